@@ -36,7 +36,7 @@ def test_training_is_whole_updates(settings: Settings, monkeypatch: pytest.Monke
     assert updates == [(1, 3, 6), (2, 3, 6), (3, 3, 6)]
     assert result.words_per_second == pytest.approx(3 * 6 / result.seconds)
     assert result.sentences_per_second == pytest.approx(3 / result.seconds)
-    assert (result.source_words, result.target_words, result.precision) == (20, 20, "float32")
+    assert (result.length, result.target_words, result.precision) == (5, 20, "float32")
     assert result.peak_memory > 10_000_000
 
 
@@ -55,14 +55,14 @@ def test_translations_have_the_length_asked_for(precision: str, monkeypatch: pyt
     assert len(found) == 2
     for batch in found:
         assert [len(hypotheses[0].ids) - hypotheses[0].finished for hypotheses in batch] == [7, 7, 7]
-    assert (result.beam, result.sentences, result.precision) == (2, 3, precision)
+    assert (result.what, result.sentences, result.precision) == ("translating with a beam of 2", 3, precision)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("align --run run", "--run and --text are for `bench align`, and belong together"),
-        ("train --run run --text en fr", "--run and --text are for `bench align`"),
+        ("align --run run", "needs --run and --text"),
+        ("train --run run --text en fr", "needs --run and --text"),
     ],
 )
 def test_wrong_options_are_one_line(words: str, said: str, command: Any) -> None:
@@ -101,33 +101,12 @@ def test_operations_are_those_of_the_products() -> None:
     assert bench.operations_of_update(halves, words=20, length=5) == few
 
 
-def test_alignment_has_a_row_for_each_way(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """α and the posterior after a warm-up, the exact one once; all of the same batch."""
-    asked: list[tuple[str, bool, tuple[int, ...]]] = []
-    for name in ("quick_alignment", "forced_decoding"):
-        made = getattr(bench, name)
-
-        def watched(*arguments: Any, posterior: bool, name: str = name, made: Any = made) -> Any:
-            asked.append((name, posterior, tuple(arguments[-1].target.shape)))
-            return made(*arguments, posterior=posterior)
-
-        monkeypatch.setattr(bench, name, watched)
-    result = bench.bench_random_pairs(settings, words=20, length=4, repetitions=2)
-    assert asked == [("quick_alignment", False, (3, 5))] * 3 + [("quick_alignment", True, (3, 5))] * 3 + [
-        ("forced_decoding", True, (3, 5))
-    ]
-    assert [one.way for one in result.ways] == ["α", "posterior", "posterior, --exact"]
-    for one in result.ways:
-        assert one.pairs_per_second == pytest.approx(3 / one.seconds)
-        assert one.words_per_second == pytest.approx(12 / one.seconds)
-    assert (result.pairs, result.words, result.batch_size, result.target_words) == (3, 12, 3, 20)
-
-
 def test_alignment_of_a_text(command: Any, tiny_run: Path, tmp_path: Path) -> None:
     for name in ("en", "fr"):
         (tmp_path / name).write_text("man sees\n\nman\n")
     text = f"--text {tmp_path}/en {tmp_path}/fr"
     line = f"bench align --run {tiny_run} {text} --repetitions 1 --threads 1"
-    found = json.loads(command(f"{line} --json").out)
-    assert (found["what"], found["pairs"], found["words"], len(found["ways"])) == ("text", 3, 3, 3)
-    assert command(line).lines[2].startswith("| alignment | products | pairs/s |")
+    found = [json.loads(each) for each in command(f"{line} --json").lines]
+    assert [(one["sentences"], one["length"]) for one in found] == [(3, 1.0)] * 3
+    assert [one["what"] for one in found] == [f"aligning ({way})" for way in bench.WAYS]
+    assert found[2]["precision"] == "float32"

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from socket import IPPROTO_TCP, SHUT_WR, TCP_NODELAY
+from socket import SHUT_WR
 from typing import Any
 
 import pytest
@@ -350,18 +350,6 @@ def test_trailers_are_dropped(service_with_key: Any, head: str, trailer: str, st
         f"{head}\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n{trailer}\r\n\r\n".encode()
     )
     assert answer.split()[1] == status, answer
-
-
-@pytest.mark.parametrize("size", [1, 7, 50])
-def test_a_request_in_pieces_is_answered(service_with_key: Any, size: int) -> None:
-    body = '{"source_text": "a cat", "target_text": "un chat"}'
-    head = f"{CHUNKED}Connection: close\r\nX-API-Key: {KEY}\r\n\r\n"
-    sent = f"{head}5;a=b\r\n{body[:5]}\r\n{len(body) - 5:x}\r\n{body[5:]}\r\n0\r\na: b\r\n\r\n".encode()
-    with service_with_key.connect() as client:
-        client.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        for start in range(0, len(sent), size):
-            client.sendall(sent[start : start + size])
-        assert client.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
 FRAMES = st.lists(

@@ -13,7 +13,6 @@ from command_line import Command, sets, sizes
 
 from rnnsearch import learned_aligner, quick_start, read_pharaoh
 from rnnsearch.installed import VARIABLE
-from rnnsearch.system.files import only_one
 from rnnsearch.text import corpus_links
 
 SHIPPED = Path(__file__).resolve().parents[1] / "models" / "src" / "rnnsearch_models"
@@ -151,26 +150,6 @@ def test_without_eflomal_the_command_says_how_to_install_it(
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert "needs the package eflomal (pip install 'rnnsearch[align]'" in done.err
     assert not list(Path().iterdir())
-
-
-@pytest.mark.usefixtures("eflomal")
-def test_the_second_of_two_commands_does_nothing(command: Command, tiny_corpus: Path) -> None:
-    with only_one(Path("links.work"), "running links"):
-        done = command(*WORDS, tiny_corpus / "train.en", tiny_corpus / "train.fr", *SETTINGS)
-        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-        assert "is running links here" in done.err
-        assert [path.name for path in Path("links.work").iterdir()] == [".lock"]
-
-
-@pytest.mark.usefixtures("eflomal")
-def test_bad_input_is_one_line_and_leaves_nothing(command: Command) -> None:
-    """test_quick_start.py has what else is looked at."""
-    for name in ("a.en", "b.fr"):
-        Path(name).write_text("".join(f"the {name} number {number}\n" for number in range(10)))
-    done = command(*WORDS, "a.en", "b.fr")
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "10 different sentence pairs, of 10, are too few to learn from" in done.err
-    assert sorted(path.name for path in Path().iterdir()) == ["a.en", "b.fr"]
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,8 @@ def test_json_lines_of_one_side(
     no_ray: list[str], corpus: Path, tiny_run: Path, command: Callable[..., Any]
 ) -> None:
     """U+2028 ends no line: Ray's reader of text would answer two."""
-    Path("a.jsonl").write_text('{"words": "one\u2028two"}\n{"words": null}\n', encoding="utf-8")
-    done = command(f"translate {tiny_run} a.jsonl --ray local --out out --column words")
+    Path("a.jsonl").write_text('{"text": "one\u2028two"}\n{"text": null}\n', encoding="utf-8")
+    done = command(f"translate {tiny_run} a.jsonl --ray local --out out")
     assert done.code == 0, done.err
     Path("a.txt").write_text("one two\n\n")
     assert answers("out") == {"a.jsonl": command("translate", tiny_run, "a.txt").out}
@@ -203,7 +203,6 @@ def test_shards(corpora: list[str], names: list[str] | str, corpus: Path) -> Non
     ("line", "message"),
     [
         ("translate RUN crawl/en --ray local", "--ray needs a folder for the answers (add --out DIR)"),
-        ("translate RUN crawl/en --ray local --out o --samples 2", "--samples cannot be used with --ray"),
         ("align RUN crawl/en --ray local --out o --picture", "--picture cannot be used with --ray"),
         (
             "align RUN crawl/en --ray local --out o --device cuda:1",
@@ -213,7 +212,6 @@ def test_shards(corpora: list[str], names: list[str] | str, corpus: Path) -> Non
         ("translate missing crawl/en --ray local --out o", "missing"),
         ("align RUN crawl/en crawl/fr --ray local --out o --reverse-run RUN", "translates from en to fr"),
         ("translate RUN crawl/en/part-0.en --workers 2", "--workers needs --ray"),
-        ("translate RUN crawl/en/part-0.en --column text", "--column needs --ray"),
         ("score RUN crawl/en crawl/fr --ray ADDRESS --out o", "--ray ADDRESS cannot be used: "),
         ("score RUN crawl/en crawl/fr --ray ray://ADDRESS --out o", "--ray ray://ADDRESS cannot be used: "),
     ],

@@ -12,7 +12,7 @@ import pytest
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Hypothesis, Translation
-from rnnsearch.word_links import Link, format_links, hard_links
+from rnnsearch.word_links import Link, hard_links
 
 
 def weights(rows: str) -> np.ndarray:
@@ -43,11 +43,6 @@ def test_a_target_word_is_linked_to_its_strongest_source_word(
     assert all(isinstance(position, int) for link in hard_links(alpha, end_of_sentence) for position in link)
 
 
-def test_links_are_written_source_first() -> None:
-    assert format_links([(0, 1), (12, 3)]) == "0-1 12-3"
-    assert format_links([]) == ""
-
-
 def translation(alpha: np.ndarray, tokens: list[str]) -> Translation:
     return Translation(" ".join(tokens), tokens, ["the", "man", "</s>"], -1.0, [-0.5, -0.5], alpha)
 
@@ -62,23 +57,6 @@ def test_a_translation_links_its_words(tmp_path: Path) -> None:
     assert result.plot() is not None
     with pytest.raises(InputError, match=r"cannot draw a \.txt"):
         result.plot(tmp_path / "picture.txt")
-
-
-def test_an_empty_translation_can_be_asked_everything(tmp_path: Path) -> None:
-    nothing = translation(np.zeros((0, 3), np.float32), [])
-    assert nothing.links() == []
-    nothing.plot(tmp_path / "picture.svg")
-    assert (tmp_path / "picture.svg").exists()
-
-
-def test_records_are_not_changed_and_do_not_share_their_alternatives() -> None:
-    result = translation(weights("1.0 0.0 0.0"), ["x"])
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        result.score = 0.0  # type: ignore[misc]
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Hypothesis((0,), 0.0, (0.0,), weights("1.0"), True).ids = ()  # type: ignore[misc]
-    result.alternatives.append(result)
-    assert translation(weights("1.0 0.0 0.0"), ["x"]).alternatives == []
 
 
 def test_translations_are_equal_if_everything_is() -> None:
@@ -96,14 +74,6 @@ def test_translations_are_equal_if_everything_is() -> None:
     hypothesis = Hypothesis((0,), 0.0, (0.0,), weights("1.0"), True)
     assert hypothesis == Hypothesis((0,), 0.0, (0.0,), weights("1.0"), True)
     assert hypothesis != Hypothesis((0,), 0.0, (0.0,), weights("0.5"), True)
-
-
-def test_a_translation_is_shown_in_one_short_line() -> None:
-    short = translation(weights("1.0 0.0 0.0"), ["x"])
-    assert repr(short) == "<Translation 'x', score -1.0000, 1 tokens, 3 source tokens>"
-    long = dataclasses.replace(short, text="word " * 1000, alternatives=[short, short])
-    assert len(repr(long)) < 150
-    assert repr(long).endswith("2 alternatives>")
 
 
 def test_a_notebook_shows_the_alignment_with_everything_escaped() -> None:

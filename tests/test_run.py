@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pickle
 import re
-import resource
 import shutil
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from rnnsearch import Translator
 from rnnsearch.config import REMOVED, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
-from rnnsearch.system.machine import usable_device
 from rnnsearch.system.tensors import load_tensors, save_tensors
 
 
@@ -40,15 +38,6 @@ def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:
     ]
     with pytest.raises(InputError, match="holds a run already"):
         Run(made.path, known.settings, known.source, known.target).create()
-
-
-def test_its_settings_are_resolved_and_name_the_version(tiny_run: Path) -> None:
-    table = tomllib.loads((tiny_run / "config.toml").read_text("utf-8"))
-    assert table["run"]["format"] == 1
-    assert table["run"]["rnnsearch"]
-    assert table["model"]["hidden_size"] == 16
-    assert table["model"]["cell"] == "gated"  # a default, which may be another one some day
-    assert "encoder_size" not in table["model"]  # not set
 
 
 def test_settings_that_no_longer_exist_are_ignored_in_a_stored_run(tiny_run: Path, tmp_path: Path) -> None:
@@ -108,13 +97,6 @@ def test_every_file_is_held_to_its_checksum(
     Run.open(folder)
 
 
-def test_a_file_of_another_run_is_refused(tiny_run: Path, tiny_subword_run: Path, tmp_path: Path) -> None:
-    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
-    shutil.copyfile(tiny_subword_run / "subwords.source.model", run / "subwords.source.model")
-    with pytest.raises(InputError, match=r"subwords\.source\.model: does not belong to this run"):
-        Run.open(run)
-
-
 def test_a_run_of_before_the_checksums_is_read(tiny_run: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     table = tomllib.loads((run / "config.toml").read_text("utf-8"))
@@ -154,17 +136,6 @@ def test_weights_that_are_read_are_not_initialised(
         torch.equal(one, other) for one, other in zip(made.parameters(), loaded.parameters(), strict=True)
     )
     assert len(run.make_network().output.weight.unique()) > 100  # and afterwards they are drawn again
-
-
-def test_the_best_weights_are_ready_for_search(tiny_run: Path) -> None:
-    run = Run.open(tiny_run)
-    network = run.load_network()
-    assert not network.training
-    stored, notes = load_tensors(run.model_path, "")
-    assert notes["update"] == 20
-    assert notes["dev_nll"] > 0
-    assert stored.keys() == network.state_dict().keys()
-    assert all(torch.equal(tensor, stored[name]) for name, tensor in network.state_dict().items())
 
 
 def test_weights_that_are_not_numbers_are_refused(tiny_run: Path, tmp_path: Path) -> None:
@@ -222,30 +193,3 @@ def test_foreign_code_is_not_even_imported_without_consent(
     ):  # with consent it is, and has no class of that name
         run.make_network(trust_code=True)
     assert (tmp_path / "ran").exists()
-
-
-@pytest.fixture
-def small_files() -> Iterator[None]:
-    """The system itself refuses to write beyond 16 KiB, as a full disk would."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16384, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@pytest.mark.usefixtures("small_files")
-def test_tensors_that_cannot_be_written_leave_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "tensors"
-    save_tensors(path, {"a": torch.ones(3)}, {"note": 1})
-    with pytest.raises(OSError, match="File too large"):
-        save_tensors(path, {"a": torch.zeros(10_000)}, {"note": 2})
-    tensors, notes = load_tensors(path, "")
-    assert (tensors["a"].tolist(), notes) == ([1, 1, 1], {"note": 1})
-    assert [entry.name for entry in tmp_path.iterdir()] == ["tensors"]
-
-
-def test_devices() -> None:
-    assert usable_device("cpu") == torch.device("cpu")
-    for name in ("abacus", "cpu:x", "", "cuda:99"):
-        with pytest.raises(InputError, match="cannot be used"):
-            usable_device(name)

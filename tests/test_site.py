@@ -153,18 +153,6 @@ def test_a_notebook_runs_cell_by_cell(docsite: Path, tmp_path: Path) -> None:
     assert (made["nbformat"], len({cell["id"] for cell in made["cells"]})) == (4, 3)
 
 
-def test_code_longer_than_a_screen_is_folded(docsite: Path) -> None:
-    chapters = module("chapters")
-    short, long = (
-        "```python\n" + "x = 1\n" * lines + "```" for lines in (chapters.SCREEN, chapters.SCREEN + 1)
-    )
-    assert chapters.folds(short) == short
-    assert f"<summary>Code ({chapters.SCREEN + 1} lines)</summary>" in chapters.folds(long)
-    named = chapters.folds(f"<!-- fold: Picture -->\n\n{short}")
-    assert "<summary>Picture</summary>" in named
-    assert "fold:" not in named
-
-
 def test_parameters_of_a_docstring_become_a_table(docsite: Path) -> None:
     with_table = module("parameters").with_table
     text = "Opens a run. runs: one, or\n    several. device: `cpu|cuda`. Raises InputError for none.\n\nSlow."
@@ -177,24 +165,6 @@ def test_parameters_of_a_docstring_become_a_table(docsite: Path) -> None:
     assert with_table("Says: nothing.", ["runs"]) == "Says: nothing."
 
 
-def test_a_chapter_that_raises_is_named(docsite: Path, tmp_path: Path) -> None:
-    (tmp_path / "01-a.md").write_text("```python\n1 / 0\n```\n")
-    with pytest.raises(module("chapters").ChapterError, match=r"01-a\.md, block 1: ZeroDivisionError"):
-        module("chapters").executed(tmp_path / "01-a.md", tmp_path)
-
-
-def test_a_figure_s_links_lead_to_pages_and_lines(docsite: Path) -> None:
-    sources = module("sources").SourcePages()
-    text = "![Architecture](figures/01-architecture.svg)"
-    page = module("stage").with_charts("attention/01-fixed-vector.md", text, sources)
-    links = set(re.findall(r'href="([^"]+)"', page))
-    line = module("sources").line_of("model/decoder.py", "Source.context")
-    assert f"../source/model/decoder.html#__codelineno-0-{line}" in links
-    assert {"04-alignment-model.html", "../reference/model.html#readout-eq-4-a22"} <= links
-    assert 'role="img"' not in page
-    assert 'style="--i: 0"' in page
-
-
 def test_code_is_shown_from_the_source(docsite: Path) -> None:
     sources = module("sources")
     line = "Code: [`model/decoder.py:Source.context`](../../src/rnnsearch/model/decoder.py)"
@@ -203,21 +173,6 @@ def test_code_is_shown_from_the_source(docsite: Path) -> None:
     assert '"""Returns c_i = Σ_j α_ij h_j (Eq. 5)."""' in shown
     with pytest.raises(sources.UnknownNameError, match=r"model/decoder\.py does not define nosuch"):
         sources.SourcePages().shown("attention/05.md", line.replace("Source.context", "nosuch"))
-
-
-def test_a_wrong_formula_is_an_error(docsite: Path) -> None:
-    extensions = module("extensions")
-    assert "<msub>" in extensions.mathml("x_1", display=False)
-    with pytest.raises(extensions.FormulaError, match="nosuch"):
-        extensions.block(r"\nosuch x")
-
-
-def test_only_short_code_is_kept_on_one_line(docsite: Path) -> None:
-    from markdown import Markdown
-
-    markdown = Markdown(extensions=[module("extensions").Sentences(), "pymdownx.inlinehilite"])
-    for code, whole in ((f"{'x' * 27}<&>", True), (f"rnnsearch {'x' * 21}", False)):
-        assert ('class="whole"' in markdown.convert(f"Type `{code}`.")) == whole, code
 
 
 def test_every_page_is_in_the_navigation(docsite: Path) -> None:

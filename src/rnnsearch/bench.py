@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -19,13 +18,11 @@ from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.model.layers import fastest_precision, linear_cache
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu, usable_device
+from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import begin_search, search
-from rnnsearch.translation.posterior import quick_alignment
 from rnnsearch.translation.translator import Translator
 
 
@@ -212,54 +209,24 @@ WAYS = {"α": (False, False), "posterior": (True, False), "posterior, --exact": 
 """Name → options (posterior, exact) of `rnnsearch align`. Scores are not computed."""
 
 
-def bench_random_pairs(settings: Settings, *, words: int, length: int, repetitions: int) -> list[Throughput]:
-    """Measures the alignment of `search.batch_size` random pairs of `length` words by an untrained network,
-    in each of WAYS.
-
-    Such a network attends to all words alike, so its posterior can skip nothing: this is the slowest case.
-    """
-    device = settings.training.device
-    network = random_network(settings, words, torch.float32).to(device)
-    caches = [linear_cache(getattr(torch, fastest_precision(usable_device(device))))]
-    ids, lengths = random_ids(settings.search.batch_size, length, words)
-    batch = Batch(ids, lengths, ids.flip(0), lengths).to(device)
-
-    def align(posterior: bool, exact: bool) -> None:
-        if exact:
-            forced_decoding([network], batch, posterior=posterior)
-        else:
-            quick_alignment([network], caches, batch, posterior=posterior)
-
-    return _alignment_speeds(align, network, len(ids), length, repetitions)
-
-
-def bench_pairs(
+def bench_alignment(
     translator: Translator, pairs: Sequence[tuple[str, str]], batch_size: int, repetitions: int
 ) -> list[Throughput]:
-    """Measures the alignment of text by a run, with its tokenisation, in each of WAYS. Raises InputError as
+    """Measures the alignment of text by a run, with its tokenisation, in each of WAYS. The exact posterior is
+    computed once, since it may take a hundred times as long as the others. Raises InputError as
     `Translator.force` does."""
-
-    def align(posterior: bool, exact: bool) -> None:
-        for _ in translator.force(pairs, batch_size, posterior=posterior, exact=exact, scored=False):
-            pass
-
-    words = sum(len(translator.target.tokeniser.words(target)) for _, target in pairs)
-    return _alignment_speeds(align, translator.networks[0], len(pairs), words / len(pairs), repetitions)
-
-
-def _alignment_speeds(
-    align: Callable[[bool, bool], None],
-    network: TranslationNetwork,
-    pairs: int,
-    length: float,
-    repetitions: int,
-) -> list[Throughput]:
-    """Measures all pairs in each of WAYS. The exact posterior is computed once, since it may take a hundred
-    times as long as the others. length: mean number of target words."""
+    network = translator.networks[0]
     place = network.output.weight.device
+    words = sum(len(translator.target.tokeniser.words(target)) for _, target in pairs)
     speeds = []
     for way, (posterior, exact) in WAYS.items():
+
+        def align(posterior: bool = posterior, exact: bool = exact) -> None:
+            for _ in translator.force(pairs, batch_size, posterior=posterior, exact=exact, scored=False):
+                pass
+
         count, precision = (1, "float32") if exact else (repetitions, fastest_precision(place))
-        seconds = timed(partial(align, posterior, exact), count, str(place), warm_up=not exact)
-        speeds.append(_throughput(f"aligning ({way})", network, precision, pairs, length, seconds))
+        seconds = timed(align, count, str(place), warm_up=not exact)
+        what, length = f"aligning ({way})", words / len(pairs)
+        speeds.append(_throughput(what, network, precision, len(pairs), length, seconds))
     return speeds

@@ -12,7 +12,7 @@ import pytest
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 import rnnsearch.builtin
-from rnnsearch.builtin.corpus import OTHERS, USUAL, GeneratedPair, generate, split, write
+from rnnsearch.builtin.corpus import OTHERS, USUAL, GeneratedPair, generate, split
 from rnnsearch.errors import InputError
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "builtin_corpus"
@@ -137,16 +137,3 @@ def test_held_out_sentences_occur_nowhere_else() -> None:
         assert not set(sentences[0]) & (set(sentences[1]) | set(sentences[2]))
     fewer = split(10, 500)
     assert fewer == (train[:10], dev, test)
-
-
-def test_write_gives_plain_parallel_files(tmp_path: Path) -> None:
-    write(tmp_path / "corpus", 30, 5)
-    for name, pairs in zip(("train", "dev", "test"), split(30, 5), strict=True):
-        english, french, links = (
-            (tmp_path / "corpus" / f"{name}.{ending}").read_bytes().decode().split("\n")
-            for ending in ("en", "fr", "links")
-        )
-        assert english == [*(pair.source_text for pair in pairs), ""]
-        assert french == [*(pair.target_text for pair in pairs), ""]
-        assert links == [*(" ".join(f"{j}-{i}" for j, i in pair.links) for pair in pairs), ""]
-    assert len(list((tmp_path / "corpus").iterdir())) == 9

@@ -206,15 +206,6 @@ def test_a_mistake_is_one_clear_line(command: Command, places: dict[str, Path], 
     assert sorted(places["here"].rglob("*")) == before  # nothing begun is left lying about
 
 
-@pytest.mark.parametrize("words", ["score {run} {three} {two}", "align {run} {two} {three}"])
-def test_unequal_files_are_found_before_the_work(
-    command: Command, places: dict[str, Path], words: str
-) -> None:
-    done = command(words.format(**places))
-    assert (done.code, done.out) == (2, "")
-    assert "not parallel" in done.err
-
-
 # A file of a run, what in it becomes what (nothing is left: there is no file), and what the line says of it.
 DAMAGE = [
     ("config.toml", ".*", "", "copy/config.toml: is not a run: No such file or directory"),

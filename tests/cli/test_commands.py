@@ -71,18 +71,6 @@ def test_the_nth_line_out_belongs_to_the_nth_line_in(command: Command, tiny_run:
     assert len(set(together.lines)) > 1
 
 
-def test_where_the_text_comes_from_does_not_matter(
-    command: Command, tiny_run: Path, source: Path, tmp_path: Path
-) -> None:
-    expected = command(f"translate {tiny_run} {source}").out
-    content = source.read_bytes()
-    (tmp_path / "packed.gz").write_bytes(gzip.compress(content))
-    (tmp_path / "dos").write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n"))
-    files = ((), content), (("-",), content), ((tmp_path / "packed.gz",), b""), ((tmp_path / "dos",), b"")
-    for words, stdin in files:
-        assert command(f"translate {tiny_run}", *words, stdin=stdin).out == expected
-
-
 def test_nothing_in_is_nothing_out(command: Command, tiny_run: Path) -> None:
     for option in ("", " --json", " --nbest 3"):
         done = command(f"translate {tiny_run}{option}")
@@ -116,20 +104,6 @@ def test_json_and_plots(command: Command, tiny_run: Path, source: Path, tmp_path
         assert scores == sorted(scores, reverse=True)
     assert {path.name for path in plots.iterdir()} == {f"{n:06d}.png" for n in range(1, SENTENCES + 1)}
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in plots.iterdir())
-
-
-def test_search_options_reach_the_search(command: Command, tiny_unknown_run: Path, source: Path) -> None:
-    def found(option: str) -> list[dict[str, Any]]:
-        return parsed(command(f"translate {tiny_unknown_run} {source} --json {option}").lines)
-
-    assert any("<unk>" in result["tokens"] for result in found("--search.min_length_ratio 0.5"))
-    assert not any(
-        "<unk>" in result["tokens"] for result in found("--search.min_length_ratio 0.5 --search.no_unk true")
-    )
-    for result in found("--search.min_length_ratio 1"):
-        assert len(result["tokens"]) >= len(result["source_tokens"]) - 1
-    wider, narrow = found("--beam 12"), found("--beam 1")
-    assert [result["score"] for result in wider] != [result["score"] for result in narrow]
 
 
 def test_an_empty_file_gives_a_line(command: Command, tiny_run: Path, tmp_path: Path) -> None:
@@ -214,16 +188,6 @@ def test_from_two_files_to_a_score(
     Path("translated").write_text(translated.out, "utf-8")
     measured = command(f"evaluate --hyp translated --ref {tiny_corpus}/test.fr")
     assert [line.split()[0] for line in measured.lines] == ["BLEU", "chrF2"]
-
-
-def test_a_corpus_without_development_text_trains(
-    command: Command, tiny_corpus: Path, tmp_path: Path
-) -> None:
-    texts = f"{tiny_corpus}/test.en {tiny_corpus}/test.fr"
-    command(f"prepare {texts} --out {tmp_path}/store --set data.max_words=30")
-    limits = sets(*sizes(8), "training.max_updates=1")
-    assert command(f"train demo --data {tmp_path}/store --out {tmp_path}/run {limits}").code == 0
-    assert len(command(f"translate {tmp_path}/run", stdin=b"The man.\n").lines) == 1
 
 
 def test_foreign_code_needs_consent(

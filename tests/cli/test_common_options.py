@@ -96,14 +96,6 @@ def test_what_was_meant_is_named(command: Command, tmp_path: Path, case: str) ->
     assert_refused(done, said)
 
 
-def test_nothing_is_meant_by_a_name_like_no_other(command: Command) -> None:
-    done = command("train demo --data s --out r --set model.qqqqqq=1")
-    assert (
-        done.err
-        == "rnnsearch: recipe demo: unknown setting model.qqqqqq (`rnnsearch settings` lists them all)\n"
-    )
-
-
 def test_settings_are_listed(command: Command) -> None:
     every = command("settings").out
     for section in Settings.model_fields:

@@ -63,27 +63,6 @@ def test_the_demo_goes_on_where_it_was_interrupted(
     assert made == [1, 2, 3, 4, 5, 6] * 2  # a demo that is whole begins anew
 
 
-def test_other_settings_begin_another_demo(command: Command, interrupted: Any, demo: list[str]) -> None:
-    made = interrupted(2)
-    command(*demo)
-    interrupted(100)
-    assert command(*demo, "--set", "training.seed=7").code == 0
-    assert made == [1, 2]
-    assert read_statistics(Path("my demo/run"))["seed"] == 7
-
-
-def test_the_demo_says_before_it_trains_that_it_goes_on(
-    command: Command, demo: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupting(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(rnnsearch.demo, "prepare", interrupting)
-    stopped = command(*demo)
-    assert (stopped.code, stopped.err) == (130, "rnnsearch: interrupted; the same command goes on\n")
-    monkeypatch.undo()
-
-
 def test_the_demos_last_lines_do_as_they_stand(
     command: Command, demo: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,17 +112,6 @@ def test_odd_names_are_names(command: Command, odd: dict[str, Path], tiny_run: P
     )
 
 
-@pytest.mark.parametrize(("name", "texts"), [("translate", 1), ("score", 2), ("align", 2)])
-def test_a_bad_byte_loses_nothing_of_what_came_before(
-    command: Command, tiny_run: Path, tmp_path: Path, name: str, texts: int
-) -> None:
-    (tmp_path / "text").write_bytes(b"The man.\n" * 300 + b"caf\xe9\n" + b"The man.\n")
-    done = command(name, tiny_run, *[tmp_path / "text"] * texts)
-    assert (done.code, len(done.lines)) == (2, 300)
-    assert done.err.startswith(f"rnnsearch: {tmp_path}/text:301: byte 4 of the line is not UTF-8")
-    assert done.err.count("\n") == 1
-
-
 RAISING = {
     "at import": ("raise {error}\n", "model.cell = 'theirs:Part' cannot be imported: it raised {error}"),
     "of syntax": ("class Part(:\n", "model.cell = 'theirs:Part' cannot be imported: it raised SyntaxError"),

@@ -249,21 +249,6 @@ def test_a_dictionary_from_a_pipe_is_refused(command: Command, tiny_run: Path) -
     assert "a pipe cannot be read again to go on with --out (write it to a file first)" in done.err
 
 
-@pytest.mark.parametrize("state", ["", "[]", "{}", '{"key": 1'])
-def test_a_damaged_state_is_one_line(command: Command, tiny_run: Path, state: str) -> None:
-    STATE.write_text(state)
-    done = command(f"{TRANSLATE.format(run=tiny_run)} --out out")
-    assert_refused(done, ".out.state: is damaged: ", "(remove it to begin anew)")
-
-
-def test_lines_that_a_power_cut_took_are_made_again(command: Command, ended: Ended, tiny_run: Path) -> None:
-    line = ALIGN.format(run=tiny_run)
-    ended(3, f"{line} --out out")
-    PARTIAL.write_bytes(PARTIAL.read_bytes()[:-1])
-    assert ended(0, f"{line} --out out")[1] == 11
-    assert Path("out").read_text() == command(line).out
-
-
 def test_text_that_cannot_be_read_is_found_first(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     with Path("en").open("ab") as file:
         file.write(b"caf\xe9\n")

@@ -153,18 +153,6 @@ def test_lines_become_the_same_ids_and_lines_again(
     compare_text(opened, exported / name, name, side, lines)
 
 
-@pytest.mark.parametrize(("side", "language"), [("source", "en"), ("target", "fr")])
-def test_ten_thousand_real_lines_become_the_same_ids_five_on_each_side(
-    opened: Page, exported: Path, shared_data: Path, side: str, language: str
-) -> None:
-    files = sorted(shared_data.glob(f"*/*.{language}.gz"))
-    lines = list(
-        itertools.chain.from_iterable(itertools.islice(read_lines(str(file)), 1000) for file in files)
-    )[:5_000]
-    assert len(lines) == 5_000
-    compare_text(opened, exported / "subwords", "subwords", side, lines)
-
-
 def compare_text(page: Page, run: Path, name: str, side: str, lines: list[str]) -> None:
     codec = getattr(Run.open(run), side)
     encoded = [codec.encode(line) for line in lines]
@@ -489,19 +477,6 @@ def test_keys_move_through_steps_words_and_cells(opened: Page) -> None:
     )
     assert re.fullmatch(r".+ ← .+: \d\.\d\d", opened.run("document.getElementById('value').textContent"))
     assert opened.run("document.querySelectorAll('#matrix td[tabindex=\"0\"]').length") == 1
-
-
-def test_a_source_word_shows_who_read_it(opened: Page) -> None:
-    translate(opened, "The man sees the woman.")
-    opened.hover("#lines ol:first-child li:nth-child(2) button")
-    opened.wait("document.querySelectorAll('#lines path.chosen').length > 0")
-    assert (
-        opened.run(
-            "document.querySelectorAll('#lines "
-            "ol')[0].children[1].firstChild.style.getPropertyValue('--weight')"
-        )
-        == "100%"
-    )
 
 
 def test_other_hypotheses_and_beams(opened: Page) -> None:

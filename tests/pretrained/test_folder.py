@@ -82,14 +82,6 @@ def test_without_int8_products_a_model_searches_in_float32(
         translator.translate(LINES, precision="int8")
 
 
-def test_a_model_is_saved_again_from_what_was_loaded(saved: Path, tmp_path: Path) -> None:
-    Translator.from_pretrained(saved / "en-fr").save_pretrained(tmp_path / "again", int8=True)
-    again, before = (
-        Run.open(folder).load_network().state_dict() for folder in (tmp_path / "again", saved / "en-fr")
-    )
-    assert all(torch.allclose(again[name], before[name], rtol=1e-6) for name in before)
-
-
 def test_runs_and_other_folders_are_never_replaced(tiny_run: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_run, tmp_path / "run")
     translator = Translator.load(tiny_run)
@@ -223,16 +215,3 @@ def test_a_run_becomes_a_model_by_a_command(
     assert done.code == 0
     assert 'license: "mit"' in (tmp_path / "model" / "README.md").read_text()
     assert command("models --int8").code == command(f"models --save {tiny_run}").code == 2
-
-
-@pytest.mark.parametrize("size", [0, 100, -1])
-def test_damaged_weights_are_one_clear_line(
-    saved: Path, tmp_path: Path, command: Callable[..., Any], size: int
-) -> None:
-    shutil.copytree(saved / "en-fr", tmp_path / "model")
-    file = tmp_path / "model" / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:size])
-    done = command(f"translate {tmp_path}/model", stdin=b"x\n")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"rnnsearch: {file}: is damaged")
-    assert done.err.count("\n") == 1

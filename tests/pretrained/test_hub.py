@@ -144,16 +144,6 @@ def test_a_model_that_was_fetched_needs_no_hub(hub: type[Hub], monkeypatch: pyte
     assert Translator.from_pretrained("someone/en-fr").translate(["a"])
 
 
-@pytest.mark.parametrize("missing", [1, 10**15])
-def test_a_download_that_breaks_off_is_one_line_and_no_model(
-    hub: type[Hub], tmp_path: Path, missing: int
-) -> None:
-    hub.missing = missing
-    with pytest.raises(InputError, match="model 'someone/en-fr' cannot be fetched: "):
-        Translator.from_pretrained("someone/en-fr")
-    assert not list(tmp_path.glob("cache/**/model.safetensors"))
-
-
 @pytest.mark.parametrize(
     ("hostile", "message"),
     [

@@ -40,15 +40,6 @@ def test_bad_usage_is_one_line(command: Callable[..., Any], tiny_run: Path, tmp_
             assert says in outcome.err
 
 
-def test_a_missing_extra_is_named(
-    command: Callable[..., Any], tiny_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rnnsearch.installed.find_spec", lambda name: None if name == "uvicorn" else name)
-    outcome = command(f"serve {tiny_run}")
-    assert outcome.code == 2
-    assert "needs uvicorn: pip install 'rnnsearch[serve]'" in outcome.err
-
-
 class Served:
     """`rnnsearch serve` in processes of its own. said: the file with what it says."""
 

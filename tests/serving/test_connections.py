@@ -163,10 +163,3 @@ def test_requests_that_are_sent_at_once_are_answered_in_their_order(loopback: Lo
     answer = loopback.answer(GET + b"\r\n" + request() + models)
     places = [answer.index(text) for text in (b'"status": "ok"', b'"translations"', b'"models"')]
     assert places == sorted(places)
-
-
-@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6")
-def test_the_address_of_all_is_reached_by_both_versions_of_ip() -> None:
-    with serve.bound_socket("::", 0) as bound:
-        for address in ("127.0.0.1", "::1"):
-            socket.create_connection((address, bound.getsockname()[1]), timeout=5).close()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -46,18 +45,6 @@ def test_the_image_starts_the_service_without_root() -> None:
     assert LAST_STAGE.index("\nUSER ") < LAST_STAGE.index("\nENTRYPOINT ")
     assert ":latest" not in DOCKERFILE
     assert all("--no-cache-dir" in line for line in DOCKERFILE.splitlines() if "pip install" in line)
-
-
-def test_what_the_image_copies_is_there_and_builds_the_package() -> None:
-    copied = " ".join(re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)).split()
-    sent = (ROOT / ".dockerignore").read_text().splitlines()
-    for name in copied:
-        assert (ROOT / name).exists()
-        assert f"!{name}" in sent
-    # Besides the package: hatchling's own hook, and the files that pyproject.toml takes the metadata from.
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert "custom" in project["tool"]["hatch"]["metadata"]["hooks"]
-    assert {"hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "src"} <= set(copied)
 
 
 def test_the_compose_file_serves_models_that_are_there_on_loopback_only() -> None:

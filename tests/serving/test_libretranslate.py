@@ -95,12 +95,6 @@ def test_each_text_of_an_unknown_language_is_judged_by_itself(client: TestClient
     assert "auto" not in refused.json()["error"]
 
 
-def test_a_language_that_is_not_served_is_detected(client: TestClient) -> None:
-    found = client.post("/detect", json={"q": GERMAN}).json()
-    assert found[0]["language"] == "de"
-    assert 50 < found[0]["confidence"] < 100
-
-
 @pytest.mark.parametrize(
     "q", ["<p>The <b>man</b> sees.</p>", ["<i>A cat</i> &lt;b&gt; .", "A dog ."]], ids=str
 )

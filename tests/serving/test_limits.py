@@ -14,7 +14,6 @@ import pytest
 from loopback import Loopback
 
 from rnnsearch.errors import SearchStoppedError
-from rnnsearch.serving import server
 from rnnsearch.serving.routes import digest
 from rnnsearch.serving.service import LONGEST_PART, ServedModel, Service
 from rnnsearch.serving.work_queue import Limits
@@ -138,10 +137,6 @@ def test_an_answer_too_large_is_refused_before_the_work(
     assert "alignment weights" in str(answer["error"])
 
 
-def test_the_largest_answer_is_a_million_numbers() -> None:
-    assert Limits().numbers == 1_000 * 1_000
-
-
 def test_short_requests_pass_long_ones_and_long_sentences_are_translated_in_parts(
     held_of: Callable[..., Held], served: list[ServedModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,17 +216,6 @@ def test_the_end_finishes_what_is_running(held_of: Callable[..., Held]) -> None:
         assert [one.result()[0] for one in running] == [200, 200]
         ending.join(60)
         assert not ending.is_alive()
-
-
-def test_the_end_waits_for_no_request_longer_than_its_limit(
-    held_of: Callable[..., Held], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "SHUTDOWN_SECONDS", 0.2)
-    held = held_of()
-    with held.server.connect() as client:
-        client.sendall(request())
-        held.wait_for_batch()
-        held.server.end()
 
 
 def test_an_error_inside_is_one_line_for_the_client_and_the_next_request_is_answered(

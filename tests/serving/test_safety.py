@@ -176,21 +176,6 @@ def test_code_that_a_run_names_is_not_executed(tiny_run: Path, tmp_path: Path) -
         load_models([ModelPlace.parse(run)])
 
 
-def test_a_run_without_language_codes_is_called_as_its_folder(tiny_run: Path, tmp_path: Path) -> None:
-    run = changed_run(tiny_run, tmp_path / "my-run", r'(source|target)_language = "\w+"', r'\1_language = ""')
-    (model,) = load_models([ModelPlace.parse(run)])
-    assert (model.name, model.source, model.target) == ("my-run", "", "")
-
-
-def test_workers_load_a_copy_whatever_becomes_of_the_run(tiny_run: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(tiny_run, tmp_path / "run")
-    place = ModelPlace.parse(str(run)).copied(tmp_path / "copy")
-    shutil.rmtree(run)
-    (model,) = load_models([place])
-    assert model.name == "en-fr"
-    assert not (tmp_path / "copy" / "run" / "checkpoints").exists()
-
-
 def test_a_model_is_named_on_the_command_line(tiny_run: Path) -> None:
     for word, place in {
         "run": ("", "run"),

@@ -64,14 +64,6 @@ def test_a_glossary_binds_for_its_request_alone(client: TestClient, served: list
     ask(client, text="A .", model="en-fr", glossary={"a": 3}, status=422)
 
 
-def test_many_texts_are_answered_in_their_order(client: TestClient) -> None:
-    texts = [*SENTENCES, "", " \n", "A ."]
-    answer = ask(client, text=texts, model="en-fr")
-    alone = [ask(client, text=text, model="en-fr")["translations"][0] for text in texts]
-    assert [one["text"] for one in answer["translations"]] == [one["text"] for one in alone]
-    assert answer["translations"][3:5] == [{"text": "", "sentences": []}, {"text": " \n", "sentences": []}]
-
-
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
@@ -138,20 +130,6 @@ def test_bodies_that_are_no_request_are_refused(
     assert says in answer.json()["error"]["message"]
 
 
-def test_long_words_and_strange_scripts_get_an_answer(client: TestClient) -> None:
-    for text in (
-        "x" * 2_000,
-        "🙂" * 50,
-        "שלום עולם",
-        "a\u0301" * 50,
-        "\u202e abc",
-        "a\x01b\x7f",
-        "\ufeffa",
-        "a\0b",
-    ):
-        assert len(ask(client, text=text, model="en-fr")["translations"]) == 1
-
-
 def test_alignments_are_those_of_forced_decoding_and_of_the_posterior(
     client: TestClient, served: list[ServedModel]
 ) -> None:
@@ -186,15 +164,6 @@ def test_pairs_that_do_not_fit_are_refused(client: TestClient) -> None:
         "41 pairs, but the limit is 40"
         in ask(client, path, 413, source_text=many, target_text=many, model="en-fr")["error"]["message"]
     )
-
-
-def test_paths_and_methods_that_there_are_not(client: TestClient) -> None:
-    assert client.get("/v1/nothing").status_code == 404
-    assert client.get("/../../etc/passwd").status_code == 404
-    for method in ("GET", "DELETE"):
-        refused = client.request(method, "/v1/translate")
-        assert refused.status_code == 405
-        assert refused.json()["error"]["message"] == "Method Not Allowed"
 
 
 def test_the_requests_of_the_how_to_page_are_answered_by_a_service_with_two_models(

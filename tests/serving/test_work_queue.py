@@ -50,18 +50,6 @@ def tasks(*items: Any, group: str = "g") -> list[QueuedTask]:
     return [QueuedTask(group, item, len(str(item))) for item in items]
 
 
-def test_each_task_gets_its_own_result() -> None:
-    async def test(queue: WorkQueue) -> None:
-        asked = [
-            asyncio.gather(*queue.submit(tasks(f"{n}", f"{n}" * (n % 7 + 1), group=f"g{n % 3}")))
-            for n in range(100)
-        ]
-        for n, answer in enumerate(await asyncio.gather(*asked)):
-            assert answer == [(f"g{n % 3}", f"{n}"), (f"g{n % 3}", f"{n}" * (n % 7 + 1))]
-
-    in_loop(HeldWork(held=False), test, capacity=1_000)
-
-
 def test_what_came_meanwhile_goes_together_by_length_and_short_requests_pass_long_ones() -> None:
     work = HeldWork()
 
@@ -77,13 +65,3 @@ def test_what_came_meanwhile_goes_together_by_length_and_short_requests_pass_lon
     assert work.batches[0] == ["first"]
     assert sorted(work.batches[1]) == ["aa", "c", "ee", "f"]
     assert work.batches[2:] == [["other"], ["bbbbbbbbb", "dddddddd"]]
-
-
-def test_what_one_task_brings_about_is_no_fault_of_the_others() -> None:
-    async def test(queue: WorkQueue) -> None:
-        results = await asyncio.gather(*queue.submit(tasks("a", "bad", "c")), return_exceptions=True)
-        assert [results[0], results[2]] == [("g", "a"), ("g", "c")]
-        assert isinstance(results[1], ValueError)
-        assert await queue.submit(tasks("later"))[0] == ("g", "later")
-
-    in_loop(HeldWork(held=False), test)

@@ -135,18 +135,26 @@ class Aligning(NamedTuple):
 
     def load(self, place: Place, runs: Sequence[Path]) -> Work:
         """Loads the models. Returns the work on pairs."""
-        from rnnsearch.translation.aligner import WordAligner, check_reverse
+        from rnnsearch.translation.aligner import WordAligner
 
+        self.check(runs)
         translator, back = place.load(runs), place.load(self.reverse) if self.reverse else None
-        if back:
-            check_reverse(translator, back, self.reverse[0])
         aligner = WordAligner(translator, back, **self.how)
         return Work(aligner.align, partial(self.line, self.titles(runs)), aligner.batch_size)
+
+    def check(self, runs: Sequence[Path]) -> None:
+        """Raises InputError if the reverse run has not the languages of the opposite direction."""
+        from rnnsearch.run import Run
+        from rnnsearch.translation.aligner import check_reverse
+
+        if self.reverse:
+            check_reverse(Run.open(runs[0]), Run.open(self.reverse[0]), self.reverse[0])
 
     def key(self, runs: Sequence[Path]) -> str:
         """Returns the key of the answers."""
         from rnnsearch.run import answers_key
 
+        self.check(runs)
         how = f"align {self.how} {len(self.reverse)}"
         return answers_key([*runs, *self.reverse], how, self.form, self.gold_files)
 

@@ -96,8 +96,8 @@ def answered(place: Place, task: Task, load: Callable[[], Work], items: Iterable
 
             def printed() -> Iterator[Any]:
                 for number, result in enumerate(work.answer(items, 1)):
-                    show(work.write(number, result))
                     progress(number + 1, [result])
+                    show(work.write(number, result))
                     yield result
 
             yield from task.observe(printed(), 1)

@@ -28,7 +28,7 @@ class BenchTask(StrEnum):
     words: Vocabulary size of each side, with the symbols for end of sentence and unknown word.
     length: Words per sentence, the end of sentence not counted.
     repetitions: Batches to time, after one batch as warm-up.
-    run RUN: For `align`: a trained run, with --text. An untrained network is far slower.
+    run RUN: For `align`: a trained run, with --text.
     text SRC TGT: For `align`: the source text and its translations, with --run.
     threads: CPU threads; 0 = one per core.
     json: Print one JSON object, or one per line.
@@ -51,7 +51,7 @@ def bench(
     one length, or with a run."""
     import json as json_format
 
-    from rnnsearch.bench import bench_pairs, bench_random_pairs, bench_training, bench_translation
+    from rnnsearch.bench import bench_alignment, bench_training, bench_translation
     from rnnsearch.config import load_config
     from rnnsearch.system.machine import set_up_cpu, usable_device
     from rnnsearch.text.formats.lines import read_pairs
@@ -62,17 +62,15 @@ def bench(
     settings = load_config(recipe, [*(set_ or ()), *own])
     usable_device(settings.training.device)
     sizes = {"words": words, "length": length, "repetitions": repetitions}
-    if bool(run) != bool(text) or (run and work is not BenchTask.ALIGN):
-        what = "--run and --text are for `bench align`, and belong together"
-        raise InputError(what, remedy="give both, or none")
+    aligns = work is BenchTask.ALIGN
+    if not bool(run) == bool(text) == aligns:
+        raise InputError("`bench align`, and no other, needs --run and --text", remedy="give both, or none")
     if run and text:
         if not (pairs := list(read_pairs(*text))):
             raise InputError("is empty", file=text[0], remedy="give a text with sentences")
         set_up_cpu(settings.training.threads)
         translator = Translator.load(run, device=settings.training.device)
-        results = bench_pairs(translator, pairs, settings.search.batch_size, repetitions)
-    elif work is BenchTask.ALIGN:
-        results = bench_random_pairs(settings, **sizes)
+        results = bench_alignment(translator, pairs, settings.search.batch_size, repetitions)
     else:
         measure = bench_training if work is BenchTask.TRAIN else bench_translation
         results = [measure(settings, **sizes)]
