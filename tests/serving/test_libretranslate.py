@@ -78,6 +78,13 @@ def test_fields(client: TestClient) -> None:
         assert client.post("/translate", **{way: GOOD}).json() == {"translatedText": one[0]}  # type: ignore[arg-type]
 
 
+def test_what_is_off_is_answered_as_libretranslate_does(client: TestClient) -> None:
+    """The status and the words are those of its app.py."""
+    for path, what in (("/suggest", "Suggestions"), ("/translate_file", "Files translation")):
+        answer = client.post(path, data={"q": "a"})
+        assert (answer.status_code, answer.json()) == (403, {"error": f"{what} are disabled on this server."})
+
+
 def test_each_text_of_an_unknown_language_is_judged_by_itself(client: TestClient) -> None:
     def ask(q: Any) -> Any:
         return client.post("/translate", json={"q": q, "source": "auto", "target": "en"})

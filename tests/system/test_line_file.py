@@ -13,15 +13,14 @@ ITEMS = [f"item {number}" for number in range(11)]
 
 
 def work(path: Path, ends_at: int = -1, items: list[str] = ITEMS) -> list[list[str]]:
-    """Writes two lines of each item, and one beside; returns the blocks. It is ended at the block of this
-    number."""
+    """Writes two lines of each item; returns the blocks. It is ended at the block of this number."""
     blocks: list[list[str]] = []
-    with LineFile(path, "key", head="(\n", tail=")\n", beside=path.with_name("beside")) as file:
+    with LineFile(path, "key", head="(\n") as file:
         for block in file.blocks(items, 1):
             if len(blocks) == ends_at:
                 raise KeyboardInterrupt
             blocks.append(block)
-            file.append(block, [f"a {item}\nb {item}" for item in block], [item.upper() for item in block])
+            file.append(block, [f"a {item}\nb {item}" for item in block])
         file.finish()
     return blocks
 
@@ -33,8 +32,8 @@ def test_blocks_grow_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_ended_and_cut_anywhere_it_goes_on_with_whole_blocks(tmp_path: Path) -> None:
     whole = work(tmp_path / "whole")
-    expected = [(tmp_path / name).read_bytes() for name in ("whole", "beside")]
-    assert expected[0].decode().count("\n") == 2 + 22
+    expected = (tmp_path / "whole").read_bytes()
+    assert expected.decode().count("\n") == 1 + 22
     partial = tmp_path / ".out.partial"
     for ends_at in range(len(whole)):
         for torn in (b"", b"a it", b"a item 5\n"):
@@ -44,9 +43,9 @@ def test_ended_and_cut_anywhere_it_goes_on_with_whole_blocks(tmp_path: Path) -> 
             if ends_at:
                 partial.write_bytes(partial.read_bytes() + torn)
             assert work(tmp_path / "out") == whole[ends_at:]
-            assert [(tmp_path / name).read_bytes() for name in ("out", "beside")] == expected
+            assert (tmp_path / "out").read_bytes() == expected
             (tmp_path / "out").unlink()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["beside", "whole"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["whole"]
 
 
 def test_a_full_disk_is_one_line_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

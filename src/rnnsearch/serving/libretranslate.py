@@ -26,7 +26,7 @@ from rnnsearch.system.files import parse_json
 from rnnsearch.translation.languages import NAMES, Detected, Identifier
 from rnnsearch.translation.markup import Markup
 
-PATHS = ("/translate", "/detect", "/languages", "/frontend/settings")
+PATHS = ("/translate", "/detect", "/languages", "/frontend/settings", "/suggest", "/translate_file")
 Fields = TypeVar("Fields", bound="DetectFields")
 
 
@@ -72,6 +72,12 @@ def libretranslate(service: Service, keys: Collection[str]) -> APIRouter:
         limits = {"charLimit": service.limits.characters, "frontendTimeout": 500, "language": pair}
         off: dict[str, Any] = {"filesTranslation": False, "suggestions": False, "supportedFilesFormat": []}
         return json_response(limits | off | dict.fromkeys(("apiKeys", "keyRequired"), bool(keys)))
+
+    @router.post("/suggest")
+    @router.post("/translate_file")
+    async def off(request: Request) -> Response:
+        what = "Suggestions" if request.url.path == "/suggest" else "Files translation"
+        raise HTTPException(403, f"{what} are disabled on this server.")
 
     return router
 

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
@@ -32,21 +31,18 @@ class LineFile:
                 file.append(block, work(block))
             file.finish()
 
-    path: the file. key: checksum of everything that its lines depend on, except the items. head, tail: text
-    before and after all lines. beside: another file, which gets lines of its own for the same items.
+    path: the file. key: checksum of everything that its lines depend on, except the items. head: text before
+    all lines.
     done: number of items whose lines are written.
     """
 
-    def __init__(
-        self, path: Path, key: str, *, head: str = "", tail: str = "", beside: Path | None = None
-    ) -> None:
-        self.path, self.key, self.head, self.tail, self.beside = path, key, head, tail, beside
+    def __init__(self, path: Path, key: str, *, head: str = "") -> None:
+        self.path, self.key, self.head = path, key, head
         self.partial, self.state = (path.parent / f".{path.name}.{what}" for what in ("partial", "state"))
         self.done = 0
-        self._files: list[BinaryIO] = []
+        self._file: BinaryIO
         self._before: dict[str, Any] = {}
         self._items = hashlib.sha256()
-        self._opened = ExitStack()
 
     def begin(self, overwrite: bool) -> None:
         """Checks, before the work, that the file may be written. overwrite: replace an existing file, and one
@@ -63,27 +59,22 @@ class LineFile:
     def __enter__(self) -> Self:
         with writing(self.partial):
             handle = open_locked(self.partial)
-            self._files = [self._opened.enter_context(open(handle, "rb+"))]
-        if self.beside:
-            with writing(self.beside):
-                handle = os.open(self.beside, os.O_RDWR | os.O_CREAT, 0o666)
-                self._files.append(self._opened.enter_context(open(handle, "rb+")))
+            self._file = open(handle, "rb+")
         before = self._read_state()
-        sizes = [os.fstat(file.fileno()).st_size for file in self._files]
-        if before and all(size >= whole for size, whole in zip(sizes, before["bytes"], strict=True)):
+        if before and os.fstat(handle).st_size >= before["bytes"][0]:
             self._before = before
-        for file, whole in zip(self._files, self._before.get("bytes", (0, 0)), strict=False):
-            with writing(self.path):
-                file.truncate(whole)
-                file.seek(whole)
+        with writing(self.path):
+            whole = self._before.get("bytes", [0])[0]
+            self._file.truncate(whole)
+            self._file.seek(whole)
         if not self._before:
-            self._write(0, self.head)
+            self._write(self.head)
         return self
 
     def __exit__(self, *_: object) -> None:
         if not self.state.exists():  # nothing was written
             self.partial.unlink(missing_ok=True)
-        self._opened.close()
+        self._file.close()
 
     @property
     def before(self) -> int:
@@ -111,36 +102,27 @@ class LineFile:
                 return
             yield block
 
-    def append(self, items: Sequence[object], lines: Iterable[str], beside: Iterable[str] = ()) -> None:
+    def append(self, items: Sequence[object], lines: Iterable[str]) -> None:
         """Appends the lines of the next items. Raises InputError if the disk is full."""
-        self._write(0, "".join(f"{line}\n" for line in lines))
-        if self.beside:
-            self._write(1, "".join(f"{line}\n" for line in beside))
+        self._write("".join(f"{line}\n" for line in lines))
         for item in items:
             self._count(item)
         with writing(self.path):
-            for file in self._files:
-                os.fsync(file.fileno())
-            state = {
-                "key": self.key,
-                "items": self.done,
-                "bytes": [file.tell() for file in self._files],
-                "checksum": self._items.hexdigest(),
-            }
-            write_text(self.state, json.dumps(state))
+            os.fsync(self._file.fileno())
+            state = {"key": self.key, "items": self.done, "bytes": [self._file.tell()]}
+            write_text(self.state, json.dumps(state | {"checksum": self._items.hexdigest()}))
 
     def finish(self) -> None:
         """Gives the complete file its name."""
-        self._write(0, self.tail)
         with writing(self.path):
-            os.fsync(self._files[0].fileno())
+            os.fsync(self._file.fileno())
             self.partial.replace(self.path)
             self.state.unlink(missing_ok=True)
 
-    def _write(self, place: int, text: str) -> None:
-        with writing(self.beside if place else self.path):
-            self._files[place].write(text.encode("utf-8", "surrogatepass"))
-            self._files[place].flush()
+    def _write(self, text: str) -> None:
+        with writing(self.path):
+            self._file.write(text.encode("utf-8", "surrogatepass"))
+            self._file.flush()
 
     def _count(self, item: object) -> None:
         self.done += 1
