@@ -1,21 +1,16 @@
-"""The built-in corpus: exact, varied, in the words of Moses's tokeniser, and made again by its script."""
+"""The built-in corpus: exact, varied, in the words of Moses's tokeniser."""
 
 from __future__ import annotations
 
-import gzip
-import runpy
 from collections import Counter
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-import rnnsearch.builtin
-from rnnsearch.builtin.corpus import OTHERS, USUAL, GeneratedPair, generate, split
+from rnnsearch.builtin.corpus import GeneratedPair, generate, split
 from rnnsearch.errors import InputError
-
-SCRIPT = Path(__file__).parents[2] / "scripts" / "builtin_corpus"
 
 
 @pytest.fixture(scope="module")
@@ -26,25 +21,6 @@ def usual() -> list[GeneratedPair]:
 @pytest.fixture(scope="module")
 def others() -> list[GeneratedPair]:
     return generate(3_301, seed=2)
-
-
-def content(name: str) -> bytes:
-    return gzip.decompress((Path(rnnsearch.builtin.__path__[0]) / name).read_bytes())
-
-
-def test_the_script_makes_the_data_again(usual: list[GeneratedPair]) -> None:
-    made = runpy.run_path(str(SCRIPT))
-    some = made["packed"](islice(made["usual"](), 300))
-    assert content(USUAL)[: len(some)] == some
-    some = made["packed"](islice(made["others"](usual), 300))
-    assert content(OTHERS)[: len(some)] == some
-
-
-@pytest.mark.slow
-def test_the_script_makes_all_of_it_again(usual: list[GeneratedPair]) -> None:
-    made = runpy.run_path(str(SCRIPT))
-    assert content(USUAL) == made["packed"](islice(made["usual"](), made["PAIRS"]))
-    assert content(OTHERS) == made["packed"](made["others"](usual))
 
 
 def test_words_are_those_of_moses(usual: list[GeneratedPair], others: list[GeneratedPair]) -> None:
