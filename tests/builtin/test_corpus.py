@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from pathlib import Path
 
 import pytest
 from sacremoses import MosesDetokenizer, MosesTokenizer
