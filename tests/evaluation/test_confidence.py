@@ -52,13 +52,6 @@ def test_the_fit_finds_the_map_and_mends_the_error() -> None:
     assert len(list(reliability_table(after))) == len(after) + 2
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_a_fit_of_words_that_are_all_right_or_all_wrong_ends(right: bool) -> None:
-    slope, bias = fit(np.array([0.2, 0.5, 0.9]), np.array([right] * 3))
-    assert slope > 0
-    assert math.isfinite(bias)
-
-
 @pytest.mark.parametrize("search", [{}, {"beam": 1}, {"faithful": True}, {"replace_unk": True}, {"nbest": 3}])
 def test_every_word_that_is_written_has_a_confidence(tiny_run: Path, search: dict[str, Any]) -> None:
     for one in Translator.load(tiny_run).translate(SENTENCES, **search):
@@ -74,14 +67,6 @@ def test_confidences_are_those_of_the_log_probabilities(tiny_run: Path) -> None:
     assert one.confidence == pytest.approx(
         calibrated(np.exp(one.log_probabilities[:words]), (2.0, 1.0)).tolist()
     )
-
-
-def test_samples_and_long_lines_have_confidences(tiny_run: Path) -> None:
-    translator = Translator.load(tiny_run)
-    (drawn,) = translator.sample([SENTENCES[0]], samples=2)
-    (long,) = translator.translate([" ".join(SENTENCES * 3)], max_source_length=10)
-    for one in (drawn, long):
-        assert len(one.confidence) == len(one.tokens) > 0
 
 
 @pytest.mark.parametrize("value", [(0.0, 0.0), (1.0,), (1.0, float("nan")), ("a", 0.0)])

@@ -219,19 +219,3 @@ def test_one_system_is_a_line_a_metric() -> None:
     )
     assert chrf.startswith("chrF2 ")
     assert (sentence, word, perplexity) == ("NLL per sentence 10.50", "NLL per word 1.400", "perplexity 4.06")
-
-
-def test_the_text_has_a_row_a_system_and_a_column_a_metric(everything: Measures) -> None:
-    text = as_text(everything)
-    blocks = text.split("\n\n")
-    heading, first, second = blocks[0].split("\n")
-    assert heading.split()[:2] == ["System", "BLEU"]
-    assert first.split()[0] == "erste"
-    assert first.split()[1] == f"{value(everything, 'erste', 'BLEU'):.2f}"
-    assert len({len(row) for row in (heading, second)}) == 1  # numbers stand under the ends of their headings
-    assert "Without unknown words: 3 of 4 pairs" in text
-    [title] = [block for block in blocks if "By source length in words: NLL per word" in block]
-    table = blocks[blocks.index(title) + 1].split("\n")
-    assert table[0].split() == ["words", "pairs", "zweite"]
-    assert [row.split()[:3] for row in table[1:3]] == [["1–10", "2", "1.00"], ["11–20", "2", "1.75"]]
-    assert blocks[-1].startswith("BLEU: nrefs:1|")

@@ -243,17 +243,3 @@ def test_the_score_of_a_bucket_is_that_of_its_lines() -> None:
     assert [point.sentences for point in points] == [2, 1, 1, 0, 0, 0, 0]
     assert (points[3].value, points[3].low, points[3].high) == (None, None, None)
     assert (str(points[0].words), points[0].low, points[0].high) == ("1–10", None, None)
-
-
-def test_bands_hold_the_score_and_narrow_with_more_sentences() -> None:
-    values = np.random.default_rng(1).normal(5, 1, size=500).tolist()
-    lengths = [5] * 450 + [15] * 50
-    many, few, *_ = by_length(ratio("mean", "", values, [1.0] * 500), buckets(lengths))
-    for point, sentences in ((many, 450), (few, 50)):
-        assert point.low < point.value < point.high
-        error = 1 / sentences**0.5  # of a mean of values with variance 1
-        assert point.high - point.low == pytest.approx(2 * 1.96 * error, rel=0.2)
-    again, *_ = by_length(ratio("mean", "", values, [1.0] * 500), buckets(lengths))
-    assert again == many
-    other, *_ = by_length(ratio("mean", "", values, [1.0] * 500), buckets(lengths), seed=2)
-    assert other != many

@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 from command_line import Command, assert_refused
 
-from rnnsearch.evaluation.alignment_error import alignment_error, alignment_statistics
-from rnnsearch.word_links import GoldLinks, Link
-
 # Gold: sentence 1 has S 0-0 1-1 and P 1-2 besides; sentence 2 has S 0-0.
 GOLD = "0-0 1-1 1?2\n0-0\n"
 LINKS = {"a": "0-0 1-2\n0-0\n", "b": "0-0 1-1\n0-1\n"}
@@ -49,17 +46,6 @@ def test_json_of_several_systems(command: Command, folder: Path) -> None:
         pytest.approx(AER["b"] - AER["a"], abs=1e-6),
     )
     assert 0 < difference["p"] <= 1
-
-
-def test_statistics_add_up_to_the_score() -> None:
-    gold = [
-        GoldLinks(frozenset(sure), frozenset(possible))
-        for sure, possible in (({(0, 0), (2, 2)}, {(0, 0), (1, 1), (2, 2)}), ((), ()), ({(0, 0)}, {(0, 0)}))
-    ]
-    links: list[list[Link]] = [[(0, 0), (0, 0), (1, 1)], [(0, 3)], []]
-    score, statistics = alignment_error(links, gold), alignment_statistics(links, gold)
-    for metric in ("AER", "precision", "recall"):
-        assert statistics[metric].score().value == pytest.approx(getattr(score, metric.lower()))
 
 
 def test_table_of_several_systems(command: Command, folder: Path) -> None:

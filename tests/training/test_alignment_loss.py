@@ -75,13 +75,11 @@ def test_a_saturated_softmax_is_no_infinity(form: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({}, {1: 1.0, 100: 1.0}),
         ({"alignment_weight": 0.3}, {1: 0.3, 10_000: 0.3}),
         (
             {"alignment_weight": 2.0, "alignment_annealing": 10},
             {1: 2.0, 2: 1.8, 6: 1.0, 11: 0.0, 12: 0.0, 99: 0.0},
         ),
-        ({"alignment_annealing": 4, "alignment_final_weight": 0.2}, {1: 1.0, 2: 0.8, 3: 0.6, 5: 0.2, 6: 0.2}),
         (
             {"alignment_weight": 0.0, "alignment_annealing": 2, "alignment_final_weight": 1.0},
             {1: 0.0, 2: 0.5, 3: 1.0, 4: 1.0},

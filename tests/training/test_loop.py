@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import sacrebleu
 import started_commands
 import torch
 from started_commands import settings
 
 from rnnsearch.builtin.corpus import write
-from rnnsearch.config import DataSettings, load_config
+from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training import log, loop, setup, trainer, validation
-from rnnsearch.training.checkpoint import TrainingProgress
+from rnnsearch.training import log, loop, trainer, validation
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.setup import run_lock
@@ -92,7 +88,6 @@ def falling_nll(*values: float, bleu: Sequence[float | None] = ()) -> Callable[.
     ("bleu", "nll", "best"),
     [
         ([0.0, 0.0, 0.0], [50.0, 30.0, 40.0], 10),  # BLEU of short targets stays 0: NLL decides
-        ([0.0, 0.0, 0.0], [50.0, 40.0, 30.0], 15),
         ([1.0, 2.0, 2.0], [30.0, 40.0, 40.0], 10),
         ([3.0, 2.0, 3.0], [30.0, 20.0, 40.0], 5),
     ],
@@ -106,25 +101,6 @@ def test_equal_bleu_is_decided_by_nll(
     train(corpus, tmp_path / "run", **given | {"max_updates": 10})
     run, _ = train(corpus, tmp_path / "run", resume=True, **given)
     assert read_statistics(run.path)["best_update"] == weights(run.path)[1]["update"] == best
-
-
-def test_chinese_is_validated_in_its_own_tokenisation(
-    monkeypatch: pytest.MonkeyPatch, tiny_run: Path
-) -> None:
-    """By 13a, one wrong character of a sentence without spaces is a wrong sentence, and BLEU is 0."""
-    references = ["我们昨天在学校里看书。", "他明天去北京工作。"]
-    hypotheses = ["我们昨天在学校里看报。", "他明天去上海工作。"]
-    found = SimpleNamespace(translate=lambda *_, **__: [SimpleNamespace(text=text) for text in hypotheses])
-    monkeypatch.setattr(validation, "Translator", lambda *_: found)
-    monkeypatch.setattr(validation, "development_nll", lambda *_: (3.0, 2))
-    dev = {"dev": [0, 1], "dev_source_lines": ["a", "b"], "dev_target_lines": references}
-    corpus: Any = SimpleNamespace(source=None, target=None, **dev)
-    given = load_config(overrides=["data.target_language=zh"])
-    result = validation.validate(Run.open(tiny_run).load_network(), corpus, given)
-    expected = sacrebleu.corpus_bleu(hypotheses, [references], tokenize="zh").score
-    assert result is not None
-    assert result.bleu == pytest.approx(expected)
-    assert expected > 50
 
 
 def test_patience_keeps_the_best_weights(
@@ -253,27 +229,6 @@ def test_curves_and_statistics_are_not_needed(
     assert "statistics.json: " in messages
 
 
-def test_tensorboard_reads_the_curves(tmp_path: Path, tiny_run: Path) -> None:
-    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-
-    run = replace(Run.open(tiny_run), path=tmp_path)
-    written = log.Log(run, TrainingProgress(update=6), print)
-    written.progress.update = 7
-    run.log_path.mkdir()
-    written.validation(Validation(2.5, 1.0, None, [("a", "b", "né")]))
-    written.close()
-    (file,) = run.log_path.glob("events.out.tfevents.*")
-    events = list(EventFileLoader(str(file)).Load())
-    assert any((one.step, one.session_log.status) == (7, one.session_log.START) for one in events)
-    scalar, text = (one for one in events if one.HasField("summary"))
-    assert (scalar.step, scalar.summary.value[0].tag, scalar.summary.value[0].tensor.float_val[0]) == (
-        7,
-        "dev/nll",
-        2.5,
-    )
-    assert "né" in text.summary.value[0].tensor.string_val[0].decode()
-
-
 def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(corpus: Corpus, tmp_path: Path) -> None:
     path = tmp_path / "run"
     said = r"run: another process \(\d+\) is training here \(wait for it or end it"
@@ -296,17 +251,12 @@ def test_a_network_that_the_machine_cannot_hold_is_refused(corpus: Corpus, tmp_p
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(("accumulate", "refused"), [(6, False), (7, True), (1000, True)])
-def test_an_update_of_more_than_an_epoch_is_refused(
-    corpus: Corpus, tmp_path: Path, accumulate: int, refused: bool
-) -> None:
-    if refused:
-        with pytest.raises(InputError, match=rf"accumulate = {accumulate}, and an epoch has 6 batches"):
-            train(corpus, tmp_path / "run", accumulate=accumulate)
-        assert not (tmp_path / "run").exists()
-    else:
-        run, _ = train(corpus, tmp_path / "run", accumulate=accumulate, max_updates=2)
-        assert read_statistics(run.path)["epochs"] == 2
+def test_an_update_of_more_than_an_epoch_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="accumulate = 7, and an epoch has 6 batches"):
+        train(corpus, tmp_path / "run", accumulate=7)
+    assert not (tmp_path / "run").exists()
+    run, _ = train(corpus, tmp_path / "run", accumulate=6, max_updates=2)
+    assert read_statistics(run.path)["epochs"] == 2
 
 
 def test_a_corpus_without_development_set(tmp_path: Path) -> None:
@@ -317,35 +267,14 @@ def test_a_corpus_without_development_set(tmp_path: Path) -> None:
     assert weights(run.path)[1]["update"] == 10  # the latest
 
 
-@pytest.mark.parametrize(
-    ("fastest", "kernels", "told"), [("float32", 1, 1), ("bfloat16", 1, 0), ("float32", 0, 0)]
-)
-def test_slow_bfloat16_is_told(
-    fastest: str, kernels: int, told: int, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(setup, "fastest_precision", lambda device: fastest)
-    _, notes = setup.fit_to_corpus(settings(precision="bfloat16", kernels=bool(kernels)), corpus, False)
-    assert sum("bfloat16 may be slower on this CPU" in note for note in notes) == told
-
-
-def test_development_nll_is_the_mean_over_sentences(corpus: Corpus, tmp_path: Path) -> None:
-    from rnnsearch.translation.translator import Translator
-
-    run, _ = train(corpus, tmp_path / "run")
-    pairs = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
-    scores = [result.score for result in Translator.load(run.path).force(pairs)]
-    statistics = read_statistics(run.path)
-    assert statistics["dev_nll"] == pytest.approx(-sum(scores) / len(scores), rel=1e-5)
-
-
-@pytest.mark.parametrize("encoder", ["bidirectional", "embedding"])
-def test_a_fixed_context_of_another_encoder_is_refused(encoder: str, corpus: Corpus, tmp_path: Path) -> None:
+def test_a_fixed_context_of_another_encoder_is_refused(corpus: Corpus, tmp_path: Path) -> None:
     """c_i = →h_Tx is what makes RNNencdec; runs that were begun with another context still go on."""
-    chosen = f"model.encoder={encoder}", "model.alignment=fixed"
-    said = rf'RNNencdec of a forward .*, and model.encoder = "{encoder}" \(set model'
-    with pytest.raises(InputError, match=said):
+    chosen = "model.encoder=embedding", "model.alignment=fixed"
+    with pytest.raises(
+        InputError, match=r'RNNencdec has a forward .*, and model.encoder = "embedding" \(set'
+    ):
         train(corpus, tmp_path / "run", *chosen)
     assert not (tmp_path / "run").exists()
     own = settings(*chosen, **EVERY_5).model_copy(update={"data": corpus.settings})
     Run(tmp_path / "old", own, corpus.source, corpus.target).create()
-    train(corpus, tmp_path / "old", *chosen, resume=True)[0].load_network()
+    train(corpus, tmp_path / "old", *chosen, resume=True)

@@ -92,11 +92,8 @@ def test_others_are_torchs(kind: Any, settings: dict[str, Any], named: dict[str,
     ("schedule", "warmup", "expected"),
     [
         # learning rates of updates 1, 2, 4, 5, 8, 12 of 12, the peak being 2
-        ("constant", 0, [2, 2, 2, 2, 2, 2]),
         ("constant", 4, [0.5, 1, 2, 2, 2, 2]),
-        ("inverse_sqrt", 0, [2, 2 / 2**0.5, 1, 2 / 5**0.5, 2 / 8**0.5, 2 / 12**0.5]),
         ("inverse_sqrt", 4, [0.5, 1, 2, 2 * (4 / 5) ** 0.5, 2 * 0.5**0.5, 2 * (4 / 12) ** 0.5]),
-        ("linear", 0, [2 * 11 / 12, 2 * 10 / 12, 2 * 8 / 12, 2 * 7 / 12, 2 * 4 / 12, 0]),
         ("linear", 4, [0.5, 1, 2, 2 * 7 / 8, 1, 0]),
         ("cosine", 4, [0.5, 1, 2, 1 + math.cos(math.pi / 8), 1, 0]),
         ("cosine", 0, [1 + math.cos(math.pi * u / 12) for u in (1, 2, 4, 5, 8, 12)]),
@@ -114,11 +111,9 @@ def test_schedules(schedule: str, warmup: int, expected: list[float]) -> None:
         ({}, 100, 0),
         ({"max_updates": 70}, 100, 70),
         ({"max_epochs": 0.5}, 25, 13),  # 12.5 updates: the thirteenth is still made
-        ({"max_epochs": 2}, 33.5, 67),
         ({"max_epochs": 0.07}, 100, 7),  # 0.07 · 100 is a little more than 7 in floating point
         ({"max_epochs": 1, "max_updates": 150}, 100, 100),
         ({"max_minutes": 3, "patience": 2}, 100, 0),
-        ({"schedule": "linear", "max_epochs": 2}, 100, 200),
     ],
     ids=str,
 )

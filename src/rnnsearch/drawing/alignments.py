@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -223,18 +223,19 @@ def alignment_text(
     label_width = min(max((cell_len(printable(token)) for token in target_tokens), default=0), width // 3)
     labels = [pad_left(shorten(printable(token), label_width), label_width) for token in target_tokens]
     headings = [_downwards(printable(token)) for token in source_tokens]
-    cells = [
-        [_cell(matrix[row, column], column, row, gold) for column in range(len(headings))]
-        for row in range(len(labels))
-    ]
+    columns = range(len(headings))
+    cells = [[_cell(row[j], j, i, gold) for j in columns] for i, row in enumerate(matrix)]
     # A cell of two columns is a square and has room for a wide letter. The frame takes two columns.
-    spans = _spans(len(headings), (width - label_width - 2) // cell)
-    return "\n\n".join(
-        "\n".join(
-            _heading_lines(headings[start:end], label_width, cell) + _rows(labels, matrix, cells, start, end)
-        )
-        for start, end in spans
-    )
+    pieces = max(math.ceil(len(headings) / ((width - label_width - 2) // cell)), 1)
+    bounds = [len(headings) * piece // pieces for piece in range(pieces + 1)]
+    margin = " " * (label_width + cell // 2)
+    texts = []
+    for start, end in pairwise(bounds):
+        standing = zip_longest(*(heading[::-1] for heading in headings[start:end]), fillvalue="")
+        top = [margin + "".join(pad_right(letter, cell) for letter in line) for line in standing]
+        rows = _rows(labels, matrix, cells, start, end)
+        texts.append("\n".join([*(line.rstrip() for line in top[::-1]), *rows]))
+    return "\n\n".join(texts)
 
 
 def comparison_text(panels: Sequence[Panel], width: int = 100, gold: GoldLinks | None = None) -> str:
@@ -273,23 +274,6 @@ def alignment_table(
 def _downwards(token: str) -> list[str]:
     letters = graphemes(token)
     return letters if len(letters) <= _TALLEST_LABEL else [*letters[: _TALLEST_LABEL - 1], _SKIPPED]
-
-
-def _spans(count: int, largest: int) -> list[tuple[int, int]]:
-    """Cuts `count` columns into the fewest pieces of at most `largest` columns, about equally long. For no
-    columns it returns one empty piece."""
-    pieces = max(math.ceil(count / largest), 1)
-    return list(pairwise(count * piece // pieces for piece in range(pieces + 1)))
-
-
-def _heading_lines(headings: Sequence[Sequence[str]], label_width: int, cell: int) -> list[str]:
-    height = max((len(heading) for heading in headings), default=0)
-    standing = [[""] * (height - len(heading)) + list(heading) for heading in headings]
-    margin = " " * (label_width + cell // 2)
-    return [
-        (margin + "".join(pad_right(letter, cell) for letter in line)).rstrip()
-        for line in zip(*standing, strict=True)
-    ]
 
 
 def _rows(

@@ -50,8 +50,7 @@ STYLE: Any = {
 class Curve:
     """A system's curve; y is None where it has no value. low, high: the band around it.
 
-    place: position of the system, which decides its colour. few: for each point, whether it is based on too
-    few sentences; it is then drawn hollow, outside the line and the band.
+    place: position of the system, which decides its colour.
     """
 
     name: str
@@ -60,14 +59,6 @@ class Curve:
     y: Sequence[float | None]
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
-    few: Sequence[bool] = ()
-
-    def points(self, few: bool) -> list[tuple[float, float]]:
-        """Returns the points that have a value, and this value of `few`."""
-        every = self.few or [False] * len(self.x)
-        return [
-            (x, y) for x, y, one in zip(self.x, self.y, every, strict=True) if y is not None and one == few
-        ]
 
 
 def curve_figure(
@@ -76,10 +67,8 @@ def curve_figure(
     y_label: str,
     *,
     ticks: Sequence[tuple[float, str, str]] = (),
-    level: float | None = None,
 ) -> Figure:
-    """Draws the curves. ticks: (x, text, text below it), in place of numbers. level: y of a horizontal
-    line."""
+    """Draws the curves. ticks: (x, text, text below it), in place of numbers."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
@@ -87,10 +76,7 @@ def curve_figure(
     with rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, HEIGHT), dpi=72, layout="constrained")
         axes = figure.add_subplot()
-        if level is not None:
-            axes.axhline(level, color=DIM, linewidth=1.0)
         lines = [_draw(axes, curve) for curve in curves]
-        _draw_few(axes, curves)
         axes.locator_params(axis="y", nbins=6)
         for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
             if max(map(abs, limits)) >= 1000:
@@ -113,39 +99,21 @@ def curve_figure(
 
 
 def _draw(axes: Axes, curve: Curve) -> Line2D:
-    """Draws line, markers and band, without the points that are `few`. Returns the line."""
-    solid = ~np.array(curve.few or [False] * len(curve.x), dtype=bool)
-    y, low, high = (
-        np.where(solid, np.array(values or [None] * len(curve.x), dtype=np.float64), np.nan)
-        for values in (curve.y, curve.low, curve.high)
-    )
+    """Draws line, markers and band. Returns the line."""
     colour, marker = SERIES[curve.place % len(SERIES)], MARKERS[curve.place % len(MARKERS)]
-    dash = DASHES[curve.place % len(DASHES)] if solid.any() else "none"
-    marker = marker if len(curve.x) <= 20 else ""
-    style = {"color": colour, "linestyle": dash, "linewidth": 1.8, "marker": marker, "markersize": 5.5}
-    (line,) = axes.plot(curve.x, y, **style)  # type: ignore[arg-type]
-    if not np.isnan(low).all():
+    y, low, high = (np.array(values, dtype=np.float64) for values in (curve.y, curve.low, curve.high))
+    (line,) = axes.plot(
+        curve.x,
+        y,
+        color=colour,
+        linestyle=DASHES[curve.place % len(DASHES)],
+        linewidth=1.8,
+        marker=marker if len(curve.x) <= 20 else "",
+        markersize=5.5,
+    )
+    if len(low):
         axes.fill_between(curve.x, low, high, color=colour, alpha=0.13, linewidth=0)
     return line
-
-
-def _draw_few(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draws the points that are `few`: hollow, or as an arrow with its value at the edge if one is outside
-    the range of the others; if there are no others, the y axis fits them."""
-    points = [(curve.place, x, y) for curve in curves for x, y in curve.points(few=True)]
-    heights = [y for *_, y in points]
-    if points and not any(curve.points(few=False) for curve in curves):
-        axes.set_ylim(min(heights) - 1, max(heights) + 1)
-    bottom, top = axes.get_ylim()
-    axes.set_ylim(bottom, top)
-    for place, x, y in points:
-        colour, inside = SERIES[place % len(SERIES)], min(max(y, bottom), top)
-        marker = "^" if y > top else "v" if y < bottom else MARKERS[place % len(MARKERS)]
-        axes.plot(
-            [x], [inside], color=colour, marker=marker, markersize=5.5, mfc="none", ls="none", clip_on=False
-        )
-        if inside != y:
-            axes.annotate(f"{y:.3g}", (x, inside), (6, 0), textcoords="offset points", color=colour)
 
 
 SALT = "rnnsearch"

@@ -34,7 +34,6 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.measures import (
     BLEU,
     CHRF,
-    LENGTH_RATIO,
     NLL_PER_WORD,
     MeasureOptions,
     Measures,
@@ -73,7 +72,7 @@ LENGTHS = (10, 20, 30, 45)
 SENTENCES, SHORTEST = 3, 10
 """Sentences shown of each kind, and fewest source words of a best or worst one: many shorter sentences score
 very high or very low, which says little."""
-DRAWN = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL per word, in nats", LENGTH_RATIO: "Length ratio"}
+DRAWN = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL per word, in nats"}
 """Metric → label of the axis of its curves by length."""
 LEARNING = {
     "updates": Column("Updates"),
@@ -144,7 +143,7 @@ def make_report(
     document = Document(
         title=options.title or "Translations compared",
         lead=f"{', '.join(names)} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio (2015).",
-        sections=[part.section() for part in parts] + ([learning(parts[0].runs, album)] if opened else []),
+        sections=[part.section() for part in parts] + ([learning(parts[0].runs)] if opened else []),
         made=[*_provenance(opened, tests), ("Metrics", "; ".join(signatures(parts[0].measures)))],
         files=[table for part in parts for table in part.files()],
         beside=BESIDE,
@@ -263,39 +262,42 @@ class TestSetReport:
         ]
 
     def by_length(self) -> list[Block]:
-        """Returns Figure 2, the scores by source length, and the table of BLEU."""
-        measures, pictures = self.measures, []
-        ticks = [(float(n), str(band), f"{band.sentences:,}") for n, band in enumerate(measures.buckets)]
-        for metric, label in DRAWN.items():
-            curves, spoken = [], []
-            for name, found in points_of(measures, metric).items():
-                y, low, high = zip(*((one.value, one.low, one.high) for one in found), strict=True)
-                few = [one.sentences < FEWEST for one in found]
-                curves.append(Curve(name, self.names.index(name), range(len(y)), y, low, high, few))
-                spoken.append(f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in found)}")
-            if not curves:
-                continue
-            level = 1.0 if metric == LENGTH_RATIO else None
-            figure = curve_figure(curves, "source words; below: sentences", label, ticks=ticks, level=level)
-            name = f"{self.prefix}figure-2-{metric.lower().replace(' ', '-')}"
-            alt = f"{label} by source length. {'; '.join(spoken)}."
-            pictures.append(self.album.add(figure, name, f"{label.partition(',')[0]} by length", alt))
-        notes = [
-            "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
-            f"tokenisation. Hollow points: fewer than {FEWEST} sentences, too few to compare."
-        ]
-        signed = signatures(measures, [BLEU])
-        caption = "Figure 2. Scores over the length of the source sentence"
+        """Returns the table of BLEU by source length, and Figure 2, without lengths that have too few
+        sentences to compare."""
+        measures = self.measures
         rows: list[list[Value]] = [["Sentences", *(band.sentences for band in measures.buckets)]]
         rows += [
             [name, *(f"{one.value:.1f} ({one.low:.1f}–{one.high:.1f})" for one in found)]
             for name, found in points_of(measures, BLEU).items()
         ]
-        columns = ["Source words", *map(str, measures.buckets)]
-        below = "BLEU by source length, with 95 % intervals"
-        table = self.table("bleu-by-length", below, columns, rows)
-        figure_2 = Pictures(f"{self.prefix}figure-2", caption, pictures, notes, signed)
-        return [figure_2, replace(table, made=signed)]
+        columns, caption = ["Source words", *map(str, measures.buckets)], "BLEU by source length"
+        table = self.table("bleu-by-length", f"{caption}, with 95 % intervals", columns, rows)
+        signed = signatures(measures, [BLEU])
+        bands, pictures = [band for band in measures.buckets if band.sentences >= FEWEST], []
+        ticks = [(float(n), str(band), f"{band.sentences:,}") for n, band in enumerate(bands)]
+        for metric, label in DRAWN.items() if bands else ():
+            curves, spoken = [], []
+            for name, found in points_of(measures, metric).items():
+                drawn = [one for one in found if one.words in bands]
+                y, low, high = zip(*((one.value, one.low, one.high) for one in drawn), strict=True)
+                curves.append(Curve(name, self.names.index(name), range(len(y)), y, low, high))
+                spoken.append(f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in drawn)}")
+            if curves:
+                figure = curve_figure(curves, "source words; below: sentences", label, ticks=ticks)
+                name = f"{self.prefix}figure-2-{metric.lower().replace(' ', '-')}"
+                alt = f"{label} by source length. {'; '.join(spoken)}."
+                pictures.append(self.album.add(figure, name, f"{label.partition(',')[0]} by length", alt))
+        if not pictures:
+            return [replace(table, made=signed)]
+        note = (
+            "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
+            f"tokenisation; lengths of fewer than {FEWEST} sentences are not drawn."
+        )
+        title = "Figure 2. Scores over the length of the source sentence"
+        return [
+            Pictures(f"{self.prefix}figure-2", title, pictures, [note], signed),
+            replace(table, made=signed),
+        ]
 
     def sentences(self) -> Iterable[Block]:
         """Yields Table 3: the longest sentences, and the best and the worst of each system."""
@@ -378,8 +380,8 @@ def marked(text: str, reference: str) -> list[tuple[str, bool]]:
     return [(word, place in differs) for place, word in enumerate(ours)]
 
 
-def learning(runs: Sequence[tuple[str, RunAnswers]], album: Album) -> Section:
-    """Returns the table and the learning curves of all runs. The row of a run without a log is empty."""
+def learning(runs: Sequence[tuple[str, RunAnswers]]) -> Section:
+    """Returns Table 2. The row of a run without a log is empty."""
     logs = {name: read_statistics(run.path) | {"parameters": run.parameters} for name, run in runs}
     endings = {name: log.get("ended_because") or "not finished" for name, log in logs.items()}
     table = Table(
@@ -394,17 +396,4 @@ def learning(runs: Sequence[tuple[str, RunAnswers]], album: Album) -> Section:
         ],
         made=[f"{name}: {run.path / 'log' / 'statistics.json'}, {endings[name]}" for name, run in runs],
     )
-    curves = []
-    for place, (name, log) in enumerate(logs.items()):
-        rows = [row for row in log.get("validations", []) if "dev_bleu" in row]
-        hours, bleu = [row["seconds"] / 3600 for row in rows], [row["dev_bleu"] for row in rows]
-        curves += [Curve(name, place, hours, bleu)] if len(rows) > 1 else []
-    if not curves:
-        return Section("learning", "Learning", [table])
-    ends = (f"{one.name} ends at {one.y[-1]:.1f} after {one.x[-1]:.1f} hours" for one in curves)
-    alt = f"Development BLEU of each run over its hours of training. {'; '.join(ends)}"
-    figure = curve_figure(curves, "hours of training", "BLEU on the development set")
-    picture = album.add(figure, "learning-curves", "Development BLEU while the runs were trained", alt)
-    notes = ["Scores are from greedy search or a small beam, as each run's settings say."]
-    pictures = Pictures("figure-learning", "Learning curves", [picture], notes)
-    return Section("learning", "Learning", [table, pictures])
+    return Section("learning", "Learning", [table])

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
@@ -27,7 +28,7 @@ from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.evaluation.test_set import System, TestSet, require_lines
 from rnnsearch.records import Translation
 from rnnsearch.studies.study import StudyFolder, StudyRun, StudyTest
-from rnnsearch.system.files import lock, whole_folder, write_text
+from rnnsearch.system.files import only_one, whole_folder, write_text
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.formats.lines import read_lines, read_pairs
@@ -77,25 +78,22 @@ def run_study(
     if unknown:
         remedy = f"one of {', '.join(folder.study.variants)}"
         raise InputError(f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy)
-    folder.path.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as handle:
-        if not lock(handle.fileno()):
-            remedy = "wait for it or end it, or name another folder"
-            raise InputError("another command is at work here", file=folder.path, remedy=remedy)
-        prepare(folder, say)
+    with only_one(folder.path, "running a study"):
+        commands = Commands(folder.path / "logs")
+        tests = prepare(folder, commands, say)
         runs = [run for run in folder.runs if not only or run.variant in only]
         results, found, writing = folder / "results.jsonl", dict[str, Measured](), Lock()
-        earlier = _earlier_rows(results)
-        rows = {run.name: earlier[run.name] for run in folder.runs if run.name in earlier}
-        commands = Commands(folder)
+        rows = _earlier_rows(results, [run.name for run in folder.runs])
 
         def finish(run: StudyRun) -> None:
-            error = train(commands, run)
+            error = train(folder, commands, run)
             if commands.ended:
                 return
             with writing:  # measures one run at a time
                 one = found[run.name] = (
-                    failed(run, error) if error else measure(folder, run, trust_code, progress)
+                    Measured(run.names | {"status": "failed", "error": error, "tests": {}}, {})
+                    if error
+                    else measure(folder, run, tests, trust_code, progress)
                 )
                 shown = one.row["status"] if one.usable else f"{one.row['status']}: {one.row['error']}"
                 say(f"[{len(found)} of {len(runs)}] {run.name}: {shown}")
@@ -112,8 +110,8 @@ def run_study(
         return [found[run.name] for run in runs]
 
 
-def _earlier_rows(results: Path) -> dict[str, Row]:
-    """Returns the rows of an earlier call by run. Raises InputError for a line that is not a row."""
+def _earlier_rows(results: Path, runs: Sequence[str]) -> dict[str, Row]:
+    """Returns the rows of an earlier call for these runs. Raises InputError for a line that is not a row."""
     rows = {}
     for number, line in enumerate(results.read_text("utf-8").splitlines() if results.exists() else (), 1):
         try:
@@ -121,56 +119,51 @@ def _earlier_rows(results: Path) -> dict[str, Row]:
             rows[row["run"]] = row
         except (ValueError, KeyError, TypeError):
             raise InputError("is not a row", file=results, line=number, remedy="remove the line") from None
-    return rows
+    return {name: rows[name] for name in runs if name in rows}
 
 
-def prepare(folder: StudyFolder, say: Callable[[str], None]) -> None:
-    """Writes OUT/corpus, the links and OUT/store, if they are missing, after it has read all test sets.
+def prepare(folder: StudyFolder, commands: Commands, say: Callable[[str], None]) -> dict[str, TestSet]:
+    """Writes OUT/corpus, the links and OUT/store, if they are missing. Returns the test sets by name, which
+    are read before the links are made.
 
     Raises InputError if the folder was prepared from other files or with other settings.
     """
-    study, commands, note = folder.study.corpus, Commands(folder), folder / "corpus.json"
-    files = [folder.data / name for name in (*study.train, *study.dev, *filter(None, [study.links]))]
-    sizes = {str(path.name): path.stat().st_size if path.exists() else _missing(path) for path in files}
+    study, note = folder.study.corpus, folder / "corpus.json"
+    sizes = {}
+    for path in (folder.data / name for name in (*study.train, *study.dev, study.links) if name):
+        if not path.exists():
+            remedy = "check the path; paths are relative to the folder of --data"
+            raise InputError("no such file", file=path, remedy=remedy)
+        sizes[path.name] = path.stat().st_size
     content = {"corpus": study.model_dump(), "data": folder.corpus.data.model_dump(), "bytes": sizes}
     if note.exists() and json.loads(note.read_text("utf-8")) != json.loads(json.dumps(content)):
-        remedy = "keep the study as it was, or begin again in another folder"
-        raise InputError(
-            "the corpus was prepared from other files or settings", file=folder.path, remedy=remedy
-        )
-    if not study.builtin:
-        for name in folder.tests:
-            folder.read_test(name)
-    if not (folder / "corpus").exists():
-        with whole_folder(folder / "corpus", lambda path: False) as parts:
+        what, remedy = "the corpus was prepared from other files or settings", "begin again in another folder"
+        raise InputError(what, file=folder.path, remedy=remedy)
+    corpus, recipe = folder / "corpus", folder / "recipes" / "corpus.toml"
+    if not corpus.exists():
+        with whole_folder(corpus, lambda path: False) as parts:
             _write_corpus(folder, parts)
     write_text(note, json.dumps(content, indent=2) + "\n")
-    corpus, recipe = folder / "corpus", folder / "recipes" / "corpus.toml"
-    train, dev = ([str(corpus / f"{part}.{side}") for side in folder.sides] for part in ("train", "dev"))
+    tests = {name: folder.read_test(name) for name in folder.tests}
     write_recipe(recipe, folder.corpus)
+    train, dev = ([str(corpus / f"{part}.{side}") for side in folder.sides] for part in ("train", "dev"))
     links = corpus / "train.links"
     if study.align and not links.exists():
         say("making word links with eflomal")
-        aligned = {name: test for name, test in folder.study.tests.items() if test.links == "eflomal"}
-        texts = [
-            word for name in aligned for word in (folder.tests[name].source, folder.tests[name].reference)
-        ]
-        outs = [word for name in aligned for word in ("--out", folder.tests[name].links)]
-        words = ["links", *train, *texts, "--out", links, *outs, "--symmetrise", study.align]
-        commands.must("links", *words, "--recipe", recipe, "--overwrite")
+        words, outs = [*train], ["--out", str(links)]
+        for name, test in folder.tests.items():
+            if folder.study.tests[name].links == "eflomal":
+                words += [test.source, test.reference]
+                outs += ["--out", str(test.links)]
+        how = ["--symmetrise", study.align, "--recipe", recipe, "--overwrite"]
+        commands.must("links", "links", *words, *outs, *how)
     if not (folder / "store").exists():
         say("preparing the corpus")
-        has_dev = ["--dev", *dev] if study.dev or study.builtin else []
-        has_links = ["--links", links] if links.exists() else []
-        commands.must(
-            "store", "prepare", *train, "--out", folder / "store", *has_dev, *has_links, "--recipe", recipe
-        )
-
-
-def _missing(path: Path) -> int:
-    raise InputError(
-        "no such file", file=path, remedy="check the path; paths are relative to the folder of --data"
-    )
+        words = [*train, "--out", str(folder / "store"), "--recipe", str(recipe)]
+        words += ["--dev", *dev] if study.dev or study.builtin else []
+        words += ["--links", str(links)] if links.exists() else []
+        commands.must("store", "prepare", *words)
+    return tests
 
 
 def _write_corpus(folder: StudyFolder, out: Path) -> None:
@@ -186,46 +179,45 @@ def _write_corpus(folder: StudyFolder, out: Path) -> None:
     for name, files, count in (("train", study.train, study.pairs), ("dev", study.dev, study.dev_pairs)):
         paths = [folder.data / file for file in files]
         texts = (read_pairs(*sides) for sides in zip(paths[::2], paths[1::2], strict=True))
-        pairs = islice(chain.from_iterable(texts), count)
-        sides = [(out / f"{name}.{side}").open("w", encoding="utf-8", newline="\n") for side in folder.sides]
-        for pair in pairs:
-            for file, line in zip(sides, pair, strict=True):
-                file.write(f"{line}\n")
-        for file in sides:
-            file.close()
+        with ExitStack() as opened:
+            names = (out / f"{name}.{side}" for side in folder.sides)
+            sides = [opened.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in names]
+            for pair in islice(chain.from_iterable(texts), count):
+                for file, line in zip(sides, pair, strict=True):
+                    file.write(f"{line}\n")
     if study.links:
         lines = islice(read_lines(folder.data / study.links), study.pairs)
         write_text(out / "train.links", "".join(f"{line}\n" for line in lines))
 
 
+def as_recipe(settings: Settings) -> str:
+    """Returns resolved settings as TOML."""
+    return tomli_w.dumps(settings.model_dump(exclude_none=True))
+
+
 def write_recipe(path: Path, settings: Settings) -> None:
     """Writes resolved settings as a recipe."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, tomli_w.dumps(settings.model_dump(exclude_none=True)))
+    write_text(path, as_recipe(settings))
 
 
 class Commands:
     """The commands of rnnsearch that a study runs, each in a process of its own, with its messages in
     OUT/logs."""
 
-    def __init__(self, folder: StudyFolder) -> None:
-        self.folder = folder
+    def __init__(self, logs: Path) -> None:
+        self.logs = logs
         self.running: set[subprocess.Popen[bytes]] = set()
         self.ended = False
 
     def run(self, name: str, *words: object) -> str:
         """Runs a command to its end; returns its error, "" if it succeeded."""
-        log = self.folder / "logs" / f"{name}.log"
-        log.parent.mkdir(exist_ok=True)
-        with log.open("a", encoding="utf-8") as file:
-            command = [sys.executable, "-m", "rnnsearch", *map(str, words)]
+        self.logs.mkdir(exist_ok=True)
+        log, command = self.logs / f"{name}.log", [sys.executable, "-m", "rnnsearch", *map(str, words)]
+        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+        with log.open("a", encoding="utf-8") as file:  # in its own session, which Ctrl-C does not reach
             process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,  # Ctrl-C does not reach it
-                preexec_fn=_end_with_parent,
+                command, stdout=file, start_new_session=True, preexec_fn=_end_with_parent, **pipes
             )
         self.running.add(process)
         code = process.wait()
@@ -249,9 +241,10 @@ class Commands:
     def end(self) -> None:
         """Asks every running command to save and end, and waits for it; no other is recorded."""
         self.ended = True
-        for process in list(self.running):
+        running = list(self.running)
+        for process in running:
             process.terminate()
-        for process in list(self.running):
+        for process in running:
             process.wait()
 
 
@@ -261,29 +254,30 @@ def _end_with_parent() -> None:
         PRCTL(END_WITH_PARENT, signal.SIGTERM)
 
 
-def train(commands: Commands, run: StudyRun) -> str:
+def train(folder: StudyFolder, commands: Commands, run: StudyRun) -> str:
     """Trains a run, or resumes its training; returns the error, "" if it succeeded."""
-    recipe = commands.folder / "recipes" / f"{run.name}.toml"
+    recipe = folder / "recipes" / f"{run.name}.toml"
     before = recipe.read_text("utf-8") if recipe.exists() else ""
-    wanted = tomli_w.dumps(run.settings.model_dump(exclude_none=True))
-    if wanted != before:  # a training that ended did so by other settings; its next checkpoint says how
+    if before != as_recipe(run.settings):
+        # a training that ended did so by other settings; its next checkpoint says how
         (run.path / "log" / "statistics.json").unlink(missing_ok=True)
     elif read_statistics(run.path).get("ended_because"):
         return ""
     write_recipe(recipe, run.settings)
-    store = commands.folder / "store"
-    return commands.run(run.name, "train", recipe, "--data", store, "--out", run.path, "--resume")
+    return commands.run(run.name, "train", recipe, "--data", folder / "store", "--out", run.path, "--resume")
 
 
-def measure(folder: StudyFolder, run: StudyRun, trust_code: bool, progress: Progress) -> Measured:
+def measure(
+    folder: StudyFolder, run: StudyRun, tests: dict[str, TestSet], trust_code: bool, progress: Progress
+) -> Measured:
     """Returns the results of a trained run. Outputs that are missing are made, and kept in
     OUT/translations."""
-    set_up_cpu(run.settings.training.threads)
-    learned, statistics = read_statistics(run.path), dict[str, Statistics]()
-    opened = open_run(run.name, run.path, device=run.settings.training.device, trust_code=trust_code)
-    parameters = None
-    for name, files in folder.tests.items():
-        test = folder.read_test(name)
+    training, statistics = run.settings.training, dict[str, Statistics]()
+    set_up_cpu(training.threads)
+    opened = open_run(run.name, run.path, device=training.device, trust_code=trust_code)
+    row: Row = run.names | {"status": "done", "parameters": None}
+    for name, test in tests.items():
+        files = folder.tests[name]
         answers = run_answers(
             opened,
             test,
@@ -293,29 +287,17 @@ def measure(folder: StudyFolder, run: StudyRun, trust_code: bool, progress: Prog
             without_unk=False,
             posterior=files.gold is not None,
         )
-        found = system_statistics(test, System(run.name, answers.texts, run=answers))
+        statistics[name] = system_statistics(test, System(run.name, answers.texts, run=answers))
         if files.links and answers.attends:
-            found[DEPARTURE] = departure(answers.references, read_test_links(files, test))
-        statistics[name], parameters = found, answers.parameters or parameters
-    row = _identity(run) | {"status": "done", "parameters": parameters}
+            statistics[name][DEPARTURE] = departure(answers.references, read_test_links(files, test))
+        row["parameters"] = answers.parameters or row["parameters"]
+    learned = read_statistics(run.path)
     row |= {key: learned.get(key) for key in LEARNED}
     nll = [one["dev_nll"] for one in learned.get("validations") or [] if "dev_nll" in one]
     if nll and not (math.isfinite(nll[-1]) and nll[-1] <= nll[0]):
         row |= {"status": "diverged", "error": f"development NLL {nll[0]:.1f} became {nll[-1]:.1f}"}
-    row["tests"] = {
-        name: {metric: one.score().value for metric, one in found.items()}
-        for name, found in statistics.items()
-    }
-    return Measured(row, statistics)
-
-
-def failed(run: StudyRun, error: str) -> Measured:
-    """Returns the results of a run whose training failed."""
-    return Measured(_identity(run) | {"status": "failed", "error": error, "tests": {}}, {})
-
-
-def _identity(run: StudyRun) -> Row:
-    return {"run": run.name, "variant": run.variant, "seed": run.seed}
+    scores = {name: {key: one.score().value for key, one in of.items()} for name, of in statistics.items()}
+    return Measured(row | {"tests": scores}, statistics)
 
 
 def read_test_links(files: StudyTest, test: TestSet) -> list[list[Link]]:

@@ -3,6 +3,7 @@ the paths in its folder."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 Symmetrisation = Literal[
     "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"
 ]
+_FILES = ("source", "reference", "gold", "links")
 Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
 
@@ -151,6 +153,11 @@ class StudyRun:
     def name(self) -> str:
         return self.path.name
 
+    @property
+    def names(self) -> dict[str, Any]:
+        """The first entries of its row of results."""
+        return {"run": self.name, "variant": self.variant, "seed": self.seed}
+
 
 @dataclass(frozen=True)
 class StudyFolder:
@@ -175,7 +182,12 @@ class StudyFolder:
     def runs(self) -> list[StudyRun]:
         """Lists all runs: every variant with the first seed, then with the second, and so on."""
         return [
-            StudyRun(name, seed, self / "runs" / f"{name}-{seed}", _with_seed(settings, seed))
+            StudyRun(
+                name,
+                seed,
+                self / "runs" / f"{name}-{seed}",
+                settings.model_copy(update={"training": settings.training.model_copy(update={"seed": seed})}),
+            )
             for seed in self.study.seeds
             for name, settings in self.variants.items()
         ]
@@ -188,22 +200,16 @@ class StudyFolder:
     @cached_property
     def tests(self) -> dict[str, StudyTest]:
         """The test sets by name, with resolved paths; the built-in corpus has its own."""
-        tests = {}
-        for name in ("test", "long")[: 1 + bool(self.study.corpus.long_pairs)] * self.study.corpus.builtin:
-            source, reference, gold = (
-                str(self / "corpus" / f"{name}.{kind}") for kind in (*self.sides, "links")
-            )
-            tests[name] = StudyTest(source=source, reference=reference, gold=gold, links=gold)
+        tests, corpus = {}, self.study.corpus
+        for name in ("test", "long")[: 1 + bool(corpus.long_pairs)] * corpus.builtin:
+            paths = [str(self / "corpus" / f"{name}.{kind}") for kind in (*self.sides, "links", "links")]
+            tests[name] = StudyTest(**dict(zip(_FILES, paths, strict=True)))
         for name, test in self.study.tests.items():
-            paths = {
-                key: str(self.data / path)
-                for key in ("source", "reference", "gold", "links")
-                if (path := getattr(test, key)) is not None
-            }
+            found = {key: str(self.data / path) for key in _FILES if (path := getattr(test, key))}
             if test.links == "eflomal":
-                paths["links"] = str(self / "corpus" / f"{name}.links")
+                found["links"] = str(self / "corpus" / f"{name}.links")
             systems = {system: str(self.data / path) for system, path in test.systems.items()}
-            tests[name] = test.model_copy(update=paths | {"systems": systems})
+            tests[name] = test.model_copy(update=found | {"systems": systems})
         return tests
 
     def read_test(self, name: str) -> TestSet:
@@ -214,10 +220,10 @@ class StudyFolder:
 
 
 def open_study(
-    name: str | Path,
+    study_file: str | Path,
     out: Path = Path(),
     data: str | Path | None = None,
-    overrides: tuple[str, ...] | list[str] = (),
+    overrides: Sequence[str] = (),
     quick: bool = False,
 ) -> StudyFolder:
     """Reads a built-in study by name, or a TOML file, and resolves the settings of its variants.
@@ -226,42 +232,34 @@ def open_study(
     one for a built-in study. overrides: `section.key=value`, for all variants. quick: apply the changes of
     its table [quick]. Raises InputError for a study that does not exist, is not TOML or is invalid.
     """
-    where, table = read_named("study", name)
+    where, table = read_named("study", study_file)
     folder = Path(where).parent  # of a built-in study, the current one
     remedy = "`rnnsearch settings --study alignment` shows an example"
     study = checked(Study, table, where, remedy)
-    changes = [study.settings]
+    late: Changes = {}
     if quick:
         if not study.quick:
             raise InputError("the study has no table [quick]", file=where, remedy="leave --quick out")
+        late = study.quick.get("settings", {})
         corpus = {key: study.quick[key] for key in ("pairs", "dev_pairs", "long_pairs") if key in study.quick}
-        seeds = {"seeds": study.quick["seeds"]} if "seeds" in study.quick else {}
-        table = table | seeds | {"corpus": table["corpus"] | corpus}
-        study = checked(Study, table, where, remedy)
-        changes.append(study.quick.get("settings", {}))
+        seeds = {"seeds": study.quick.get("seeds", study.seeds)}
+        study = checked(Study, table | seeds | {"corpus": table["corpus"] | corpus}, where, remedy)
 
-    def resolved(recipe: str, *own: Changes, where: str = where) -> Settings:
+    def resolved(recipe: str, own: Changes, where: str) -> Settings:
         recipe = str(folder / recipe) if recipe.endswith(".toml") else recipe
-        return _resolved([changes[0], *own, *changes[1:]], recipe, overrides, where)
+        return _resolved([study.settings, own, late], recipe, overrides, where)
 
     variants = {}
-    for variant, own in study.variants.items():
+    for name, own in study.variants.items():
         sections = {"model": own.model, "training": own.training, "search": own.search}
         recipe = study.recipe if own.recipe is None else own.recipe
-        variants[variant] = resolved(recipe, sections, where=f"{where}: variant {variant}")
+        variants[name] = resolved(recipe, sections, f"{where}: variant {name}")
     sentences = study.quick.get("sentences") if quick else None
     base = Path(data) if data else folder
-    return StudyFolder(out, study, where, base, resolved(study.recipe), variants, sentences)
+    return StudyFolder(out, study, where, base, resolved(study.recipe, {}, where), variants, sentences)
 
 
-def _with_seed(settings: Settings, seed: int) -> Settings:
-    training = settings.training.model_copy(update={"seed": seed})
-    return settings.model_copy(update={"training": training})
-
-
-def _resolved(
-    changes: list[Changes], recipe: str, overrides: tuple[str, ...] | list[str], where: str
-) -> Settings:
+def _resolved(changes: Sequence[Changes], recipe: str, overrides: Sequence[str], where: str) -> Settings:
     """Applies the changes to the recipe, in order, and then the overrides."""
     name, table = read_recipe(recipe)
     for change in changes:

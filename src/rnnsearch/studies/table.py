@@ -1,5 +1,5 @@
 """The tables and figures of a study, from its measured runs: scores over seeds, differences with intervals
-and p, scores by length, learning and cost."""
+and p, scores by length, learning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from rnnsearch.drawing.figures import Album, Curve, curve_figure
 from rnnsearch.drawing.page import (
@@ -16,7 +18,6 @@ from rnnsearch.drawing.page import (
     Column,
     Document,
     Paragraph,
-    Picture,
     Pictures,
     Section,
     Table,
@@ -25,12 +26,14 @@ from rnnsearch.drawing.page import (
 )
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.measures import AER, BLEU, CHRF, NLL_PER_WORD, Statistics, system_statistics
-from rnnsearch.evaluation.statistics import FEWEST, LengthBand, SufficientStatistics, buckets, p_statement
+from rnnsearch.evaluation.statistics import FEWEST, SufficientStatistics, buckets, p_statement
 from rnnsearch.evaluation.test_set import System, read_hypotheses
 from rnnsearch.installed import package_version
 from rnnsearch.studies.run import DEPARTURE, Measured
-from rnnsearch.studies.significance import Difference, difference_over_seeds, holm
 from rnnsearch.studies.study import StudyFolder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BOUNDS = (0, 10, 20, 30, 40, 50, 60, 80)
 """Bounds of the bands of source lengths, in words."""
@@ -41,8 +44,6 @@ BESIDE = (
     ("translations/", "the translations"),
     ("runs/", "the runs"),
 )
-PARTS = {"a quarter": 0.25, "half": 0.5, "the end": 1.0}
-"""Points of training that a table shows."""
 
 
 class Metric(NamedTuple):
@@ -65,7 +66,7 @@ METRICS = (
     Metric(f"posterior {AER}", "AER % by the posterior", 100.0),
     Metric(DEPARTURE, "α off the links, %", 100.0),
 )
-BY_LENGTH = tuple(metric for metric in METRICS if metric.name in (BLEU, DEPARTURE))
+BY_LENGTH = {"bleu": METRICS[0], "departure": METRICS[-1]}
 Variants = dict[str, dict[int, Measured]]
 """variant → seed → run; only runs that count"""
 
@@ -76,120 +77,111 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
 
     command: the command line shown on the page.
     """
-    document = replace(study_document(folder, runs, Album(folder / "figures")), command=command)
-    latex = [f"{kind}-{name}" for name in folder.tests for kind in ("scores", "differences")]
-    page = write_page(document, folder.path, "table", latex)
-    return (folder / "table.md").read_text("utf-8"), page
-
-
-def study_document(folder: StudyFolder, runs: Sequence[Measured], album: Album) -> Document:
-    """Returns the page as data. album: receives the figures."""
     variants: Variants = {name: {} for name in folder.study.variants}
     for run in runs:
         if run.usable:
             variants[run.row["variant"]][run.row["seed"]] = run
     variants = {name: found for name, found in variants.items() if found}
-    count = max(map(len, variants.values()), default=0)
-    left_out = [
-        Paragraph(f"{run.row['run']} is not averaged in. It {run.row['status']}: {run.row['error']}")
+    remarks = [
+        f"{run.row['run']} is not averaged in. It {run.row['status']}: {run.row['error']}"
         for run in runs
         if not run.usable
     ]
-    missing = sorted({run.name for run in folder.runs} - {run.row["run"] for run in runs})
-    if missing:
-        left_out.append(Paragraph(f"Not done yet: {', '.join(missing)}."))
-    sections = [_test_section(folder, name, variants, album) for name in folder.tests]
-    return Document(
+    if missing := sorted({run.name for run in folder.runs} - {run.row["run"] for run in runs}):
+        remarks.append(f"Not done yet: {', '.join(missing)}.")
+    album, count = Album(folder / "figures"), max(map(len, variants.values()), default=0)
+    learning = [*_learning(variants, album), *map(Paragraph, remarks)]
+    document = Document(
         folder.study.title or Path(folder.name).stem,
         f"Mean ± sample standard deviation over {count} seeds." if count > 1 else "One seed.",
         [
-            *sections,
-            Section("learning", "Learning and cost", [*_learning(folder, variants, album), *left_out]),
+            *(_test_section(folder, name, variants, album) for name in folder.tests),
+            Section("learning", "Learning and cost", learning),
         ],
         made=[("rnnsearch", package_version()), ("Study", Path(folder.name).name)],
         beside=BESIDE,
+        command=command,
     )
+    latex = [f"{kind}-{name}" for name in folder.tests for kind in ("scores", "differences")]
+    page = write_page(document, folder.path, "table", latex)
+    return (folder / "table.md").read_text("utf-8"), page
 
 
 def _test_section(folder: StudyFolder, name: str, variants: Variants, album: Album) -> Section:
     test = folder.read_test(name)
     found = {variant: [run.statistics[name] for run in seeds.values()] for variant, seeds in variants.items()}
+    systems = folder.tests[name].systems if folder.sentences is None else {}
     others = {
         system: [system_statistics(test, System(system, read_hypotheses(path, len(test.source)).texts))]
-        for system, path in folder.tests[name].systems.items()
-        if folder.sentences is None
+        for system, path in systems.items()
     }
-    shown = [
-        metric
-        for metric in METRICS
-        if any(metric.name in each[0] for each in (*found.values(), *others.values()))
-    ]
-    rows: list[list[Value]] = [
-        [system, *(_mean_and_spread(metric, each) for metric in shown)]
-        for system, each in (found | others).items()
-    ]
+    every = found | others
+    shown = [metric for metric in METRICS if any(metric.name in seeds[0] for seeds in every.values())]
+    rows = [[one, *(_mean_and_spread(metric, seeds) for metric in shown)] for one, seeds in every.items()]
     signatures = {
-        f"{metric}: {each[0][metric].signature}"
-        for each in found.values()
+        f"{metric}: {seeds[0][metric].signature}"
+        for seeds in found.values()
         for metric in (BLEU, CHRF)
-        if metric in each[0]
+        if metric in seeds[0]
     }
     caption = f"Scores on {name} ({len(test.source):,} sentences)"
-    columns = [Column("Variant"), *(Column(metric.heading, numeric=True) for metric in shown)]
-    blocks: list[Block] = [Table(f"scores-{name}", caption, columns, rows, made=sorted(signatures))]
+    table = _table(f"scores-{name}", caption, ["Variant", *(metric.heading for metric in shown)], rows)
+    blocks: list[Block] = [replace(table, made=sorted(signatures))]
     if len(test.source) >= FEWEST:
-        blocks += _differences(folder, name, variants, shown)
+        blocks += _differences(folder.study.pairs_to_compare, name, variants, shown)
         blocks += _by_length(name, bleu.lengths(test.source), found, album)
     return Section(f"test-{name}", f"Results on {name}", blocks)
+
+
+def _table(
+    name: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[Value]], *notes: str
+) -> Table:
+    """Returns a table whose columns but the first hold numbers as text."""
+    columns = [Column(head, numeric=place > 0) for place, head in enumerate(heads)]
+    return Table(name, caption, columns, rows, notes)
 
 
 def _mean_and_spread(metric: Metric, seeds: Sequence[Statistics]) -> str | None:
     values = [one[metric.name].score().value for one in seeds if metric.name in one]
     if not values:
         return None
-    mean = metric.format(math.fsum(values) / len(values))
+    mean = metric.format(statistics.fmean(values))
     return mean if len(values) == 1 else f"{mean} ± {metric.format(statistics.stdev(values))}"
 
 
-def _differences(folder: StudyFolder, name: str, variants: Variants, shown: Sequence[Metric]) -> list[Block]:
+def _differences(
+    pairs: Sequence[tuple[str, str]], name: str, variants: Variants, shown: Sequence[Metric]
+) -> list[Block]:
     """Returns a table of the differences between variants, with 95 % intervals and p, corrected for the
     number of pairs in each column."""
-    pairs = [pair for pair in folder.study.pairs_to_compare if all(one in variants for one in pair)]
-    columns: list[dict[int, Difference]] = []
+    cells: dict[tuple[str, str], list[Value]] = {
+        pair: [f"{pair[1]} − {pair[0]}"] for pair in pairs if all(one in variants for one in pair)
+    }
     for metric in shown:
         column = {}
-        for place, (variant, other) in enumerate(pairs):
-            seeds = sorted(variants[variant].keys() & variants[other].keys())
-            sides = [[variants[one][seed].statistics[name] for seed in seeds] for one in (variant, other)]
+        for pair in cells:
+            seeds = sorted(variants[pair[0]].keys() & variants[pair[1]].keys())
+            sides = [[variants[one][seed].statistics[name] for seed in seeds] for one in pair]
             if seeds and all(metric.name in each for side in sides for each in side):
                 ours, theirs = ([each[metric.name] for each in side] for side in sides)
-                column[place] = difference_over_seeds(ours, theirs)
-        columns.append(column)
-    corrected = [
-        dict(zip(column, holm([one.p for one in column.values()]), strict=True)) for column in columns
-    ]
-
-    def cell(metric: Metric, place: int, which: int) -> str | None:
-        if place not in columns[which]:
-            return None
-        one, p = columns[which][place], p_statement(corrected[which][place])
-        low, high = (metric.format(value, "+") for value in (one.low, one.high))
-        return f"{metric.format(one.value, '+')} [{low}, {high}] {p}"
-
-    rows: list[list[Value]] = [
-        [f"{other} − {variant}", *(cell(metric, place, which) for which, metric in enumerate(shown))]
-        for place, (variant, other) in enumerate(pairs)
-    ]
-    if not rows:
+                column[pair] = difference_over_seeds(ours, theirs)
+        corrected = dict(zip(column, holm([one.p for one in column.values()]), strict=True))
+        for pair, row in cells.items():
+            if pair not in column:
+                row.append(None)
+                continue
+            value, low, high = (metric.format(number, "+") for number in column[pair][:3])
+            row.append(f"{value} [{low}, {high}] {p_statement(corrected[pair])}")
+    if not cells:
         return []
-    notes = [
+    note = (
         "Mean difference over the seeds that both have, 95 % interval, and p. Seeds and sentences are both "
         "samples: the variance is that between seeds plus that of a bootstrap over sentences, the test is "
         "Student's with the degrees of freedom of Welch and Satterthwaite, and p is corrected for the number "
         "of differences in its column (Holm). With one seed, only sentences vary."
-    ]
-    heads = [Column("Difference"), *(Column(metric.heading, numeric=True) for metric in shown)]
-    return [Table(f"differences-{name}", "Differences between variants", heads, rows, notes=notes)]
+    )
+    heads = ["Difference", *(metric.heading for metric in shown)]
+    return [_table(f"differences-{name}", "Differences between variants", heads, [*cells.values()], note)]
 
 
 def _by_length(
@@ -197,112 +189,128 @@ def _by_length(
 ) -> list[Block]:
     """Returns a table and a figure of each metric by source length."""
     bands = [band for band in buckets(lengths, BOUNDS) if band.sentences >= FEWEST]
+    ticks = [(float(place), str(band), f"n = {band.sentences}") for place, band in enumerate(bands)]
     blocks: list[Block] = []
-    for metric in BY_LENGTH:
-        curves = {
-            variant: [_mean([one[metric.name] for one in seeds], band) for band in bands]
-            for variant, seeds in found.items()
-            if metric.name in seeds[0]
-        }
-        if len(bands) < 2 or not curves:
-            continue
-        rows: list[list[Value]] = [
-            [variant, *(metric.format(value) for value in values)] for variant, values in curves.items()
-        ]
-        caption = f"{metric.heading} by source length on {name}"
-        key = f"{'bleu' if metric.name == BLEU else 'departure'}-by-length-{name}"
-        columns = [Column("Variant"), *(Column(f"{band} words", numeric=True) for band in bands)]
-        blocks.append(Table(key, caption, columns, rows))
-        drawn = [
-            Curve(
-                variant, place, [*map(float, range(len(bands)))], [metric.factor * value for value in values]
-            )
-            for place, (variant, values) in enumerate(curves.items())
-        ]
-        ticks = [(float(place), str(band), f"n = {band.sentences}") for place, band in enumerate(bands)]
-        figure = curve_figure(drawn, "source words", metric.heading, ticks=ticks)
-        blocks.append(_pictures(album, figure, key, caption))
+    for key, metric in BY_LENGTH.items() if len(bands) > 1 else ():
+        rows, curves = [], []
+        for place, (variant, seeds) in enumerate(found.items()):
+            if metric.name in seeds[0]:
+                of_bands = ([one[metric.name].score(band.chosen).value for one in seeds] for band in bands)
+                means = [metric.factor * statistics.fmean(values) for values in of_bands]
+                rows.append([variant, *(f"{mean:,.2f}" for mean in means)])
+                curves.append(Curve(variant, place, range(len(means)), means))
+        if curves:
+            caption = f"{metric.heading} by source length on {name}"
+            heads = ["Variant", *(f"{band} words" for band in bands)]
+            blocks.append(_table(f"{key}-by-length-{name}", caption, heads, rows))
+            figure = curve_figure(curves, "source words", metric.heading, ticks=ticks)
+            blocks.append(_pictures(album, figure, f"{key}-by-length-{name}", caption))
     return blocks
 
 
-def _mean(seeds: Sequence[SufficientStatistics], band: LengthBand) -> float:
-    return math.fsum(one.score(band.chosen).value for one in seeds) / len(seeds)
-
-
-def _learning(folder: StudyFolder, variants: Variants, album: Album) -> list[Block]:
-    """Returns a table of the development scores at three points of training, the learning curves, and what
-    each variant gains for its cost."""
+def _learning(variants: Variants, album: Album) -> list[Block]:
+    """Returns a table of sizes, times and final development scores, and the learning curves."""
     rows: list[list[Value]] = []
-    columns = [Column("Variant"), Column("million parameters", numeric=True), Column("minutes", numeric=True)]
-    columns += [Column(f"{what}, {part}", numeric=True) for what in ("NLL", "BLEU") for part in PARTS]
-    for variant, seeds in variants.items():
-        every = [run.row for run in seeds.values()]
-        minutes = [60 * row["hours"] for row in every if row.get("hours")]
-        row: list[Value] = [variant, f"{(every[0].get('parameters') or 0) / 1e6:.2f}"]
-        row.append(f"{math.fsum(minutes) / len(minutes):,.0f}" if minutes else None)
-        for key, digits in (("dev_nll", 2), ("dev_bleu", 2)):
-            for part in PARTS.values():
-                values = [value for one in every if (value := _at(one, key, part)) is not None]
-                row.append(f"{math.fsum(values) / len(values):.{digits}f}" if values else None)
-        rows.append(row)
-    notes = [
-        "NLL per sentence and BLEU (greedy search) of the development set; minutes of training, validation "
-        "included."
-    ]
-    blocks: list[Block] = [
-        Table(
-            "development-scores", "Development scores at three points of training", columns, rows, notes=notes
-        )
-    ]
-    for key, what in (("dev_nll", "NLL per sentence"), ("dev_bleu", "BLEU")):
-        for axis, label in (("update", "updates"), ("minutes", "minutes of training")):
-            curves = [
-                _curve(name, place, seeds, key, axis) for place, (name, seeds) in enumerate(variants.items())
-            ]
-            curves = [curve for curve in curves if len(curve.x) > 1]
-            if curves:
-                name, caption = f"{key.replace('_', '-')}-by-{axis}", f"Development {what} against {label}"
-                blocks.append(_pictures(album, curve_figure(curves, label, what), name, caption))
-    return blocks + _gain_and_cost(folder, variants, album)
-
-
-def _gain_and_cost(folder: StudyFolder, variants: Variants, album: Album) -> list[Block]:
-    """Returns a figure of each variant's BLEU on the first translated test set against its training time."""
-    name = next((name for name, test in folder.tests.items() if test.translate), "")
-    points = []
+    curves = []
     for place, (variant, seeds) in enumerate(variants.items()):
-        runs = [
-            run for run in seeds.values() if name and BLEU in run.statistics[name] and run.row.get("hours")
-        ]
-        if runs:
-            values = [run.statistics[name or ""][BLEU].score().value for run in runs]
-            minutes = statistics.fmean(60 * run.row["hours"] for run in runs)
-            points.append(Curve(variant, place, [minutes], [statistics.fmean(values)]))
-    if len(points) < 2:
-        return []
-    caption = f"BLEU on {name} against the time of training"
-    figure = curve_figure(points, "minutes of training", "BLEU")
-    return [_pictures(album, figure, "gain-and-cost", caption)]
+        every = [run.row for run in seeds.values()]
+        row: list[Value] = [variant, f"{(every[0].get('parameters') or 0) / 1e6:.2f}"]
+        for key, factor, form in (("hours", 60, ",.0f"), ("dev_nll", 1, ".2f"), ("dev_bleu", 1, ".2f")):
+            values = [factor * one[key] for one in every if one.get(key) is not None]
+            row.append(f"{statistics.fmean(values):{form}}" if values else None)
+        rows.append(row)
+        points = zip(*(one.get("validations") or [] for one in every), strict=False)
+        x, y = [], []
+        for point in points:
+            if all("dev_nll" in one for one in point):
+                x.append(statistics.fmean(one["update"] for one in point))
+                y.append(statistics.fmean(one["dev_nll"] for one in point))
+        curves += [Curve(variant, place, x, y)] if len(x) > 1 else []
+    note = (
+        "Minutes of training, validation included; NLL per sentence and BLEU (greedy search) of the "
+        "development set at the best validation."
+    )
+    heads = ["Variant", "million parameters", "minutes", "NLL", "BLEU"]
+    blocks: list[Block] = [_table("learning", "Learning and cost", heads, rows, note)]
+    if curves:
+        what = "Development NLL per sentence, mean of the seeds"
+        figure = curve_figure(curves, "updates", what)
+        blocks.append(_pictures(album, figure, "dev-nll-by-update", f"{what}, against updates"))
+    return blocks
 
 
-def _at(row: dict[str, Any], key: str, part: float) -> float | None:
-    """Returns a development score after a part of the updates; None if no validation was there."""
-    found = [one for one in row.get("validations") or [] if one["update"] <= part * row["updates"]]
-    return found[-1].get(key) if found else None
-
-
-def _curve(variant: str, place: int, seeds: dict[int, Measured], key: str, axis: str) -> Curve:
-    """Returns the mean over seeds of a development score, at the validations that all seeds have."""
-    points = list(zip(*(run.row.get("validations") or [] for run in seeds.values()), strict=False))
-    points = [point for point in points if all(one.get(key) is not None for one in point)]
-
-    def mean(name: str) -> list[float]:
-        return [statistics.fmean(one[name] for one in point) for point in points]
-
-    x = mean("update") if axis == "update" else [seconds / 60 for seconds in mean("seconds")]
-    return Curve(variant, place, x, mean(key))
-
-
-def _pictures(album: Album, figure: Any, name: str, caption: str) -> Pictures:
-    picture: Picture = album.add(figure, name, caption, f"{caption}: the numbers of the table")
+def _pictures(album: Album, figure: Figure, name: str, caption: str) -> Pictures:
+    picture = album.add(figure, name, caption, f"{caption}: the numbers of the table")
     return Pictures(f"figure-{name}", caption, [picture])
+
+
+class Difference(NamedTuple):
+    """A difference of two variants: mean over seeds, 95 % interval, and p. With one seed, only sentences
+    vary: interval and p are then about other sentences, not about other seeds."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def difference_over_seeds(
+    ours: Sequence[SufficientStatistics], theirs: Sequence[SufficientStatistics]
+) -> Difference:
+    """Compares two variants; element s of both has seed s, all on the same sentences.
+
+    Seeds and sentences are both samples. The variance of the mean difference is that between the seeds,
+    divided by their number, plus that of a bootstrap of the sentences (the same sentences for all seeds and
+    both variants). The interval and p are Student's, with the degrees of freedom of Welch and Satterthwaite.
+    The variance between seeds has a part of that between sentences in it, so the test is conservative.
+    """
+    seeds, sentences = len(ours), len(ours[0])
+    pairs = list(zip(ours, theirs, strict=True))
+    each = [other.score().value - one.score().value for one, other in pairs]
+    mean = statistics.fmean(each)
+    resampled = np.mean(
+        [other.bootstrap(samples=1000, seed=1) - one.bootstrap(samples=1000, seed=1) for one, other in pairs],
+        axis=0,
+    )
+    of_seeds = float(np.var(each, ddof=1)) / seeds if seeds > 1 else 0.0
+    of_sentences = float(np.var(resampled, ddof=1))
+    variance = of_seeds + of_sentences
+    if not variance:  # the same outputs, or the same difference everywhere
+        return Difference(mean, mean, mean, 1.0 if mean == 0 else 0.0)
+    freedom = variance**2 / (of_seeds**2 / max(seeds - 1, 1) + of_sentences**2 / max(sentences - 1, 1))
+    error = math.sqrt(variance)
+    reach = student_quantile(0.05, freedom) * error
+    return Difference(mean, mean - reach, mean + reach, student_p(abs(mean) / error, freedom))
+
+
+def student_p(t: float, freedom: float) -> float:
+    """Returns the two-sided p of Student's t.
+
+    With t = √ν tan θ, its density is proportional to cos^(ν−1) θ, which is integrated numerically.
+    """
+    freedom = min(freedom, 10_000.0)  # normal, in effect
+    angles = np.linspace(0.0, math.pi / 2, 100_001)
+    density = np.cos(angles) ** (freedom - 1)
+    density[-1] = 0.0 if freedom > 1 else 1.0
+    share = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    inside = np.interp(math.atan(t / math.sqrt(freedom)), angles, share)
+    return float(1.0 - inside / share[-1])
+
+
+def student_quantile(p: float, freedom: float) -> float:
+    """Returns the t whose two-sided p is this."""
+    low, high = 0.0, 1e4
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_p(middle, freedom) > p else (low, middle)
+    return high
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Corrects p-values for the number of comparisons (Holm 1979), in their order."""
+    order = sorted(range(len(ps)), key=lambda place: ps[place])
+    corrected, largest = [0.0] * len(ps), 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(ps) - rank) * ps[place]))
+        corrected[place] = largest
+    return corrected

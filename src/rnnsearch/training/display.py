@@ -9,17 +9,13 @@ from datetime import timedelta
 from typing import Self, TextIO, cast
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Column
+from rich.progress import Progress, TextColumn
 
 from rnnsearch.drawing.characters import printable, shorten
 from rnnsearch.system.progress import LastingStream, is_quiet
 
 PLAIN_INTERVAL = 30.0
 """Seconds between progress lines where there is no terminal."""
-WIDE = 100
-"""Minimum terminal width for a progress bar next to the numbers."""
-BAR = 20
 ESTIMATE_SECONDS = 600.0
 """The time left is estimated from the speed in the last so many seconds, because other programs change it."""
 
@@ -36,10 +32,8 @@ class Display:
             TextIO, LastingStream(stream or sys.stderr)
         )  # training continues if the stream is closed
         self.console = Console(file=lasting, highlight=False, soft_wrap=True, quiet=quiet)
-        self.total, self.started, self.last_line = 0, time.monotonic(), time.monotonic()
-        bar = BarColumn(bar_width=BAR, table_column=Column(no_wrap=True))
+        self.total, self.last_line = 0, time.monotonic()
         self.live = Progress(
-            *([bar] if self.console.width >= WIDE else []),
             TextColumn("{task.description}", markup=False),
             console=self.console,
             transient=True,
@@ -64,15 +58,16 @@ class Display:
     def update(self, update: int, epochs: float, nll_per_word: float, tokens_per_second: float) -> None:
         """Shows the progress; without a terminal, only every PLAIN_INTERVAL seconds."""
         self.live.update(self.task, completed=update)
-        rates = [f"epoch {epochs:.2f}", f"nll/word {nll_per_word:.3f}", f"{tokens_per_second:,.0f} tokens/s"]
+        left = self.seconds_left
+        parts = [f"update {update:,}{f' of {self.total:,}' if self.total else ''}"]
+        parts += [] if left is None else [f"{timedelta(seconds=int(left))} left"]
+        parts += [f"epoch {epochs:.2f}", f"nll/word {nll_per_word:.3f}", f"{tokens_per_second:,.0f} tokens/s"]
+        line = "  ".join(parts)
         if self.console.is_terminal:
-            self.live.update(self.task, description=self._live_line(update, rates))
+            self.live.update(self.task, description=shorten(line, self.console.width))
         elif time.monotonic() - self.last_line > PLAIN_INTERVAL:
             self.last_line = time.monotonic()
-            left = [] if (seconds := self.seconds_left) is None else [f"{seconds / 60:.0f} min left"]
-            self.say(
-                "  ".join([f"update {update}{f' of {self.total}' if self.total else ''}", *rates, *left])
-            )
+            self.say(line)
 
     def say(self, text: str) -> None:
         """Writes a line."""
@@ -85,18 +80,6 @@ class Display:
             for name, text in zip(("source", "reference", "translation"), triple, strict=True):
                 line = f"  {name:11}  {text}"
                 self.say(shorten(printable(line), self.console.width) if self.console.is_terminal else line)
-
-    def _live_line(self, update: int, rates: list[str]) -> str:
-        """Returns the progress, the time left, and as many of the rates as fit next to the bar."""
-        seconds = self.seconds_left
-        elapsed = timedelta(seconds=int(time.monotonic() - self.started))
-        line = f"{update:,}/{self.total:,}" if self.total else f"{update:,} updates"
-        line += f"  {elapsed} elapsed" if seconds is None else f"  {timedelta(seconds=int(seconds))} left"
-        room = self.console.width - (BAR + 1 if len(self.live.columns) > 1 else 0)
-        for rate in rates:
-            if len(line) + 2 + len(rate) < room:
-                line += f"  {rate}"
-        return line
 
     @property
     def seconds_left(self) -> float | None:

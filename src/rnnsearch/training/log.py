@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,17 +47,13 @@ class Log:
         }
         if update.linked_rows:
             scalars["train/alignment_loss"] = update.alignment_loss / update.linked_rows
-        self._draw(scalars, {})
+        self._draw(scalars)
 
     def validation(self, validation: Validation) -> None:
         """Logs a validation, and saves the sources of its samples, which a page offers as examples."""
         scalars = {"dev/nll": validation.nll}
         scalars |= {} if validation.bleu is None else {"dev/bleu": validation.bleu}
-        texts = {
-            f"dev/sample_{number}": f"{source}  \n{reference}  \n**{translation}**"
-            for number, (source, reference, translation) in enumerate(validation.samples)
-        }
-        self._draw(scalars, texts)
+        self._draw(scalars, validation.samples)
         examples = json.dumps([source for source, _, _ in validation.samples], ensure_ascii=False)
         with suppress(Exception):
             write_text(self.run.log_path / "examples.json", examples + "\n")
@@ -75,15 +71,15 @@ class Log:
         if self._curves:
             self._try(self._curves.close)
 
-    def _draw(self, scalars: dict[str, float], texts: dict[str, str]) -> None:
+    def _draw(self, scalars: dict[str, float], samples: Sequence[tuple[str, str, str]] = ()) -> None:
         def draw() -> None:
             from torch.utils.tensorboard import SummaryWriter
 
             self._curves = self._curves or SummaryWriter(str(self.run.log_path), purge_step=self._purge_from)
             for name, value in scalars.items():
                 self._curves.add_scalar(name, value, self.progress.update)
-            for name, text in texts.items():
-                self._curves.add_text(name, text, self.progress.update)
+            for number, texts in enumerate(samples):
+                self._curves.add_text(f"dev/sample_{number}", "  \n".join(texts), self.progress.update)
 
         self._try(draw)
 
@@ -104,16 +100,16 @@ def _reason(error: Exception) -> str:
 def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
     """Returns the columns of Table 2 and the conditions of training. NLL is the mean −log p(y | x) of a
     sentence, in nats."""
-    best = next((row for row in progress.validations if row["update"] == progress.best_update), None)
-    last = progress.validations[-1] if progress.validations else None
+    rows = progress.validations
+    best = next((row for row in rows if row["update"] == progress.best_update), {})
     return {
         "updates": progress.update,
         "epochs": round(progress.epochs, 3),
         "hours": round(progress.seconds / 3600, 8),
         "hardware": hardware(run.settings.training.device),
-        "train_nll": last and last["train_nll"],
-        "dev_nll": best and best.get("dev_nll"),
-        "dev_bleu": best and best.get("dev_bleu"),
+        "train_nll": rows[-1]["train_nll"] if rows else None,
+        "dev_nll": best.get("dev_nll"),
+        "dev_bleu": best.get("dev_bleu"),
         "best_update": progress.best_update,
         "pairs_seen": progress.pairs,
         "target_tokens_seen": progress.target_tokens,
@@ -122,7 +118,7 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
         "begun_from": progress.begun_from,
         "seed": run.settings.training.seed,
         "rnnsearch": package_version(),
-        "validations": progress.validations,
+        "validations": rows,
     }
 
 

@@ -62,14 +62,15 @@ def open_training(
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
             ranks.from_first(lambda: check_resumed(path, settings, corpus))
-        else:
-            check_fixed_alignment(settings.model)
+        elif settings.model.alignment == "fixed" and settings.model.encoder in ENCODERS.keys() - {"forward"}:
+            what = f'RNNencdec has a forward encoder, and model.encoder = "{settings.model.encoder}"'
+            raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')
         checkpoint, weights = path / CHECKPOINT, None
         saved = ranks.from_first(checkpoint.exists)
         if begin_from and not saved:
             weights = ranks.from_first(lambda: weights_of(begin_from, settings, corpus))
         order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, settings.training)
-        run = new_run(settings, corpus, path)
+        run = Run(path, settings, corpus.source, corpus.target)
         trainer = make_trainer(run, order, ranks, weights)
         progress = TrainingProgress(corpus_pairs=len(corpus.train), begun_from=begin_from)
         if ranks.is_first and not exists:
@@ -79,11 +80,6 @@ def open_training(
         elif weights is not None and ranks.is_first:  # the run may be killed before its first checkpoint
             save_checkpoint(checkpoint, trainer, progress)
         yield TrainingContext(run, order, trainer, progress, notes)
-
-
-def new_run(settings: Settings, corpus: Corpus, path: Path) -> Run:
-    """Returns the run in `path`, which may not exist yet."""
-    return Run(path, settings, corpus.source, corpus.target)
 
 
 def fit_to_corpus(settings: Settings, corpus: Corpus, known_links: bool) -> tuple[Settings, list[str]]:
@@ -199,14 +195,3 @@ def restored(path: Path, trainer: Trainer, wanted: TrainingProgress) -> Training
         what = f"began with {progress.begun_from or 'new weights'}, not with {wanted.begun_from}"
         raise InputError(what, file=path, remedy="--resume needs no --from")
     return progress
-
-
-def check_fixed_alignment(model: ModelSettings) -> None:
-    """Raises InputError for a new network with `fixed` alignment and an encoder other than `forward`.
-    Existing runs may continue."""
-    if model.alignment == "fixed" and model.encoder in ENCODERS and model.encoder != "forward":
-        what = (
-            'model.alignment = "fixed" makes RNNencdec of a forward encoder only, and model.encoder = '
-            f'"{model.encoder}"'
-        )
-        raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')

@@ -4,7 +4,7 @@ faster."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -85,30 +85,24 @@ HINT = f"measured again after {MEASURED_EVERY / 60:.0f} minutes; training.thread
 
 
 def measured_fastest(settings: Settings, most: int) -> int:
-    """Returns the fastest of 1, 2, 4, … and `most` threads."""
+    """Returns the fastest of 1, 2, 4, … and `most` threads; `most` unless another is clearly faster."""
     powers = (1 << n for n in range(most.bit_length()))
-    return fastest(seconds_by_threads(settings, sorted({most, *powers})), most)
-
-
-def fastest(seconds: dict[int, float], most: int) -> int:
-    """Returns the number of threads with the least time; `most` unless another is clearly faster."""
+    seconds = seconds_by_threads(settings, sorted({most, *powers}))
     best = min(seconds, key=seconds.__getitem__)
     return best if seconds[most] > MINIMUM_SPEEDUP * seconds[best] else most
 
 
-def seconds_by_threads(settings: Settings, numbers: list[int]) -> dict[int, float]:
+def seconds_by_threads(settings: Settings, numbers: Sequence[int]) -> dict[int, float]:
     """Returns the seconds of a time step's product and tanh for each number of threads, measured in two
     rounds."""
     size, rows = settings.model.hidden_size, settings.training.batch_size
     matrix, state = torch.zeros(size, size), torch.zeros(rows, size)
-    seconds, steps = dict.fromkeys(numbers, 0.0), dict.fromkeys(numbers, 0)
-    for _ in range(2):
-        for threads in numbers:
-            torch.set_num_threads(threads)
-            torch.tanh(state @ matrix)  # starts the threads
-            begun = time.perf_counter()
-            while (spent := time.perf_counter() - begun) < SECONDS_EACH:
-                torch.tanh(state @ matrix)
-                steps[threads] += 1
-            seconds[threads] += spent
-    return {threads: seconds[threads] / max(1, steps[threads]) for threads in numbers}
+    steps = dict.fromkeys(numbers, 0)
+    for threads in [*numbers, *numbers]:
+        torch.set_num_threads(threads)
+        torch.tanh(state @ matrix)  # starts the threads
+        begun = time.perf_counter()
+        while time.perf_counter() - begun < SECONDS_EACH:
+            torch.tanh(state @ matrix)
+            steps[threads] += 1
+    return {threads: 2 * SECONDS_EACH / max(1, done) for threads, done in steps.items()}

@@ -57,17 +57,15 @@ def validate(network: TranslationNetwork, corpus: Corpus, settings: Settings) ->
     translated = lines if training.validate_bleu else lines[: training.samples]
     results = translator.translate(translated, beam=training.validate_beam, nbest=1)
     hypotheses = [result.text for result in results]
-    bleu = None
+    score = None
     if training.validate_bleu:
-        from rnnsearch.evaluation.bleu import bleu as corpus_bleu
-        from rnnsearch.evaluation.bleu import tokenisation_of
+        from rnnsearch.evaluation.bleu import bleu, tokenisation_of
 
-        tokenise = tokenisation_of(settings.data.target_language)
-        bleu = corpus_bleu(hypotheses, references, tokenise=tokenise).value
+        score = bleu(hypotheses, references, tokenise=tokenisation_of(settings.data.target_language)).value
     # sentences spread over the set, the same every time
     shown = np.linspace(0, len(hypotheses) - 1, min(training.samples, len(hypotheses))).astype(int)
     samples = [(lines[i], references[i], hypotheses[i]) for i in shown]
-    return Validation(nll / len(corpus.dev), nll / words, bleu, samples)
+    return Validation(nll / len(corpus.dev), nll / words, score, samples)
 
 
 def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int) -> tuple[float, int]:
