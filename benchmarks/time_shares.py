@@ -31,9 +31,9 @@ from rnnsearch.bench import operations_of_update, random_ids, random_network, ti
 from rnnsearch.config import Settings, load_config
 from rnnsearch.model import network as networks
 from rnnsearch.model.decoder import Decoder
-from rnnsearch.model.layers import linear_cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import Readout
+from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training import trainer as training
 from rnnsearch.training.trainer import Trainer

@@ -23,7 +23,7 @@ from rnnsearch.bench import (
     timed,
 )
 from rnnsearch.config import Settings, load_config
-from rnnsearch.model.layers import linear_cache
+from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.network_step import begin_search, search

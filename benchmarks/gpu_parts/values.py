@@ -15,11 +15,9 @@ from rnnsearch.model.cells import CELLS
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.dropout import keep_mask
 from rnnsearch.model.encoder import ENCODERS
-from rnnsearch.model.layers import linear_cache
 from rnnsearch.records import Hypothesis
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.beam import Sampling
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import begin_search, search
 from rnnsearch.translation.posterior import quick_alignment
@@ -124,7 +122,7 @@ def _updated(device: str, changes: str, dtype: torch.dtype) -> dict[str, Tensor]
 
 
 def searching(options: Options, write: Write) -> None:
-    """Compares translations, samples, forced decoding and its posterior alignment, in float32."""
+    """Compares translations, forced decoding and its posterior alignment, in float32."""
     cases: list[tuple[str, dict[str, int]]] = [(changes, {}) for changes in SEARCHES]
     for changes, how in (*cases, ("", {"networks": 2})):
         with row(write, " ".join([changes, *how]).strip()) as found:
@@ -138,8 +136,6 @@ def searching(options: Options, write: Write) -> None:
     with row(write, "bfloat16 products, log p of given translations") as found:
         rounded = _forced(options.device, "released", False, torch.bfloat16)
         held(found, relative(rounded, _forced("cpu", "released", False)), BFLOAT16)
-    with row(write, "samples have the probability that forced decoding gives them") as found:
-        held(found, _samples(options.device), FLOAT32)
 
 
 def _compare(found: Row, device: list[list[Hypothesis]], cpu: list[list[Hypothesis]]) -> None:
@@ -175,22 +171,6 @@ def _forced(
 def _quick(device: str, change: str) -> dict[str, Tensor]:
     _, network, batch = small(device, change)
     return {"posterior": quick_alignment([network], [linear_cache()], batch, posterior=True)}
-
-
-def _samples(device: str) -> float:
-    """Returns the largest relative difference of a sample's log p."""
-    settings, network, batch = small(device)
-    (direction,) = begin_search([network], [linear_cache()], batch.source, batch.source_lengths)
-    generator = torch.Generator(device if device.startswith("cuda") else "cpu").manual_seed(1)
-    drawn = direction.sample(batch.source_lengths, settings.search, Sampling(4, 1.0, generator))
-    worst = 0.0
-    for number, one in ((number, one) for number, some in enumerate(drawn) for one in some if one.finished):
-        target, size = torch.tensor([one.ids], device=device), torch.tensor([len(one.ids)], device=device)
-        place = slice(number, number + 1)
-        given = Batch(batch.source[place], batch.source_lengths[place], target, size)
-        log_p = float(forced_decoding([network], given)[0].sum())
-        worst = max(worst, abs(log_p - one.score) / max(1.0, abs(log_p)))
-    return worst
 
 
 PARTS: dict[str, Callable[[Options, Write], None]]

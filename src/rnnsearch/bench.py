@@ -16,9 +16,9 @@ from torch import Tensor
 
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
-from rnnsearch.model.layers import fastest_precision, linear_cache
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
+from rnnsearch.system.kernel_dispatch import linear_cache
+from rnnsearch.system.machine import PRECISIONS, fastest_precision, hardware, set_up_cpu
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.trainer import Trainer

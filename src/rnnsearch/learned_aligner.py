@@ -16,7 +16,6 @@ import torch
 from rnnsearch.config import DataSettings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
-from rnnsearch.model.layers import fastest_precision
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.quick_start import (
     Step,
@@ -27,6 +26,7 @@ from rnnsearch.quick_start import (
     work_folder,
 )
 from rnnsearch.run import Run
+from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import ProgressBar, note
 from rnnsearch.text.corpus_links import NONE, DirectionFile, link_files, link_texts, require_eflomal
 from rnnsearch.text.formats.lines import check_pairs, count_lines

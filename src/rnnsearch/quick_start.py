@@ -27,9 +27,9 @@ from rnnsearch.drawing.figures import Curve, curve_figure, inline_svg
 from rnnsearch.drawing.page import render
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.test_set import NamedRun, read_test_set
-from rnnsearch.model.layers import fastest_precision
 from rnnsearch.report.make import make_report
 from rnnsearch.system.files import PARTIAL, checksum, file_checksum, only_one, read_json, reading, write_text
+from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import ProgressBar, note
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk

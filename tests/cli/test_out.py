@@ -19,7 +19,6 @@ from command_line import Command, assert_refused
 from rnnsearch import Corpus
 from rnnsearch.system import line_file
 from rnnsearch.system.files import lock
-from rnnsearch.translation import sentence_search
 from rnnsearch.translation.aligner import WordAligner
 from rnnsearch.translation.translator import Translator
 
@@ -262,7 +261,7 @@ def test_a_pair_that_cannot_be_aligned_is_named(
 ) -> None:
     """Batches are sorted by length; the message has the number of the line all the same, and what was done
     stays."""
-    monkeypatch.setattr(sentence_search, "LARGEST_ALIGNMENT", 800)
+    monkeypatch.setattr("rnnsearch.translation.translator.LARGEST_ALIGNMENT", 800)
     refused = command(f"{ALIGN.format(run=tiny_run)} --out out")
     assert_refused(refused, "pair 8 has 31 × 31 words")
     assert PARTIAL.read_text().count("\n") == 6

@@ -9,8 +9,8 @@ from torch import Tensor
 from rnnsearch.kernels import gated_steps
 from rnnsearch.model import encoder
 from rnnsearch.model.cells import GatedCell
-from rnnsearch.model.layers import Linear, linear_cache
-from rnnsearch.system.kernel_dispatch import kernels_used, reference
+from rnnsearch.model.layers import Linear
+from rnnsearch.system.kernel_dispatch import kernels_used, linear_cache, reference
 
 LENGTHS = torch.randint(1, 7, (70,), generator=torch.Generator().manual_seed(1))
 LENGTHS[:3] = torch.tensor([7, 1, 7])

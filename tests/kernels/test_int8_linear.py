@@ -12,11 +12,13 @@ from torch import Tensor
 from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
 from rnnsearch.kernels import int8_linear, readout
-from rnnsearch.kernels.int8_linear import Int8Linear, fastest_precision, shared_inputs
+from rnnsearch.kernels.int8_linear import Int8Linear, shared_inputs
 from rnnsearch.kernels.layers import LinearCache
-from rnnsearch.model.layers import Linear, linear, linear_cache, linear_together
+from rnnsearch.model.layers import Linear, linear, linear_together
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import log_probabilities
+from rnnsearch.system.kernel_dispatch import linear_cache
+from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.tensors import WEIGHT_LIMIT
 
 OUT, IN = 20, 13

@@ -9,7 +9,8 @@ from small import randomised
 from torch import Tensor
 
 from rnnsearch.kernels.layers import tanh, where_real
-from rnnsearch.model.layers import Linear, linear_cache
+from rnnsearch.model.layers import Linear
+from rnnsearch.system.kernel_dispatch import linear_cache
 
 STEPS = 4
 

@@ -18,11 +18,11 @@ from torch import Tensor
 
 from rnnsearch.config import SearchSettings, TrainingSettings, load_config, recipe_names
 from rnnsearch.kernels import KERNELS
-from rnnsearch.model.layers import linear_cache, tanh
+from rnnsearch.model.layers import tanh
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.system import kernel_dispatch
-from rnnsearch.system.kernel_dispatch import kernels_used, reference
+from rnnsearch.system.kernel_dispatch import kernels_used, linear_cache, reference
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.text.store.corpus import Corpus

@@ -11,9 +11,8 @@ from posterior_by_hand import BATCH, LENGTHS, SOURCE, TARGET, TARGET_LENGTHS, by
 
 from rnnsearch.config import ModelSettings
 from rnnsearch.model.decoder import WIRINGS
-from rnnsearch.model.layers import linear_cache
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.readout import MaxoutReadout
+from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.translation import forced
 from rnnsearch.translation import posterior as posterior_module
@@ -50,13 +49,6 @@ def met(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     return counts
 
 
-class Doubled(MaxoutReadout):
-    """Somebody's own readout, which is no sum of parts."""
-
-    def forward(self, hidden: Any, previous: Any, context: Any) -> Any:
-        return super().forward(hidden, previous, context * (1 + context))
-
-
 @pytest.mark.usefixtures("nothing_left_out")
 @pytest.mark.parametrize(
     "changes",
@@ -67,17 +59,13 @@ class Doubled(MaxoutReadout):
         {"tie_output": True, "factored_output": True},
         {"alignment": "general"},
         {"encoder": "forward", "alignment": "fixed"},
-        {"own readout": True},
     ],
     ids=str,
 )
 def test_one_walk_is_the_filter_step_by_step(changes: dict[str, Any]) -> None:
     """Each word's posterior makes the next state's context; in variants whose state asks before that, it only
     explains the word."""
-    own = changes.get("own readout")
-    one = network(**({} if own else changes))
-    if own:
-        one.readout.__class__ = Doubled
+    one = network(**changes)
     found = quick([one])
     for row in range(2):
         size, length = int(TARGET_LENGTHS[row]) - 1, int(LENGTHS[row])

@@ -7,7 +7,7 @@ import pytest
 
 from rnnsearch import Translator
 from rnnsearch.translation.forced import steps
-from rnnsearch.translation.sentence_search import merge_subwords
+from rnnsearch.translation.translator import merge_subwords
 
 SOURCE, TARGET = "The old man sees the house.", "Le vieil homme voit la maison."
 

@@ -20,7 +20,7 @@ from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels.int8_linear import Int8Linear
 from rnnsearch.translation.batching import READ_AHEAD
 from rnnsearch.translation.faithful import LONGEST_ARTICLE
-from rnnsearch.translation.sentence_search import merge_subwords
+from rnnsearch.translation.translator import merge_subwords
 
 LINES = [
     "The man sees the horse.",
@@ -60,44 +60,6 @@ def test_the_promised_interface(tiny_run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "picture.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_what_if_a_step_had_looked_elsewhere(translator: Translator) -> None:
-    """Words before the step stay, its row and the context of what follows change."""
-    line = LINES[0]
-    as_it_was = translator.translate([line], beam=1)[0]
-    (moved,) = translator.translate([line], attention={1: 4}, beam=1)
-    assert moved.tokens[:1] == as_it_was.tokens[:1]
-    np.testing.assert_allclose(moved.alignment[0], as_it_was.alignment[0], atol=1e-6)
-    np.testing.assert_array_equal(moved.alignment[1], np.eye(7)[4])
-    assert moved.log_probabilities[1:] != as_it_was.log_probabilities[1:]
-    hidden = [1.0] * 6 + [0]
-    (blank,) = translator.translate([line], attention=dict.fromkeys(range(99), hidden), beam=3, nbest=3)
-    for each in (blank, *blank.alternatives):
-        np.testing.assert_array_equal(each.alignment[:, 6], 0)
-        np.testing.assert_allclose(each.alignment.sum(1), 1, atol=1e-5)
-    unchanged = translator.translate(LINES, attention={}, beam=2)
-    assert all(map(same, unchanged, translator.translate(LINES, beam=2)))
-
-
-@pytest.mark.parametrize(
-    ("attention", "said"),
-    [
-        ({0: 7}, "7 is none of the 7 source words"),
-        ({0: [1.0]}, "needs 7 factors"),
-        ({2: [0.0] * 7}, "not all 0"),
-    ],
-)
-def test_attention_that_cannot_be_is_refused(
-    translator: Translator, attention: dict[int, Any], said: str
-) -> None:
-    with pytest.raises(InputError, match=said):
-        translator.translate([LINES[0]], attention=attention)
-
-
-def test_attention_is_changed_only_from_left_to_right(tiny_backward_run: Path) -> None:
-    with pytest.raises(InputError, match="from left to right"):
-        Translator.load(tiny_backward_run).translate(["She sleeps."], attention={0: 1})
-
-
 def test_a_translation_stops_between_steps_when_it_is_cancelled(reader: Translator) -> None:
     settings: dict[str, Any] = {"batch_size": 2, "max_source_length": 10}
     asked = itertools.count()
@@ -122,7 +84,6 @@ def test_a_translation_stops_between_steps_when_it_is_cancelled(reader: Translat
     [
         ({"baem": 12}, "unknown setting search.baem"),
         ({"nbest": 5, "beam": 3}, "search.nbest = 5 is more than search.beam = 3"),
-        ({"temperature": 1.0}, "unknown setting search.temperature"),
     ],
 )
 def test_unknown_search_settings_are_refused(
@@ -152,7 +113,7 @@ def test_results_come_in_the_order_of_the_lines(reader: Translator) -> None:
 
 
 def test_an_empty_line_has_an_empty_translation(translator: Translator) -> None:
-    for result in (*translator.translate(["", " \t "], nbest=3), *translator.sample([""], samples=2)):
+    for result in translator.translate(["", " \t "], nbest=3):
         assert (result.text, result.tokens, result.source_tokens) == ("", [], ["</s>"])
         assert (result.alternatives, result.alignment.shape, result.links()) == ([], (0, 1), [])
 
@@ -168,11 +129,10 @@ def counted(lines: Iterator[Any]) -> tuple[Iterator[Any], list[int]]:
     return pass_on(), taken
 
 
-def test_endless_text_is_translated_drawn_and_scored_as_it_comes(translator: Translator) -> None:
+def test_endless_text_is_translated_and_scored_as_it_comes(translator: Translator) -> None:
     for use, ahead in (
         (lambda lines: translator.stream(lines, batch_size=2, beam=1), 2 * READ_AHEAD * 2 + 1),
         (lambda lines: translator.stream(lines, full_batches=True, batch_size=2, beam=1), READ_AHEAD * 2),
-        (lambda lines: translator.sample(lines, batch_size=2), READ_AHEAD * 2),
         (lambda lines: translator.force(((line, line) for line in lines), batch_size=2), READ_AHEAD * 2),
     ):
         lines, taken = counted(itertools.repeat("She sleeps."))
@@ -190,17 +150,6 @@ def test_a_line_that_comes_alone_is_translated_at_once(translator: Translator) -
         assert next(results).text == translator.translate([line], beam=1)[0].text
     sent.put(None)
     assert list(results) == []
-
-
-def test_samples_depend_on_their_seed_and_keep_their_history(translator: Translator) -> None:
-    [first], [again], [other] = (
-        list(translator.sample(LINES[:1], samples=5, seed=seed)) for seed in (1, 1, 2)
-    )
-    texts = [[one.text for one in (result, *result.alternatives)] for result in (first, again, other)]
-    assert texts[0] == texts[1] != texts[2]
-    for one in (first, *first.alternatives):
-        assert one.score == pytest.approx(sum(one.log_probabilities), abs=1e-3)
-        assert one.alignment.shape == (len(one.tokens), 7)
 
 
 def test_forced_decoding_repeats_what_search_found(reader: Translator) -> None:
@@ -242,8 +191,7 @@ def test_pairs_are_scored_and_aligned(translator: Translator) -> None:
 LINES_EXPECTED = "None was given, not lines (give a list of strings or pairs)"
 NO_TEXT = [
     ("translate", None, LINES_EXPECTED),
-    ("sample", None, LINES_EXPECTED),
-    ("sample", ["The man.", None], "line 2 is None, not text (give strings)"),
+    ("translate", ["The man.", None], "line 2 is None, not text (give strings)"),
     ("translate", b"The man.", "bytes was given, not lines"),
     ("translate", 3, "int was given, not lines"),
     ("translate", ["", b"The man."], "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
@@ -276,7 +224,7 @@ def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run:
         assert again.translate(LINES, beam=2, max_length_ratio=1.0) == expected
         assert again.translate(LINES[:1], precision="int8") == used.translate(LINES[:1], precision="int8")
         assert (again.search, again.dictionary) == (used.search, used.dictionary)
-        assert used._sentences._caches  # what was converted is still there
+        assert used._caches  # what was converted is still there
 
 
 def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Translator) -> None:
@@ -306,27 +254,24 @@ def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
 
 
 @pytest.mark.parametrize("search", [{"beam": 1}, {"beam": 3, "nbest": 3}, {"faithful": True}])
-def test_a_glossary_binds(tiny_run: Path, search: dict[str, Any]) -> None:
-    """Where the network is made to look at "man" alone, "brave homme" is written; elsewhere, what it wrote
-    stays."""
-    terms, lines = {"man": "brave homme"}, [LINES[0], "", "She sleeps."]
+def test_a_glossary_binds(tiny_run: Path, search: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the network looks at "man" alone, "brave homme" is written; elsewhere, what it wrote stays."""
+    terms, lines, place = {"man": "brave homme"}, [LINES[0], "", "She sleeps."], 1
+
+    def looking(weights: Any, source_of: Any, target_of: Any, words: int) -> Any:
+        return np.eye(source_of[-1] + 1, dtype=np.float32)[[place] * words]
+
+    monkeypatch.setattr("rnnsearch.translation.translator.merge_subwords", looking)
     free, binding = Translator.load(tiny_run), Translator.load(tiny_run, glossary=terms)
-    there, elsewhere = (dict.fromkeys(range(50), word) for word in (1, 3))
-    for found in (
-        free.translate(lines, glossary=terms, attention=there, **search),
-        binding.translate(lines, attention=there, **search),
-    ):
+    for found in (free.translate(lines, glossary=terms, **search), binding.translate(lines, **search)):
         *short, brave, homme = found[0].tokens
         assert (brave.lower(), homme) == ("brave", "homme")
         assert all(len(word) <= LONGEST_ARTICLE for word in short)  # they may be articles
         assert len(found[0].confidence) == len(found[0].alignment) == len(found[0].tokens)
-        assert [one.text for one in found[1:]] == [
-            one.text for one in free.translate(lines[1:], attention=there, **search)
-        ]
-    assert binding.translate(lines[:1], attention=elsewhere, **search) == free.translate(
-        lines[:1], attention=elsewhere, **search
-    )
+        assert [one.text for one in found[1:]] == [one.text for one in free.translate(lines[1:], **search)]
     assert binding.translate(lines, glossary={}, **search) == free.translate(lines, **search)
+    place = 3
+    assert binding.translate(lines[:1], **search) == free.translate(lines[:1], **search)
     assert binding.parts(lines[0])[0].terms[0].translation == ("brave", "homme")
 
 
@@ -366,10 +311,10 @@ def test_int8_products(translator: Translator) -> None:
     """Scores are those of float32 but for the rounding, also with nothing to translate; each matrix is
     converted once."""
     first = translator.translate(LINES, beam=3, precision="int8")
-    weights = dict(translator._sentences._caches["int8", True][0]._products)
+    weights = dict(translator._caches["int8", True][0]._products)
     assert sum(isinstance(each, Int8Linear) for each in weights.values()) > 5
     again = translator.translate(LINES, beam=3, precision="int8")
-    assert translator._sentences._caches["int8", True][0]._products == weights
+    assert translator._caches["int8", True][0]._products == weights
     assert [result.score for result in again] == [result.score for result in first]
     found = [(line, result) for line, result in zip(LINES, first, strict=True) if line and result.finished]
     assert found
@@ -406,18 +351,3 @@ def test_an_ensemble_is_of_one_direction(tiny_backward_run: Path, tiny_run: Path
     thrice, once = Translator.load(run, run, run), Translator.load(run)
     assert all(map(same, thrice.translate(LINES), once.translate(LINES)))
     assert all(map(same, thrice.force(PAIRS), once.force(PAIRS)))
-
-
-def test_samples_are_of_one_decoder_and_in_order(reader: Translator) -> None:
-    """Drawn from the only decoder, or from the left-to-right one: their log p is what forced decoding by it
-    says."""
-    (drawn,) = reader.sample(["The man sees the horse."], samples=8, seed=3, max_length_ratio=3.0)
-    (network,) = reader.networks
-    network.reading = network.reading.replace("bidirectional", "forward")
-    compared = 0
-    for one in (drawn, *drawn.alternatives):
-        (again,) = reader.force([("The man sees the horse.", one.text)])
-        if one.finished and again.tokens == one.tokens:
-            assert same(again, one)
-            compared += 1
-    assert compared

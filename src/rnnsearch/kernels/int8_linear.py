@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from rnnsearch.errors import InputError
+from rnnsearch.system.machine import has_int8, input_limit
 from rnnsearch.system.tensors import quantised, scales_of
 
 
@@ -93,33 +93,3 @@ def quantised_input(
     if shared is not None:
         shared.append((x, version, (integers, scales)))
     return integers, scales
-
-
-def has_int8(device: torch.device) -> bool:
-    """Tells whether torch has oneDNN's int8 products, which are not public, on this device."""
-    onednn = torch.backends.mkldnn.is_available() and hasattr(torch.ops.onednn, "qlinear_pointwise")
-    return device.type == "cpu" and onednn
-
-
-def fastest_precision(device: torch.device) -> str:
-    """Returns bfloat16 if its products are faster on this device, else float32.
-
-    CPUs with AMX, and AMD's with AVX-512 BF16, are twice as fast in bfloat16. Intel's AVX-512 BF16 without
-    AMX, as in many virtual machines, is slower than float32. If torch does not know the CPU's features, the
-    result is float32.
-    """
-    if device.type != "cpu":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    cpu: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    amd = cpu.get("avx512_bf16") and "Intel" not in cpu.get("cpu_name", "Intel")
-    return "bfloat16" if cpu.get("amx_bf16") or amd else "float32"
-
-
-def input_limit() -> int:
-    """Returns the largest absolute value of a quantised input: 127, or 63 if the CPU has no VNNI or torch
-    does not know.
-
-    Without VNNI pairs of products are summed in 16 bits, which 8-bit inputs could overflow.
-    """
-    has_vnni = getattr(torch.cpu, "_is_vnni_supported", None)
-    return 127 if has_vnni is not None and has_vnni() else 63

@@ -20,16 +20,18 @@ from torch import Tensor, nn
 
 from rnnsearch.kernels.int8_linear import Int8Linear, shared_inputs
 from rnnsearch.model import layers
-from rnnsearch.model.layers import HasWeight, Product
+from rnnsearch.model.layers import HasWeight
 from rnnsearch.system.kernel_dispatch import reference
 from rnnsearch.system.tensors import FEWEST_OUTPUTS
 
 T = TypeVar("T")
+Product = Callable[[Tensor], Tensor]
+"""(..., in) → (..., out)."""
 
 
 class LinearCache:
-    """Kernel of `model.layers:linear_cache`. dtype: of the products of float32 layers; may be int8. Inputs,
-    outputs and gradients stay float32; layers of other dtypes are unchanged."""
+    """Kernel of `system.kernel_dispatch:linear_cache`. dtype: of the products of float32 layers; may be int8.
+    Inputs, outputs and gradients stay float32; layers of other dtypes are unchanged."""
 
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         self.int8 = dtype == torch.int8
@@ -102,14 +104,14 @@ def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) 
 
 
 def once(tensor: Tensor, make: Callable[[], T]) -> T:
-    """Computes the same as `model.layers:once`, only once for each open cache."""
+    """Computes the same as `system.kernel_dispatch:once`, only once for each open cache."""
     cache = _open.get()
     return make() if cache is None else cache.once((tensor,), make)
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:
     """Returns the dtype of the open cache for float32 weights (see
-    `model.layers:product_dtype`)."""
+    `system.kernel_dispatch:product_dtype`)."""
     cache = _open.get()
     return weight.dtype if cache is None or weight.dtype != torch.float32 else cache.dtype
 

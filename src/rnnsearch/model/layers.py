@@ -1,18 +1,9 @@
-"""Layers and elementwise functions, as in the equations, and a cache for the steps of a sequence.
-
-cache = linear_cache(torch.bfloat16)
-with cache():                      # opened by the loop over the steps
-    for i in range(steps):
-        state = step(state)        # calls `Linear` modules like any other
-
-In plain torch the cache does nothing; `rnnsearch.kernels` implements it.
-"""
+"""Layers and elementwise functions, as in the equations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, TypeVar, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -21,11 +12,6 @@ from torch import Tensor, nn
 
 from rnnsearch.model.initialise import Initialiser, gaussian, zeros
 from rnnsearch.system.kernel_dispatch import plain
-
-T = TypeVar("T")
-Cache = Callable[[], AbstractContextManager[object]]
-Product = Callable[[Tensor], Tensor]
-"""(..., in) → (..., out)."""
 
 
 @runtime_checkable
@@ -63,37 +49,6 @@ def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*r
 def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
     """Returns the outputs of several layers for one input, concatenated."""
     return torch.cat([module(x) for module in modules], -1)
-
-
-@plain
-def linear_cache(dtype: torch.dtype = torch.float32) -> Cache:
-    """Returns a function whose context is entered around the steps of a sequence. dtype: of the products of
-    float32 layers."""
-    return nullcontext
-
-
-@plain
-def once(tensor: Tensor, make: Callable[[], T]) -> T:
-    """Returns `make()`, a value that depends only on `tensor`, which stays the same for all steps."""
-    return make()
-
-
-@plain
-def product_dtype(weight: Tensor) -> torch.dtype:
-    """Returns the dtype in which a layer with this weight computes now."""
-    return weight.dtype
-
-
-@plain
-def fastest_precision(device: torch.device) -> str:
-    """Returns the `search.precision` that is fastest on this device without a visible loss of quality."""
-    return "float32"
-
-
-@plain
-def has_int8(device: torch.device) -> bool:
-    """Tells whether there are int8 products on this device."""
-    return False
 
 
 class Linear(nn.Module):

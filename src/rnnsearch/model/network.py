@@ -12,13 +12,14 @@ from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS, Alignment
 from rnnsearch.model.cells import CELLS, Cell
-from rnnsearch.model.decoder import Decoder, DecoderState, Known, Source
+from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.model.dropout import Dropout, dropped
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
 from rnnsearch.model.initialise import initialising, orthogonal
-from rnnsearch.model.layers import Linear, WordEmbedding, linear_cache
+from rnnsearch.model.layers import Linear, WordEmbedding
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout, log_probabilities
 from rnnsearch.model.resolve import resolve
+from rnnsearch.system.kernel_dispatch import linear_cache
 
 
 class Direction(NamedTuple):
@@ -203,19 +204,17 @@ class TranslationNetwork(nn.Module):
         state: DecoderState,
         source: Source,
         direction: int = 0,
-        known: Known = None,
     ) -> tuple[Float[Tensor, "batch hypotheses words"], DecoderState, DecoderState]:
         """Does one step of search. Returns (log p(y_i | y_<i, x), the state from which it was read, the next
         state).
 
         previous: y_{i−1} of every hypothesis; None at the first step. direction: index in `directions`; y_<i
-        are the words that it has read, which are to the right of y_i if it reads backward. known: weights
-        that replace α in the context.
+        are the words that it has read, which are to the right of y_i if it reads backward.
         """
         decoder, readout, output, _ = self.directions[direction]
         embedded = None if previous is None else self.target_embedding(previous)
         word = None if embedded is None else decoder.cell.project(embedded)
-        seen, state = decoder.step(word, state, source, known)
+        seen, state = decoder.step(word, state, source)
         read = readout(decoder.cell.hidden(seen.cell), embedded, seen.context)
         return log_probabilities(output, read), seen, state
 

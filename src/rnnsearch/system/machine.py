@@ -7,7 +7,9 @@ import ctypes
 import os
 import platform
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -95,3 +97,33 @@ def usable_device(name: str) -> torch.device:
             f"device {name!r} cannot be used: {str(error).splitlines()[0]}", remedy="cpu, cuda or cuda:N"
         ) from None
     return device
+
+
+def has_int8(device: torch.device) -> bool:
+    """Tells whether torch has oneDNN's int8 products, which are not public, on this device."""
+    onednn = torch.backends.mkldnn.is_available() and hasattr(torch.ops.onednn, "qlinear_pointwise")
+    return device.type == "cpu" and onednn
+
+
+def fastest_precision(device: torch.device) -> str:
+    """Returns bfloat16 if its products are faster on this device, else float32.
+
+    CPUs with AMX, and AMD's with AVX-512 BF16, are twice as fast in bfloat16. Intel's AVX-512 BF16 without
+    AMX, as in many virtual machines, is slower than float32. If torch does not know the CPU's features, the
+    result is float32.
+    """
+    if device.type != "cpu":
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    cpu: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    amd = cpu.get("avx512_bf16") and "Intel" not in cpu.get("cpu_name", "Intel")
+    return "bfloat16" if cpu.get("amx_bf16") or amd else "float32"
+
+
+def input_limit() -> int:
+    """Returns the largest absolute value of a quantised input: 127, or 63 if the CPU has no VNNI or torch
+    does not know.
+
+    Without VNNI pairs of products are summed in 16 bits, which 8-bit inputs could overflow.
+    """
+    has_vnni = getattr(torch.cpu, "_is_vnni_supported", None)
+    return 127 if has_vnni is not None and has_vnni() else 63

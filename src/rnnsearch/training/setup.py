@@ -14,10 +14,9 @@ from torch import Tensor
 from rnnsearch.config import ModelSettings, Settings
 from rnnsearch.errors import InputError
 from rnnsearch.model.encoder import ENCODERS
-from rnnsearch.model.layers import fastest_precision
 from rnnsearch.run import CHECKPOINT, Run, require_no_run
 from rnnsearch.system.files import only_one, remove_partial_files, writing
-from rnnsearch.system.machine import PRECISIONS
+from rnnsearch.system.machine import PRECISIONS, fastest_precision
 from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.text.store.order import BatchOrder
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint

@@ -31,8 +31,7 @@ from rnnsearch.text.links import (
 )
 from rnnsearch.text.tokens import given_words
 from rnnsearch.translation.faithful import best_run
-from rnnsearch.translation.sentence_search import END
-from rnnsearch.translation.translator import Translator
+from rnnsearch.translation.translator import END, Translator
 from rnnsearch.word_links import GoldLinks, Link, format_links, hard_links, threshold_links
 
 Pair = tuple[str, str]

@@ -1,5 +1,5 @@
-"""Beam search for the most probable translation (Sec. 4.2), and ancestral sampling. They see only a step
-function and an opaque state, never a model or a word.
+"""Beam search for the most probable translation (Sec. 4.2). It sees only a step function and an opaque state,
+never a model or a word.
 
 Arrays that follow the hypotheses are small and live on the CPU; only log p and α of the step stay where the
 model is. Throughout: B sentences still searched, k slots per sentence, J source positions, K target ids.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings
-from rnnsearch.errors import InputError
 from rnnsearch.records import Hypothesis
 from rnnsearch.system.kernel_dispatch import plain
 
@@ -28,10 +27,6 @@ EOS, UNK = 0, 1
 knows no vocabulary."""
 
 IMPOSSIBLE = -math.inf
-MOST_SAMPLES = 10_000
-"""Maximum number of samples of one sentence."""
-SMALLEST_TEMPERATURE = torch.finfo(torch.float32).tiny
-"""A smaller temperature would be 0 in float32. Here already the most probable word is always drawn."""
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 """Stands for a coverage of 0, whose logarithm is −∞: a position never attended to costs β·87.3."""
 
@@ -209,9 +204,8 @@ class SearchProgress:
         return rows
 
     def _keep(self, history: Sequence[Beam], which: NDArray[np.bool_], *, finished: bool) -> None:
-        for sentence, _, hypothesis in hypotheses(
-            history, which, self.source_lengths, self.settings, finished=finished
-        ):
+        found = hypotheses(history, which, self.source_lengths, self.settings, finished=finished)
+        for sentence, hypothesis in found:
             self.finished[sentence].append(hypothesis)
 
     def best(self) -> list[list[Hypothesis]]:
@@ -239,9 +233,12 @@ def best_candidates(
     forbid(log_p, early, no_unk)
     so_far = torch.from_numpy(live.scores).to(log_p.device)  # (B, k)
     values, indices = best_sums(so_far, log_p, int(widths.max()))  # (B, n)
-    chosen = candidates(result, live.sentences, values, indices // log_p.shape[2], indices % log_p.shape[2])
+    parents, ids = indices // log_p.shape[2], indices % log_p.shape[2]
+    rows = torch.arange(len(log_p), device=log_p.device)[:, None]
+    own = log_p[rows, parents, ids], result.weights[rows, parents]
+    scores, *arrays = (tensor.cpu().numpy() for tensor in (values, parents, ids, *own))
     beyond = np.arange(values.shape[1]) >= widths[:, None]
-    return replace(chosen, scores=np.where(beyond, np.float32(IMPOSSIBLE), chosen.scores))
+    return Beam(live.sentences, np.where(beyond, np.float32(IMPOSSIBLE), scores), *arrays)
 
 
 @plain
@@ -252,21 +249,6 @@ def best_sums(
     indices in the flattened row. Equal sums are ordered by index."""
     values, indices = (before.unsqueeze(2) + after).flatten(1).sort(dim=1, descending=True, stable=True)
     return values[:, :count], indices[:, :count]
-
-
-def candidates(
-    result: StepResult, sentences: NDArray[np.int64], scores: Tensor, parents: Tensor, ids: Tensor
-) -> Beam:
-    """Returns continuations as a beam, brought to the CPU: scores, parents and ids are (B, n)."""
-    rows = torch.arange(len(sentences), device=ids.device)[:, None]
-    tensors = (
-        scores,
-        parents,
-        ids,
-        result.log_probabilities[rows, parents, ids],
-        result.weights[rows, parents],
-    )
-    return Beam(sentences, *(tensor.cpu().numpy() for tensor in tensors))
 
 
 def forbid(scores: Tensor, early: NDArray[np.bool_], no_unk: bool) -> None:
@@ -320,8 +302,8 @@ def hypotheses(
     settings: SearchSettings,
     *,
     finished: bool,
-) -> Iterator[tuple[int, int, Hypothesis]]:
-    """Yields (sentence, slot, hypothesis) for every mark in `which` (B, k), traced back from the last beam of
+) -> Iterator[tuple[int, Hypothesis]]:
+    """Yields (sentence, hypothesis) for every mark in `which` (B, k), traced back from the last beam of
     the history."""
     rows, slots = np.nonzero(which)
     if not rows.size:
@@ -331,13 +313,8 @@ def hypotheses(
     for n, (sentence, slot) in enumerate(zip(sentences.tolist(), slots.tolist(), strict=True)):
         alignment = weights[n, :, : lengths[sentence]].copy()
         score = final_score(float(history[-1].scores[rows[n], slot]), alignment, settings)
-        yield (
-            sentence,
-            slot,
-            Hypothesis(
-                tuple(ids[n].tolist()), score, tuple(log_probabilities[n].tolist()), alignment, finished
-            ),
-        )
+        words = tuple(ids[n].tolist()), score, tuple(log_probabilities[n].tolist())
+        yield sentence, Hypothesis(*words, alignment, finished)
 
 
 def trace(
@@ -373,78 +350,3 @@ def final_score(log_probability: float, weights: NDArray[np.float32], settings: 
     ]
     covered = np.clip(weights.sum(axis=0, dtype=np.float64), SMALLEST_COVERAGE, 1.0)
     return log_probability / penalty + settings.coverage_beta * float(np.log(covered).sum())
-
-
-class Sampling(NamedTuple):
-    """How to draw translations. samples: of each sentence. temperature: of the softmax. generator: on the
-    model's device."""
-
-    samples: int
-    temperature: float
-    generator: torch.Generator
-
-
-@torch.no_grad()
-def sample(
-    step: StepFunction,
-    state: SearchState,
-    source_lengths: Int[Tensor, " batch"],
-    settings: SearchSettings,
-    sampling: Sampling,
-) -> list[list[Hypothesis]]:
-    """Draws independent translations of every sentence, in the order drawn (no ranking).
-
-    Every id is drawn from softmax(log p / temperature) of the ids that the limits of the search allow; the
-    recorded log p stay the model's. At the longest allowed length the end of sentence may still be drawn; a
-    word drawn there is dropped and the hypothesis is unfinished. The draws depend on the other sentences of
-    the batch. Raises InputError if the temperature is not above 0, or the number of samples is not from 1 to
-    MOST_SAMPLES.
-    """
-    samples, temperature, _ = sampling
-    if not 0 < temperature < math.inf:
-        remedy = "to get the most probable words, use beam 1 without samples"
-        raise InputError(f"temperature {temperature} is not above 0", remedy=remedy)
-    if not 1 <= samples <= MOST_SAMPLES:
-        raise InputError(f"cannot draw {samples} samples", remedy=f"ask for 1 to {MOST_SAMPLES:,}")
-    limits = length_limits(source_lengths, settings)
-    found: list[dict[int, Hypothesis]] = [{} for _ in range(len(source_lengths))]
-    slots = np.zeros((len(found), samples), dtype=np.int64)
-    history = [empty_beam(source_lengths).select(np.arange(len(found)), slots)]
-    previous: Tensor | None = None
-    while history[-1].sentences.size:
-        live, words = history[-1], len(history) - 1
-        result = step(previous, state)
-        drawn = draw(result, live, words < limits.shortest[live.sentences], settings.no_unk, sampling)
-        ends = drawn.filled & (drawn.ids == EOS)
-        continues = drawn.filled & ~ends & (words < limits.longest[live.sentences])[:, None]
-        cut = live.filled & ~ends & ~continues
-        for some, which, finished in (([*history, drawn], ends, True), (history, cut, False)):
-            for sentence, slot, one in hypotheses(some, which, source_lengths, settings, finished=finished):
-                found[sentence][slot] = one
-
-        rows = np.flatnonzero(continues.any(axis=1))
-        if not rows.size:
-            break
-        # A sample keeps its slot to the end: moving the unended ones together would order the samples by
-        # length.
-        drawn = replace(drawn, scores=np.where(continues, drawn.scores, np.float32(IMPOSSIBLE)))
-        history.append(drawn.select(rows, np.arange(samples) + slots[: rows.size]))
-        previous, state = advance(result, history[-1], rows)
-    return [[by_slot[slot] for slot in range(samples)] for by_slot in found]
-
-
-def draw(result: StepResult, live: Beam, early: NDArray[np.bool_], no_unk: bool, sampling: Sampling) -> Beam:
-    """Returns one id for every slot, as a beam; its score is −∞ where no id is possible or the sample has
-    ended."""
-    size, slots, _ = result.log_probabilities.shape
-    samples, temperature, generator = sampling
-    # (B, samples, K); the first step has one slot for all
-    log_p = result.log_probabilities.repeat(1, samples // slots, 1)
-    forbid(log_p, early, no_unk)
-    possible = log_p.masked_fill((log_p == IMPOSSIBLE).all(dim=2, keepdim=True), 0.0)
-    relative = possible - possible.amax(dim=2, keepdim=True)  # so that no temperature makes all of them −∞
-    probabilities = torch.softmax(relative / max(temperature, SMALLEST_TEMPERATURE), dim=2)
-    ids = torch.multinomial(probabilities.flatten(0, 1), 1, generator=generator).view(size, samples)
-    scores = torch.from_numpy(live.scores).to(log_p.device) + log_p.gather(2, ids[:, :, None])[:, :, 0]
-    parents = torch.arange(samples, device=ids.device) % slots
-    return candidates(result, live.sentences, scores, parents.expand(size, -1), ids)

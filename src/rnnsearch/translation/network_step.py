@@ -10,11 +10,9 @@ comparable with log p(y | x) of one direction.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -25,24 +23,20 @@ from torch import Tensor
 from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError, SearchStoppedError
 from rnnsearch.model.decoder import DecoderState, Source
-from rnnsearch.model.layers import Cache
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis
+from rnnsearch.system.kernel_dispatch import Cache
 from rnnsearch.text.store.batches import pad
 from rnnsearch.translation.beam import (
     Beam,
-    Sampling,
     SearchState,
     StepFunction,
     StepResult,
     beam_search,
     final_score,
-    sample,
 )
 
 Ids = tuple[int, ...]
-Factors = Mapping[int, Float[Tensor, " source"]]
-"""For a search of one sentence: word i → factors by which α_i is multiplied before it is normalised again."""
 
 
 @dataclass(frozen=True)
@@ -64,37 +58,21 @@ def network_step(
     network: TranslationNetwork,
     cache: Cache = nullcontext,
     direction: int = 0,
-    factors: Factors | None = None,
 ) -> StepFunction:
     """Returns the step function previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of the
     network's directions.
 
     cache: the weight cache, as `linear_cache` makes it.
     """
-    numbers = count(network.decoder.first_attended)  # numbers of the words that read the contexts
 
     def step(previous: Int64[Tensor, "batch hypotheses"] | None, state: NetworkState) -> StepResult:
-        ask = partial(network.step, previous, state.decoder, state.source, direction)
         with cache():
-            log_probabilities, predicting_state, decoder = ask()
-            changed = (factors or {}).get(next(numbers))
-            if changed is not None:
-                weights = reweighted(decoder.weights, changed)
-                log_probabilities, predicting_state, after = ask(known=weights)
-                decoder = replace(after, weights=weights)
-                predicting_state = decoder if predicting_state is after else predicting_state
+            log_probabilities, predicting_state, decoder = network.step(
+                previous, state.decoder, state.source, direction
+            )
         return StepResult(log_probabilities, predicting_state.weights, NetworkState(state.source, decoder))
 
     return step
-
-
-def reweighted(
-    weights: Float[Tensor, "batch hypotheses source"], factors: Float[Tensor, " source"]
-) -> Float[Tensor, "batch hypotheses source"]:
-    """Returns α ∘ factors, normalised; the normalised factors where that product is 0."""
-    product = weights * factors
-    total = product.sum(-1, keepdim=True)
-    return torch.where(total > 0, product / total, factors / factors.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +134,7 @@ class DirectionSearch(NamedTuple):
     ) -> list[list[Hypothesis]]:
         """Runs a beam search in this direction. watch: called only if it writes from left to right."""
         watch = None if self.backward else watch
-        return self.in_order(beam_search(self.step, self.state, source_lengths, settings, watch))
-
-    def sample(
-        self, source_lengths: Int[Tensor, " batch"], settings: SearchSettings, sampling: Sampling
-    ) -> list[list[Hypothesis]]:
-        """Draws translations in this direction."""
-        return self.in_order(sample(self.step, self.state, source_lengths, settings, sampling))
-
-    def in_order(self, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-        """Returns hypotheses in the order of the translation."""
+        found = beam_search(self.step, self.state, source_lengths, settings, watch)
         return [[in_order(one) for one in every] for every in found] if self.backward else found
 
     @torch.no_grad()
@@ -207,26 +176,20 @@ def begin_search(
     caches: Sequence[Cache],
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
-    factors: Factors | None = None,
 ) -> list[DirectionSearch]:
     """Returns the search of each decoding direction. Several networks form an ensemble. Annotations are
     computed once for each network.
 
-    caches: the cache of each network. source: ids. lengths: with the end of sentence. Raises InputError for
-    factors if a direction writes from right to left.
+    caches: the cache of each network. source: ids. lengths: with the end of sentence.
     """
     directions = networks[0].directions
-    if factors is not None and any(direction.backward for direction in directions):
-        raise InputError("attention can be changed only where words are written from left to right")
     states = []
     for network, own in zip(networks, caches, strict=True):
         with own():
             states.append([NetworkState(*start) for start in network.begin(source, lengths)])
     searches = []
     for number, members in enumerate(zip(*states, strict=True)):
-        steps = [
-            network_step(network, own, number, factors) for network, own in zip(networks, caches, strict=True)
-        ]
+        steps = [network_step(network, own, number) for network, own in zip(networks, caches, strict=True)]
         step, state = (steps[0], members[0]) if len(steps) == 1 else (ensemble(steps), EnsembleState(members))
         searches.append(DirectionSearch(step, state, directions[number].backward))
     return searches

@@ -31,9 +31,9 @@ from torch.nn import functional
 
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.decoder import DecoderState, Source
-from rnnsearch.model.layers import Cache, once, product_dtype
 from rnnsearch.model.network import Direction, TranslationNetwork, reordered, right_to_left
 from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
+from rnnsearch.system.kernel_dispatch import Cache, once, product_dtype
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.translation.forced import ROUNDS
 from rnnsearch.translation.network_step import mean_alignment
@@ -197,6 +197,13 @@ class _Walker:
                 self.state = self.decoder.attend(self.before, self.source, row)
 
 
+def is_bounded(networks: Sequence[TranslationNetwork]) -> bool:
+    """Tells whether `quick_alignment` can compute posteriors: no readout is a custom one, which may be no sum
+    of parts."""
+    directions = (direction for network in networks for direction in network.directions)
+    return all(type(direction.readout).forward is Readout.forward for direction in directions)
+
+
 class BoundedPosterior:
     """The posterior of one direction of a network for one batch. It must be made and used inside the open
     weight cache.
@@ -205,16 +212,14 @@ class BoundedPosterior:
     """
 
     def __init__(self, direction: Direction, source: Source, targets: Int64[Tensor, "batch target"]) -> None:
-        self.readout, self.output, self.annotations = direction.readout, direction.output, source.annotations
+        self.readout, self.output = direction.readout, direction.output
         self.all = _all_words(self.output)
         low = self.all[0].by_feature.dtype
-        # t̃_ij = (U_o s + V_o E y) + C_o h_j: each part is computed once, unless a custom
-        # readout is no such sum. The units of maxout are stored as [odd; even], which is faster.
-        self.is_sum = type(self.readout).forward is Readout.forward
+        # t̃_ij = (U_o s + V_o E y) + C_o h_j: each part is computed once. The units of maxout are stored as
+        # [odd; even], which is faster.
         self.is_maxout = type(self.readout) is MaxoutReadout and self.output.factor is None
-        self.contexts = self._layer(self.readout.C_o(source.annotations)) if self.is_sum else None
-        if self.contexts is not None and self.is_maxout:
-            self.contexts = self.contexts.to(low)
+        contexts = self._layer(self.readout.C_o(source.annotations))
+        self.contexts = contexts.to(low) if self.is_maxout else contexts
         lengths, groups = source.mask.sum(-1).squeeze(1), range(0, len(targets), SENTENCES_AT_ONCE)
         self.groups = [slice(begin, begin + SENTENCES_AT_ONCE) for begin in groups]
         self.widths = [int(lengths[group].max()) for group in self.groups]
@@ -239,7 +244,7 @@ class BoundedPosterior:
 
         A row that is not wanted, or was read from no context, is 0.
         """
-        layer = self._layer(self.readout.U_o(hidden) + self.readout.V_o(previous)) if self.is_sum else None
+        layer = self._layer(self.readout.U_o(hidden) + self.readout.V_o(previous))
         log_weights = weights.squeeze(1).log()
         bounds, joint = torch.full_like(log_weights, -torch.inf), torch.full_like(log_weights, -torch.inf)
         features = []  # of each group
@@ -247,7 +252,7 @@ class BoundedPosterior:
             if group.start >= len(weights):
                 break
             group = slice(group.start, min(group.stop, len(weights)))
-            exact = self._features(group, width, layer, hidden, previous)
+            exact = self._features(self.contexts[group, :width], layer[group])
             of_target = torch.bmm(exact.to(hidden.dtype), self.target_weights[group, i].unsqueeze(2))
             joint[group, :width] = (
                 log_weights[group, :width] + of_target.squeeze(2) + self.target_biases[group, i : i + 1]
@@ -271,17 +276,12 @@ class BoundedPosterior:
         return torch.cat((layer[..., 0::2], layer[..., 1::2]), -1) if self.is_maxout else layer
 
     def _features(
-        self, group: slice, width: int, layer: Tensor | None, hidden: Tensor, previous: Tensor
+        self,
+        contexts: Float[Tensor, "group width layer"],
+        layer: Float[Tensor, "group 1 layer"],
     ) -> Float[Tensor, "group width feature"]:
         """Returns the input of W_o if the i-th words of these sentences are read from h_j alone."""
-        if self.contexts is None or layer is None:
-            read = self.readout(
-                hidden[group].expand(-1, width, -1),
-                previous[group].expand(-1, width, -1),
-                self.annotations[group, :width],
-            )
-            return self.output.features(read)
-        layer = layer[group].to(self.contexts.dtype) + self.contexts[group, :width]
+        layer = layer.to(contexts.dtype) + contexts
         if self.is_maxout:
             return torch.maximum(*layer.chunk(2, -1))
         return self.output.features(self.readout.activation(layer))

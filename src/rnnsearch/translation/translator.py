@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rnnsearch.config import SearchOptions, SearchSettings, Settings, changed
 from rnnsearch.errors import InputError
-from rnnsearch.model.layers import has_int8
+from rnnsearch.evaluation.confidence import word_confidence
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.records import Translation
+from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
+from rnnsearch.system.kernel_dispatch import Cache, kernels_used, linear_cache
+from rnnsearch.system.machine import fastest_precision, has_int8
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
-from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches, stream_batches
-from rnnsearch.translation.beam import Sampling
-from rnnsearch.translation.faithful import Glossary, encode_faithfully, encode_words_faithfully
-from rnnsearch.translation.sentence_search import (
-    Attention,
-    EncodedPair,
-    Listener,
-    SentenceSearch,
-    Watched,
-    encoded_pair,
+from rnnsearch.text.store.batches import Batch, pad
+from rnnsearch.text.vocabulary import SPECIALS, UNK
+from rnnsearch.translation.batching import (
+    READ_AHEAD,
+    batched_by_length,
+    batches,
+    in_halves,
+    stream_batches,
 )
+from rnnsearch.translation.beam import Beam
+from rnnsearch.translation.faithful import (
+    Faithful,
+    Glossary,
+    MarkedSentence,
+    encode_faithfully,
+    encode_words_faithfully,
+)
+from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.posterior import is_bounded, quick_alignment
 from rnnsearch.translation.source_lines import (
     WrongLanguage,
     check_length,
@@ -42,7 +56,21 @@ from rnnsearch.translation.source_lines import (
 if TYPE_CHECKING:
     from rnnsearch.pretrained.card import ModelCard
 
-Work = Callable[[list[Watched]], list[Translation]]
+END = SPECIALS[0]
+LARGEST_ALIGNMENT = 1 << 26
+"""Maximum of source × target positions of a given pair."""
+
+EncodedPair = tuple[EncodedSentence, EncodedSentence]
+Listener = Callable[[Translation], None]
+"""Called after each word with the translation so far."""
+
+
+class Watched(NamedTuple):
+    """A sentence to be translated. listener: called with its translation so far, after every word of greedy
+    search."""
+
+    sentence: EncodedSentence
+    listener: Listener | None = None
 
 
 class Translator:
@@ -70,7 +98,12 @@ class Translator:
         self._terms = Glossary(source, target, glossary) if glossary else None
         self.settings: Settings | None = None
         """The settings of the loaded run, which `save_pretrained` writes; None if no run was loaded."""
-        self._sentences = SentenceSearch(self.networks, source, target, self.dictionary)
+        self._faithful = Faithful(source, target.known, self.dictionary)
+        self._caches: dict[tuple[str, bool], list[Cache]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns the attributes to pickle, without the weight caches, which are made again."""
+        return self.__dict__ | {"_caches": {}}
 
     @classmethod
     def load(
@@ -151,29 +184,15 @@ class Translator:
         )
 
     def translate(
-        self,
-        lines: Iterable[str],
-        *,
-        attention: Attention | None = None,
-        glossary: Mapping[str, str] | None = None,
-        **search: Unpack[SearchOptions],
+        self, lines: Iterable[str], *, glossary: Mapping[str, str] | None = None, **search: Unpack[SearchOptions]
     ) -> list[Translation]:
         """Returns the translation of each line. search: settings to change, for example beam=5, no_unk=True.
 
-        attention: changes where the decoder attends, in each line. It maps a step to the index in
-        `source_tokens` of the only word to attend to, or to a factor for each of `source_tokens`; α_i is
-        multiplied by these factors and normalised again (0 hides a word). Steps count the ids of the
-        translation from 0, as `log_probabilities` does.
         glossary: terms and their translations, of one or several words, instead of the translator's own. The
         words that attend to a term are replaced by its translation, which is written as it is given.
-        Raises InputError for an unknown or invalid setting, for a line that is no text or is too long, for a
-        word that a line does not have, and for a decoder that does not write from left to right.
+        Raises InputError for an unknown or invalid setting, and for a line that is no text or is too long.
         """
-        if attention is None:
-            return list(self.stream(lines, full_batches=True, glossary=glossary, **search))
-        settings = changed(self.search, search | {"batch_size": 1, "split_sentences": False})
-        work = partial(self._sentences.search, settings=settings, attention=attention)
-        return list(self._lines_in_order([given_lines(lines)], work, settings, glossary))
+        return list(self.stream(lines, full_batches=True, glossary=glossary, **search))
 
     def stream(
         self,
@@ -191,34 +210,34 @@ class Translator:
         full_batches: wait for full batches instead, so that rounding does not depend on when lines arrive.
         first: the number of the first line in messages. Raises InputError as `translate` does.
         """
-        settings = changed(self.search, search)
-        some = given_lines(lines)
+        settings, terms, some = changed(self.search, search), self._glossary(glossary), given_lines(lines)
         groups = [some] if full_batches else stream_batches(some, READ_AHEAD * settings.batch_size)
-        work = partial(self._sentences.search, settings=settings)
-        return self._lines_in_order(groups, work, settings, glossary, first)
+        return self._stream(groups, settings, terms, first)
 
-    def sample(
-        self,
-        lines: Iterable[str],
-        *,
-        samples: int = 1,
-        temperature: float = 1.0,
-        seed: int = 1,
-        **search: Unpack[SearchOptions],
+    def _stream(
+        self, groups: Iterable[Iterable[str]], settings: SearchSettings, terms: Glossary | None, first: int
     ) -> Iterator[Translation]:
-        """Draws translations from p(y | x) instead of searching for the best. Further samples are the
-        `alternatives` of the first.
+        """Yields a translation for each line, and warns of a text in the wrong language.
 
-        samples: number of translations of each line. temperature: of the softmax; a lower one draws probable
-        words more often. seed: of the random numbers. search: settings to change. With a bidirectional
-        decoder, its left-to-right half draws and scores. Raises InputError as `translate` does, and for an
-        invalid temperature or number of samples.
+        The translations of a line's sentences and parts are joined. groups: groups of lines; no batch mixes
+        lines of two groups. first: the number of the first line.
         """
-        settings = changed(self.search, search)
-        generator = torch.Generator(self._sentences.device).manual_seed(seed)
-        sampling = Sampling(samples, temperature, generator)
-        draw = partial(self._sentences.sample, settings=settings, sampling=sampling)
-        return self._lines_in_order([given_lines(lines)], draw, settings)
+        counts: deque[int] = deque()  # number of parts of each line
+        numbers, language = count(first), WrongLanguage(self.source, self.target)
+
+        def parts(lines: Iterable[str]) -> Iterator[Watched]:
+            for line in lines:
+                some = self.parts(line, next(numbers), settings, terms)
+                counts.append(len(some))
+                for part in some:
+                    language.look(part.words)
+                    yield Watched(part)
+
+        for lines in groups:
+            made = self._in_order(parts(lines), settings)
+            for part in made:
+                yield joined([part, *islice(made, counts.popleft() - 1)], self.target.text)
+        language.finish()
 
     def parts(
         self,
@@ -269,8 +288,80 @@ class Translator:
         settings = changed(self.search, search)
         told = listeners or {} if settings.beam == 1 else {}
         watched = [Watched(part, told.get(place)) for place, part in enumerate(parts)]
-        work = partial(self._sentences.search, settings=settings, cancelled=cancelled)
-        return list(self._in_order(watched, work, settings.batch_size))
+        return list(self._in_order(watched, settings, cancelled))
+
+    def _in_order(
+        self,
+        parts: Iterable[Watched],
+        settings: SearchSettings,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Iterator[Translation]:
+        work = partial(self._search, settings=settings, cancelled=cancelled)
+
+        def ids_of(part: Watched) -> int:
+            return len(part.sentence.ids)
+
+        for ahead in batches(parts, READ_AHEAD * settings.batch_size):
+            full = [part for part in ahead if part.sentence.words]
+            done = iter(
+                batched_by_length(full, lambda part: len(part.sentence.ids), settings.batch_size, work)
+            )
+            for part in ahead:
+                yield next(done) if part.sentence.words else empty_translation()
+
+    def _search(
+        self,
+        sentences: Sequence[Watched],
+        settings: SearchSettings,
+        cancelled: Callable[[], bool] | None,
+    ) -> list[Translation]:
+        """Returns the best translation of each sentence of a batch, with its alternatives. A batch whose
+        largest tensor would not fit in memory is split."""
+
+        def found(some: list[Watched]) -> list[Translation]:
+            ids, lengths = (part.to(self._device) for part in pad([one.sentence.ids for one in some]))
+            directions = begin_search(
+                self.networks, self._weights(settings.precision, settings.kernels), ids, lengths
+            )
+            if cancelled is not None:
+                directions = [direction.cancelled_by(cancelled) for direction in directions]
+
+            def tell(place: int, so_far: Hypothesis) -> None:
+                sentence, listener = some[place]
+                if listener is not None:
+                    listener(self._in_words(sentence, so_far, settings))
+
+            listening = [place for place, one in enumerate(some) if one.listener is not None]
+            watch = word_by_word(listening, tell) if listening else None
+            beams = zip(some, search(directions, lengths, settings, watch), strict=True)
+            return [
+                distinct([self._in_words(one.sentence, each, settings) for each in beam])
+                for one, beam in beams
+            ]
+
+        def cost(some: list[Watched]) -> int:
+            positions = max(len(one.sentence.ids) for one in some)
+            return (
+                len(some)
+                * settings.beam
+                * max(len(self.target.vocabulary), self._annotation_size * positions)
+            )
+
+        with kernels_used(settings.kernels):
+            return in_halves(list(sentences), cost, found)
+
+    @property
+    def _device(self) -> torch.device:
+        return self.networks[0].output.weight.device
+
+    @property
+    def _annotation_size(self) -> int:
+        return max(network.encoder.annotation_size for network in self.networks)
+
+    def _weights(self, precision: str, kernels: bool) -> list[Cache]:
+        """Returns each network's weight cache, whose weights are converted at their first use."""
+        made = [linear_cache(getattr(torch, precision)) for _ in self.networks]
+        return self._caches.setdefault((precision, kernels), made)
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
         """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional decoder
@@ -320,14 +411,7 @@ class Translator:
             for number, pair in enumerate(given_pairs(pairs), first)
         )
         empty: list[Translation] = []  # the result of two empty lines, which is always the same
-        force = partial(
-            self._sentences.force,
-            kernels=self.search.kernels,
-            posterior=posterior,
-            exact=exact,
-            scored=scored,
-            fast=fast,
-        )
+        force = partial(self._force, posterior=posterior, exact=exact, scored=scored, fast=fast)
 
         def length(pair: EncodedPair) -> int:
             return max(len(side.ids) for side in pair)
@@ -338,41 +422,150 @@ class Translator:
                 empty = force([encoded_pair(self.source, self.target, ("", ""), first)])
             yield from (next(done) if pair else empty[0] for pair in ahead)
 
-    def _lines_in_order(
+    def _force(
         self,
-        groups: Iterable[Iterable[str]],
-        work: Work,
-        settings: SearchSettings,
-        glossary: Mapping[str, str] | None = None,
-        first: int = 1,
-    ) -> Iterator[Translation]:
-        """Yields a translation for each line, and warns of a text in the wrong language.
+        pairs: Sequence[EncodedPair],
+        *,
+        posterior: bool,
+        exact: bool,
+        scored: bool,
+        fast: bool,
+    ) -> list[Translation]:
+        """Force-decodes a batch of pairs, as `force` does."""
+        words = len(self.target.vocabulary)
+        exact |= posterior and not is_bounded(self.networks)
 
-        The translations of a line's sentences and parts are joined. groups: groups of lines; no batch mixes
-        lines of two groups. first: the number of the first line.
-        """
-        counts: deque[int] = deque()  # number of parts of each line
-        numbers = count(first)
-        language = WrongLanguage(self.source, self.target)
-        terms = self._glossary(glossary)
+        def forced(some: list[EncodedPair]) -> list[Translation]:
+            sides = zip(*([side.ids for side in pair] for pair in some), strict=True)
+            source, target = (pad(list(ids)) for ids in sides)
+            batch = Batch(*source, *target).to(self._device)
+            log_p: torch.Tensor | None = None
+            if scored or exact:
+                log_p, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
+            if not exact and (posterior or fast or not scored):
+                caches = self._weights(fastest_precision(self._device), self.search.kernels)
+                weights = quick_alignment(self.networks, caches, batch, posterior=posterior)
+            every = [None] * len(some) if log_p is None or not scored else log_p.cpu().numpy()
+            rows = zip(some, every, weights.cpu().numpy(), strict=True)
+            return [self._given(*pair, own, alpha) for pair, own, alpha in rows]
 
-        def parts(lines: Iterable[str]) -> Iterator[Watched]:
-            for line in lines:
-                some = self.parts(line, next(numbers), settings, terms)
-                counts.append(len(some))
-                for part in some:
-                    language.look(part.words)
-                    yield Watched(part)
+        with kernels_used(self.search.kernels):
+            return in_halves(list(pairs), partial(forced_cost, words, self._annotation_size), forced)
 
-        for lines in groups:
-            made = self._in_order(parts(lines), work, settings.batch_size)
-            for part in made:
-                yield joined([part, *islice(made, counts.popleft() - 1)], self.target.text)
-        language.finish()
+    def _given(
+        self,
+        source: EncodedSentence,
+        target: EncodedSentence,
+        log_p: NDArray[np.float32] | None,
+        alpha: NDArray[np.float32],
+    ) -> Translation:
+        """Returns a given pair in words."""
+        size, words = len(target.ids), list(target.words)
+        weights = alpha[: size - 1, : len(source.ids)]
+        return Translation(
+            text=self.target.text(words),
+            tokens=words,
+            source_tokens=[*source.words, END],
+            score=math.nan if log_p is None else float(log_p[:size].sum(dtype=np.float64)),
+            log_probabilities=[] if log_p is None else log_p[:size].tolist(),
+            alignment=merge_subwords(weights, source.word_of, target.word_of[:-1], len(words)),
+        )
 
-    def _in_order(self, parts: Iterable[Watched], work: Work, batch_size: int) -> Iterator[Translation]:
-        for ahead in batches(parts, READ_AHEAD * batch_size):
-            full = [part for part in ahead if part.sentence.words]
-            done = iter(batched_by_length(full, lambda part: len(part.sentence.ids), batch_size, work))
-            for part in ahead:
-                yield next(done) if part.sentence.words else empty_translation()
+    def _in_words(
+        self, sentence: EncodedSentence, hypothesis: Hypothesis, settings: SearchSettings
+    ) -> Translation:
+        """Returns the hypothesis in words."""
+        decoded = self.target.decode(hypothesis.ids)
+        words, word_of = list(decoded.words), decoded.word_of
+        weights = hypothesis.weights[: len(word_of)]
+        alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
+        confidence = word_confidence(hypothesis.log_probabilities, word_of, len(words), settings.confidence)
+        if settings.replace_unk and not settings.faithful:
+            for number, word in zip(hypothesis.ids, word_of, strict=False):
+                on_words = alignment[word, :-1]
+                if number == UNK and on_words.any():  # otherwise it attended to no source word
+                    aligned = sentence.words[int(np.argmax(on_words))]
+                    words[word] = self.dictionary.get(aligned, aligned)
+        if settings.faithful or isinstance(sentence, MarkedSentence):
+            words, alignment, confidence = self._faithful(
+                sentence, words, alignment, confidence, copies=settings.faithful
+            )
+        return Translation(
+            text=self.target.text(words),
+            tokens=words,
+            source_tokens=[*sentence.words, END],
+            score=hypothesis.score,
+            log_probabilities=list(hypothesis.log_probabilities),
+            alignment=alignment,
+            finished=hypothesis.finished,
+            confidence=confidence,
+        )
+
+
+def distinct(hypotheses: Iterable[Translation]) -> Translation:
+    """Returns the first translation; others that differ in words are its alternatives."""
+    found: dict[tuple[str, ...], Translation] = {}
+    for one in hypotheses:
+        found.setdefault(tuple(one.tokens), one)
+    best, *others = found.values()
+    best.alternatives.extend(others)
+    return best
+
+
+def encoded_pair(source: Codec, target: Codec, pair: tuple[str, str], number: int) -> EncodedPair:
+    """Returns a pair as ids. Raises InputError, with its number, if it is too long to be aligned."""
+    encoded = source.encode(pair[0]), target.encode(pair[1])
+    rows, columns = (len(side.ids) for side in encoded)
+    if rows * columns > LARGEST_ALIGNMENT:
+        what = f"pair {number} has {rows:,} × {columns:,} words or subwords, which are too many to be aligned"
+        raise InputError(what, remedy="write one sentence on each line")
+    return encoded
+
+
+def forced_cost(words: int, annotation: int, pairs: Sequence[EncodedPair]) -> int:
+    """Returns the number of elements of the largest tensor when these pairs are decoded in one batch. words:
+    target vocabulary size K. annotation: size of one h_j."""
+    source, target = (max(len(pair[side].ids) for pair in pairs) for side in (0, 1))
+    return len(pairs) * max(target * max(source, words), source * annotation)
+
+
+def word_by_word(places: Sequence[int], tell: Callable[[int, Hypothesis], None]) -> Callable[[Beam], None]:
+    """Returns a `watch` function for a beam search with a beam of 1.
+
+    places: the sentences of the batch that are watched. tell: called after every word, except the end of
+    sentence, with the place of a sentence and its hypothesis so far. This hypothesis is unfinished, its score
+    is log p, and its weights have a column for each position of the batch, padding included.
+    """
+    words: dict[int, list[tuple[int, float, NDArray[np.float32]]]] = {place: [] for place in places}
+
+    def watch(beam: Beam) -> None:
+        for row, place in enumerate(beam.sentences.tolist()):
+            if place not in words:
+                continue
+            word = int(beam.ids[row, 0]), float(beam.log_probabilities[row, 0]), beam.weights[row, 0]
+            words[place].append(word)
+            ids, log_probabilities, weights = zip(*words[place], strict=True)
+            score = float(beam.scores[row, 0])
+            tell(place, Hypothesis(ids, score, log_probabilities, np.stack(weights), finished=False))
+
+    return watch
+
+
+def merge_subwords(
+    weights: NDArray[np.float32],
+    source_word_of: Sequence[int],
+    target_word_of: Sequence[int],
+    target_words: int,
+) -> NDArray[np.float32]:
+    """Returns the alignment of words: sums over the subwords of a source word, means over those of a target
+    word.
+
+    weights: (target ids, source ids). source_word_of: the end of sentence counts as a last word. Result:
+    (target_words, source words). Rows sum to 1; the row of a word whose ids all read no context is 0.
+    """
+    summed = np.zeros((len(weights), source_word_of[-1] + 1), dtype=np.float64)
+    np.add.at(summed.T, np.asarray(source_word_of), weights[:, : len(source_word_of)].T)
+    result = np.zeros((target_words, summed.shape[1]), dtype=np.float64)
+    np.add.at(result, np.asarray(target_word_of, dtype=np.intp), summed)
+    result /= np.maximum(result.sum(1, keepdims=True), np.finfo(np.float64).tiny)
+    return result.astype(np.float32)
