@@ -13,8 +13,8 @@ from torch import Tensor
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.decoder import WIRINGS
-from rnnsearch.model.dropout import keep_mask
 from rnnsearch.model.encoder import ENCODERS
+from rnnsearch.model.layers import keep_mask
 from rnnsearch.records import Hypothesis
 from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.training.trainer import Trainer

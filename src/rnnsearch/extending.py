@@ -8,8 +8,7 @@ change.
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State, Weights
 from rnnsearch.model.cells import Cell
 from rnnsearch.model.encoder import Encoded, Encoder
-from rnnsearch.model.initialise import Initialiser, gaussian, orthogonal, zeros
-from rnnsearch.model.layers import Linear
+from rnnsearch.model.layers import Initialiser, Linear, gaussian, orthogonal, zeros
 from rnnsearch.model.readout import Readout
 
 __all__ = [

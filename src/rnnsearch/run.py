@@ -16,7 +16,7 @@ from torch import Tensor
 from rnnsearch.config import Settings, changed, stored
 from rnnsearch.errors import InputError
 from rnnsearch.installed import folder_of, package_version
-from rnnsearch.model.initialise import skip_initialisation
+from rnnsearch.model.layers import skip_initialisation
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.files import checksum, read_toml, write_text, writing
 from rnnsearch.system.machine import check_memory, usable_device

@@ -20,7 +20,7 @@ from browser import NEEDS_CHROMIUM, Page, browser, static_host
 from rnnsearch.evaluation.confidence import UNSURE
 from rnnsearch.exporting.static_page import export_page
 from rnnsearch.kernels import layers
-from rnnsearch.kernels.int8_linear import Int8Linear
+from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import quantised, scales_of
 from rnnsearch.text.formats.lines import read_lines

@@ -10,7 +10,7 @@ import torch
 from small import CELLS, sentences, small_network
 from torch import Tensor, nn
 
-from rnnsearch.model.dropout import Dropout, recurrent_dropout
+from rnnsearch.model.layers import Dropout, recurrent_dropout
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import kernels_used
 

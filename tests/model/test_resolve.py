@@ -15,9 +15,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.encoder import ENCODERS
-from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.model.network import TranslationNetwork, resolve
 from rnnsearch.model.readout import READOUTS
-from rnnsearch.model.resolve import resolve
 
 PARTS = """
 from rnnsearch.model.alignment import DotAlignment

@@ -17,7 +17,7 @@ from rnnsearch import Translator
 from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.installed import VARIABLE, folder_of, installed_models
-from rnnsearch.kernels import int8_linear
+from rnnsearch.kernels import int8
 from rnnsearch.pretrained.card import CardScore, ModelCard, card_markdown, read_card
 from rnnsearch.run import Run
 
@@ -74,7 +74,7 @@ def test_without_int8_products_a_model_searches_in_float32(
     saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rnnsearch.translation.translator.has_int8", lambda device: False)
-    monkeypatch.setattr(int8_linear, "has_int8", lambda device: False)
+    monkeypatch.setattr(int8, "has_int8", lambda device: False)
     translator = Translator.load(saved / "en-fr")
     assert translator.search.precision == "float32"
     assert len(translator.translate(LINES)) == 3

@@ -31,8 +31,8 @@ def translated(
         weights = np.eye(len(words) + 1, dtype=np.float32)[places]
         tokens = [write(words[place]) for place in places]
         result = Translation(" ".join(tokens), tokens, [*words, "</s>"], 0.0, [], weights)
-        before = text[: len(text) - len(text.lstrip())]
-        results.append((Paragraphs([text.strip()], [before, ""]), [result]))
+        before, sentence, after = text.partition(text.strip())
+        results.append((Paragraphs([sentence], [before, after]), [result]))
     return markup.rendered(results)
 
 

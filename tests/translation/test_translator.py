@@ -17,7 +17,7 @@ import torch
 
 from rnnsearch import InputError, Translation, Translator
 from rnnsearch.errors import SearchStoppedError
-from rnnsearch.kernels.int8_linear import Int8Linear
+from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.translation.batching import READ_AHEAD
 from rnnsearch.translation.faithful import LONGEST_ARTICLE
 from rnnsearch.translation.translator import merge_subwords

@@ -1,5 +1,5 @@
-"""Kernels of `model/layers.py`. Their main gain: weights of linear layers are converted once for all steps
-of a sequence, in search once for all sentences.
+"""Kernels of `model/layers.py` and `model/readout.py`. Their main gain: weights of linear layers are
+converted once for all steps of a sequence, in search once for all sentences.
 
 Search multiplies few rows, a dozen for one sentence, so most of a product's time is spent on reading the
 matrix. int8 is read four times as fast as float32, and CPUs with int8 products compute them about twice as
@@ -17,9 +17,10 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from rnnsearch.kernels.int8_linear import Int8Linear, shared_inputs
-from rnnsearch.model import layers
+from rnnsearch.kernels.int8 import Int8Linear, shared_inputs
+from rnnsearch.model import layers, readout
 from rnnsearch.model.layers import HasWeight
 from rnnsearch.system.kernel_dispatch import reference
 from rnnsearch.system.tensors import FEWEST_OUTPUTS
@@ -38,7 +39,7 @@ class LinearCache:
         self.dtype = torch.float32 if self.int8 else dtype
         self._products: dict[int, Product] = {}
         self._together: dict[tuple[int, ...], Product] = {}
-        self._made: dict[tuple[int, ...], tuple[tuple[Tensor, ...], Any]] = {}
+        self._made: dict[int, tuple[Tensor, Any]] = {}
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
@@ -66,12 +67,11 @@ class LinearCache:
             self._together[key] = self.make(torch.cat([module.weight for module in modules]), bias)
         return self._together[key]
 
-    def once(self, tensors: tuple[Tensor, ...], make: Callable[[], T]) -> T:
-        """Returns what `make` made of these tensors, which must be all that it depends on."""
-        key = tuple(map(id, tensors))
-        if key not in self._made:
-            self._made[key] = tensors, make()  # the tensors are kept, so that no other one gets their ids
-        return self._made[key][1]  # type: ignore[no-any-return]
+    def once(self, tensor: Tensor, make: Callable[[], T]) -> T:
+        """Returns what `make` made of this tensor."""
+        if id(tensor) not in self._made:
+            self._made[id(tensor)] = tensor, make()  # the tensor is kept, so that no other one gets its id
+        return self._made[id(tensor)][1]  # type: ignore[no-any-return]
 
     def make(self, matrix: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> Product:
         if self.int8 and matrix.shape[0] >= FEWEST_OUTPUTS:
@@ -106,7 +106,7 @@ def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) 
 def once(tensor: Tensor, make: Callable[[], T]) -> T:
     """Computes the same as `system.kernel_dispatch:once`, only once for each open cache."""
     cache = _open.get()
-    return make() if cache is None else cache.once((tensor,), make)
+    return make() if cache is None else cache.once(tensor, make)
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:
@@ -153,3 +153,54 @@ def where_real(
     if real.device.type == "cpu" and bool(real.all()):
         return new
     return reference(layers.where_real)(real, new, old)
+
+
+ROWS_AT_ONCE = 128
+"""Hypotheses whose logits are computed at once on a CPU if there are more than three times as many. A product
+of more rows is faster, and a second tensor of all logits takes longer than it saves."""
+
+
+def log_probabilities(
+    output: Callable[[Tensor], Tensor], features: Float[Tensor, "*rest readout"]
+) -> Float[Tensor, "*rest words"]:
+    """Computes the same as `model.readout:log_probabilities`, on a CPU without a second tensor
+    of all logits."""
+    rows = features.flatten(0, -2)
+    if rows.device.type != "cpu" or torch.is_grad_enabled():
+        return reference(readout.log_probabilities)(output, features)
+    if len(rows) <= 3 * ROWS_AT_ONCE:
+        logits = output(features)
+        return torch.log_softmax(logits, -1, out=logits)
+    first, *others = rows.split(ROWS_AT_ONCE)
+    logits = output(first)
+    found = logits.new_empty(len(rows), logits.shape[-1])
+    torch.log_softmax(logits, -1, out=found[:ROWS_AT_ONCE])
+    for part, place in zip(others, found[ROWS_AT_ONCE:].split(ROWS_AT_ONCE), strict=True):
+        torch.log_softmax(output(part), -1, out=place)
+    return found.view(*features.shape[:-1], -1)
+
+
+def maxout(of: readout.MaxoutReadout, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
+    """Computes the same as `model.readout:MaxoutReadout.activation`."""
+    return _Maxout.apply(layer)  # type: ignore[no-untyped-call,no-any-return]
+
+
+class _Maxout(torch.autograd.Function):
+    """Maxout, with its gradient written into one tensor; autograd would add two tensors, half of each
+    zeros."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: Tensor) -> Tensor:
+        odd, even = layer[..., 0::2], layer[..., 1::2]
+        if ctx.needs_input_grad[0]:  # 1 where the first is larger, 0 where it is smaller, 1/2 where equal
+            ctx.save_for_backward(torch.sub(odd, even).sign_().add_(1.0).mul_(0.5))
+        return torch.maximum(odd, even)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (first,) = ctx.saved_tensors
+        of_layer = gradient.new_empty(*gradient.shape[:-1], 2 * gradient.shape[-1])
+        torch.mul(gradient, first, out=of_layer[..., 0::2])
+        torch.sub(gradient, of_layer[..., 0::2], out=of_layer[..., 1::2])
+        return of_layer

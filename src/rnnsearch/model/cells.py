@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rnnsearch.model.initialise import orthogonal
-from rnnsearch.model.layers import Linear, linear_together, tanh
+from rnnsearch.model.layers import Linear, linear_together, orthogonal, tanh
 from rnnsearch.system.kernel_dispatch import plain
 
 

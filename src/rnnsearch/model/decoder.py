@@ -16,9 +16,8 @@ from torch import Tensor, nn
 
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.cells import Cell
-from rnnsearch.model.dropout import recurrent_dropout
 from rnnsearch.model.encoder import Encoded
-from rnnsearch.model.layers import Linear, tanh
+from rnnsearch.model.layers import Linear, recurrent_dropout, tanh
 from rnnsearch.system.kernel_dispatch import plain
 
 

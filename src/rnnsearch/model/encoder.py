@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from rnnsearch.model.cells import Cell
-from rnnsearch.model.dropout import recurrent_dropout
-from rnnsearch.model.layers import where_real
+from rnnsearch.model.layers import recurrent_dropout, where_real
 from rnnsearch.system.kernel_dispatch import plain
 
 

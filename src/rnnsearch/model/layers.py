@@ -1,8 +1,17 @@
-"""Layers and elementwise functions, as in the equations."""
+"""Layers, initial weights and dropout.
+
+Initial weights are those of appendix B.1, or of Glorot & Bengio 2010, with which small networks learn faster.
+Dropout, which the paper does not use, is on embeddings and readouts, and with one mask per sequence on
+recurrent states.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -10,8 +19,55 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from rnnsearch.model.initialise import Initialiser, gaussian, zeros
 from rnnsearch.system.kernel_dispatch import plain
+
+Initialiser = Callable[[Tensor], object]
+"""Sets the values of a parameter in place."""
+
+_initialising: ContextVar[bool] = ContextVar("initialising", default=True)
+
+
+@contextmanager
+def skip_initialisation() -> Iterator[None]:
+    """Leaves parameters that are created meanwhile uninitialised, for loading from a file: at the paper's
+    size, initialisation takes seconds."""
+    token = _initialising.set(False)
+    try:
+        yield
+    finally:
+        _initialising.reset(token)
+
+
+def initialising() -> bool:
+    """Tells whether parameters are to be initialised."""
+    return _initialising.get()
+
+
+def zeros(parameter: Tensor) -> None:
+    """Sets a parameter to 0, as B.1 does for v_a and every bias."""
+    if initialising():
+        nn.init.zeros_(parameter)
+
+
+def gaussian(deviation: float) -> Initialiser:
+    """Returns an initialiser of N(0, deviation²). deviation: 0.001 for W_a and U_a, 0.01 for other matrices
+    that are not recurrent."""
+    return partial(_gaussian, deviation=deviation)
+
+
+def _gaussian(parameter: Tensor, deviation: float) -> None:
+    if initialising():
+        nn.init.normal_(parameter, 0.0, deviation)
+
+
+def orthogonal(parameter: Tensor) -> None:
+    """Initialises a recurrent matrix, (blocks · n, n): every square block is a random orthogonal matrix."""
+    if not initialising():
+        return
+    size = parameter.shape[1]
+    with torch.no_grad():
+        for block in parameter.split(size):
+            nn.init.orthogonal_(block)
 
 
 @runtime_checkable
@@ -89,3 +145,36 @@ class WordEmbedding(nn.Module):
 
     def forward(self, ids: Int[Tensor, "batch positions"]) -> Float[Tensor, "batch positions embedding"]:
         return F.embedding(ids, self.weight, sparse=self.sparse_gradient) + self.bias
+
+
+_LEVELS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Dropout probabilities, all 0 in the paper. recurrent: of recurrent states, with one mask per sequence.
+    readout: of t_i."""
+
+    embedding: float = 0.0
+    recurrent: float = 0.0
+    readout: float = 0.0
+
+
+def dropped(x: Float[Tensor, "*shape"], probability: float) -> Float[Tensor, "*shape"]:
+    """Sets each element of x to 0 with this probability, and else divides it by 1 − probability (Srivastava
+    et al. 2014)."""
+    return x if probability == 0.0 else x * keep_mask(x, probability)
+
+
+def recurrent_dropout(like: Float[Tensor, "*shape"], probability: float) -> Float[Tensor, "*shape"] | None:
+    """Returns one mask for all steps of a sequence (Gal & Ghahramani 2016); None if the probability is 0."""
+    return None if probability == 0.0 else keep_mask(like, probability)
+
+
+def keep_mask(like: Float[Tensor, "*shape"], probability: float) -> Float[Tensor, "*shape"]:
+    """Returns a mask that is 0 with this probability, and else 1 / (1 − probability). Each element uses 16
+    random bits, so the probability is rounded to multiples of 1/65,536."""
+    cut = min(round(probability * _LEVELS), _LEVELS - 1)
+    draws = torch.empty(-(-like.numel() // 4), dtype=torch.int64, device=like.device).random_(-(2**63), None)
+    bits = draws.view(torch.int16)[: like.numel()].view(like.shape)  # one draw of 64 bits for four elements
+    return (bits >= cut - _LEVELS // 2).to(like.dtype).mul_(_LEVELS / (_LEVELS - cut))

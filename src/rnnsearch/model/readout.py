@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.layers import Linear, linear, tanh
+from rnnsearch.model.layers import Linear, gaussian, linear, tanh, zeros
 from rnnsearch.system.kernel_dispatch import plain
 
 

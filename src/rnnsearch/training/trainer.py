@@ -13,7 +13,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
-from rnnsearch.model.dropout import Dropout
+from rnnsearch.model.layers import Dropout
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.system.kernel_dispatch import kernels_used

@@ -1,5 +1,5 @@
 """The outputs of a run for a test set: translations, translations without UNK, and references in forced
-decoding. Each is made once and kept in a file."""
+decoding. Each is made once, and kept in a file of JSON lines: a header, then a line for each sentence."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rnnsearch.config import changed
+from rnnsearch.errors import InputError
 from rnnsearch.evaluation.test_set import RunAnswers, TestSet
 from rnnsearch.installed import package_version
+from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.system.files import checksum, file_name, write_text
+from rnnsearch.system.files import checksum, file_name, parse_json, write_text
 from rnnsearch.system.line_file import LineFile
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.progress import Progress
@@ -24,18 +29,22 @@ from rnnsearch.text.codec import Codec
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
 from rnnsearch.translation.forced import ROUNDS
-from rnnsearch.translation.outputs_file import (
-    FORMAT,
-    OutputLine,
-    as_line,
-    read_header,
-    read_outputs,
-)
 from rnnsearch.translation.translator import Translator
 from rnnsearch.word_links import hard_links
 
 FORCED_TOGETHER = 64
 """Pairs of one batch in forced decoding."""
+FORMAT = 2
+"""A part of every key: outputs in another format are made again."""
+SMALLEST_WEIGHT = 5e-4
+"""Smaller weights are not written, except the largest of each row. In a long sentence, only a few weights
+matter."""
+PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
+"""Fields of a translation that are written as they are."""
+
+
+Pair = tuple[int, str, str]
+"""Line number from 0, source, reference."""
 
 
 class Kind(StrEnum):
@@ -52,8 +61,79 @@ class Kind(StrEnum):
     POSTERIOR = "references-posterior"
 
 
-Pair = tuple[int, str, str]
-"""Line number from 0, source, reference."""
+@dataclass(frozen=True, slots=True)
+class OutputLine:
+    """The output of a run for one sentence.
+
+    number: the sentence's number in the input, from 0. seconds: its share of its batch's time, in proportion
+    to source words.
+    posterior: (target, source) float32, the alignment posterior of a reference (translation/forced.py).
+    """
+
+    number: int
+    translation: Translation
+    seconds: float = 0.0
+    posterior: NDArray[np.float32] | None = None
+
+
+def as_line(output: OutputLine) -> str:
+    """Returns one line of JSON, without its line feed. alignment, posterior: a list of (source position,
+    weight in millionths) for each target word."""
+    translation = output.translation
+    fields: dict[str, Any] = {"number": output.number, **{name: getattr(translation, name) for name in PLAIN}}
+    fields["log_probabilities"] = [round(value, 5) for value in translation.log_probabilities]
+    if translation.confidence:
+        fields["confidence"] = [round(value, 5) for value in translation.confidence]
+    fields |= {"seconds": round(output.seconds, 6), "alignment": _sparse(translation.alignment)}
+    if output.posterior is not None:
+        fields["posterior"] = _sparse(output.posterior)
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def from_line(line: str) -> OutputLine:
+    """Reads what `as_line` wrote; weights have six digits, and their rows sum to 1 again. Raises the JSON
+    parser's errors, or KeyError and TypeError, for a damaged line."""
+    fields = parse_json(line)
+    width = len(fields["source_tokens"])
+    plain = {name: fields[name] for name in (*PLAIN, "log_probabilities")}
+    translation = Translation(
+        **plain, alignment=_dense(fields["alignment"], width), confidence=fields.get("confidence", [])
+    )
+    posterior = _dense(fields["posterior"], width) if "posterior" in fields else None
+    return OutputLine(fields["number"], translation, fields["seconds"], posterior)
+
+
+def read_outputs(path: Path) -> tuple[dict[str, Any], list[OutputLine]]:
+    """Returns the header and the outputs of a file. Raises InputError, with the line, where it is damaged."""
+    header: dict[str, Any] = {}
+    outputs, number = [], 1
+    with path.open("rb") as file:
+        try:
+            header = parse_json(file.readline()) | header
+            for line in file:
+                number += 1
+                outputs.append(from_line(line.decode("utf-8", "surrogatepass")))
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
+            remedy = "remove it; its sentences are then translated again"
+            raise InputError(f"is damaged: {error}", file=path, line=number, remedy=remedy) from None
+    return header, outputs
+
+
+def _sparse(weights: NDArray[np.float32]) -> list[list[tuple[int, int]]]:
+    large = (np.flatnonzero((row >= min(SMALLEST_WEIGHT, row.max())) & (row > 0)) for row in weights)
+    return [
+        [(int(place), round(1e6 * float(row[place]))) for place in places]
+        for row, places in zip(weights, large, strict=True)
+    ]
+
+
+def _dense(rows: list[list[tuple[int, int]]], width: int) -> NDArray[np.float32]:
+    matrix = np.zeros((len(rows), width), dtype=np.float64)
+    for i, row in enumerate(rows):
+        for j, millionths in row:
+            matrix[i, j] = millionths
+    matrix /= np.maximum(matrix.sum(axis=1, keepdims=True), 1.0)
+    return matrix.astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -113,19 +193,18 @@ def run_answers(
     UNK. posterior: also link the references by the posterior.
     """
     forced = Outputs(run, test, Kind.POSTERIOR, folder)
-    if not posterior and not forced.is_whole():  # a study may have made them
+    if not posterior and not forced.path.exists():  # a study may have made them
         forced = Outputs(run, test, Kind.REFERENCES, folder)
-    translated = Outputs(run, test, Kind.TRANSLATIONS, folder)
-    references = forced.lines(progress)
-    lines = translated.lines(progress) if translate else []
+    header, references = forced.read(progress)
+    lines: list[OutputLine] = []
     if translate:
+        translated = Outputs(run, test, Kind.TRANSLATIONS, folder)
+        header, lines = translated.read(progress)
         text = "".join(f"{line.translation.text}\n" for line in lines)
         write_text(translated.path.with_name(f"{file_name(test.name)}.txt"), text)
-    known = (
-        _without_unk(Outputs(run, test, Kind.WITHOUT_UNK, folder), lines, progress) if without_unk else None
-    )
-    made = (translated if translate else forced).path
-    header = read_header(made) if made.exists() else {}
+    known = None
+    if without_unk:
+        known = _without_unk(Outputs(run, test, Kind.WITHOUT_UNK, folder), lines, progress)
     return RunAnswers(
         path=run.run.path,
         source=run.run.source,
@@ -153,12 +232,15 @@ class Outputs:
     folder: Path
 
     @property
+    def forced(self) -> bool:
+        """Tells whether the references are given."""
+        return self.kind in (Kind.REFERENCES, Kind.POSTERIOR)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The settings that the outputs depend on."""
-        if self.kind == Kind.POSTERIOR:
-            return {"rounds": ROUNDS}
-        if self.kind == Kind.REFERENCES:
-            return {}
+        if self.forced:
+            return {"rounds": ROUNDS} if self.kind == Kind.POSTERIOR else {}
         return self.run.search | {"no_unk": self.kind == Kind.WITHOUT_UNK or self.run.search["no_unk"]}
 
     @cached_property
@@ -180,58 +262,51 @@ class Outputs:
     def pairs(self) -> list[Pair]:
         """The pairs that have outputs: all, or those without words unknown to the run, in source and
         reference (Table 1, second column)."""
-        source, target = self.run.run.source, self.run.run.target
+        codecs = self.run.run.source, self.run.run.target
 
-        def known(codec: Codec, line: str) -> bool:
-            return self.kind != Kind.WITHOUT_UNK or UNK not in codec.encode(line).ids
+        def known(*lines: str) -> bool:
+            return all(UNK not in codec.encode(line).ids for codec, line in zip(codecs, lines, strict=True))
 
         pairs = enumerate(self.test.pairs)
-        return [
-            (n, left, right) for n, (left, right) in pairs if known(source, left) and known(target, right)
-        ]
+        return [(n, *pair) for n, pair in pairs if self.kind != Kind.WITHOUT_UNK or known(*pair)]
 
-    def is_whole(self) -> bool:
-        """Tells whether the outputs are there."""
-        return self.path.exists()
+    def read(self, progress: Progress) -> tuple[dict[str, Any], list[OutputLine]]:
+        """Returns the header of the file, and the outputs in the order of the test set; those already in the
+        file are not made again. Raises InputError for a file that is damaged or cannot be written."""
+        if not self.pairs:
+            return {}, []
+        if not self.path.exists():
+            self._make(progress)
+        return read_outputs(self.path)
 
-    def lines(self, progress: Progress) -> list[OutputLine]:
-        """Returns the outputs in the order of the test set; those already in the file are not made again.
-
-        Raises InputError for a file that is damaged or cannot be written.
-        """
-        run, pairs = self.run, self.pairs
-        if not self.is_whole() and pairs:
-            forced = self.kind in (Kind.REFERENCES, Kind.POSTERIOR)
-            batch_size = FORCED_TOGETHER if forced else int(run.search["batch_size"])
-
-            def length(pair: Pair) -> int:
-                return len(
-                    run.run.target.encode(pair[2]).ids if forced else run.run.source.encode(pair[1]).ids
-                )
-
-            self._work(pairs[:1])  # the first call converts the weights, which is not translation time
-            file = LineFile(self.path, self.key, head=f"{json.dumps(self._header(), ensure_ascii=False)}\n")
-            file.begin(overwrite=False)
-            with file:
-                for block in batches(file.missing(pairs), READ_AHEAD * batch_size):
-                    made = batched_by_length(block, length, batch_size, self._timed)
-                    file.append(block, map(as_line, made))
-                    progress(f"{run.name}, {self.test.name}: {self.kind}", file.done, len(pairs))
-                file.finish()
-        return list(read_outputs(self.path)) if pairs else []
-
-    def _header(self) -> dict[str, Any]:
-        return {
+    def _make(self, progress: Progress) -> None:
+        """Makes the outputs that are missing, block by block."""
+        run, batch_size = self.run, FORCED_TOGETHER if self.forced else int(self.run.search["batch_size"])
+        codec: Codec = run.run.target if self.forced else run.run.source
+        header = {
             "format": FORMAT,
             "key": self.key,
-            "run": self.run.name,
+            "run": run.name,
             "test set": self.test.name,
             "kind": self.kind,
             "settings": self.settings,
-            "parameters": self.run.parameters,
-            "hardware": hardware(self.run.device),
+            "parameters": run.parameters,
+            "hardware": hardware(run.device),
             "rnnsearch": package_version(),
         }
+
+        def length(pair: Pair) -> int:
+            return len(codec.encode(pair[2] if self.forced else pair[1]).ids)
+
+        self._work(self.pairs[:1])  # the first call converts the weights, which is not translation time
+        file = LineFile(self.path, self.key, head=f"{json.dumps(header, ensure_ascii=False)}\n")
+        file.begin(overwrite=False)
+        with file:
+            for block in batches(file.missing(self.pairs), READ_AHEAD * batch_size):
+                made = batched_by_length(block, length, batch_size, self._timed)
+                file.append(block, map(as_line, made))
+                progress(f"{run.name}, {self.test.name}: {self.kind}", file.done, len(self.pairs))
+            file.finish()
 
     def _timed(self, batch: Sequence[Pair]) -> list[OutputLine]:
         """Returns the outputs of one batch, each with its share of the time, in proportion to source
@@ -249,7 +324,7 @@ class Outputs:
         """Returns the outputs of one batch."""
         numbers, sources, references = zip(*batch, strict=True)
         translator = self.run.translator
-        if self.kind in (Kind.TRANSLATIONS, Kind.WITHOUT_UNK):
+        if not self.forced:
             return list(map(OutputLine, numbers, translator.translate(sources, **self.settings)))
         given = list(zip(sources, references, strict=True))
         results = list(map(OutputLine, numbers, translator.force(given, FORCED_TOGETHER)))
@@ -274,4 +349,4 @@ def _without_unk(
     has_unk = any(SPECIALS[UNK] in token for line in found for token in line.translation.tokens)
     if translations and (run.search["no_unk"] or (run.run.target.subwords is not None and not has_unk)):
         return found
-    return outputs.lines(progress)
+    return outputs.read(progress)[1]

@@ -6,8 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
-from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.layers import Linear, tanh
+from rnnsearch.model.layers import Linear, gaussian, tanh, zeros
 from rnnsearch.system.kernel_dispatch import plain
 
 

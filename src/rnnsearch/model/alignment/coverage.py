@@ -8,8 +8,7 @@ from torch import Tensor
 
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State, Weights
 from rnnsearch.model.alignment.recurrent import GatedPositions
-from rnnsearch.model.initialise import gaussian, zeros
-from rnnsearch.model.layers import Linear, tanh
+from rnnsearch.model.layers import Linear, gaussian, tanh, zeros
 
 
 class _CoverageScore(Alignment):

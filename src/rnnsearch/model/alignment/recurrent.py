@@ -8,8 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
-from rnnsearch.model.initialise import orthogonal, zeros
-from rnnsearch.model.layers import Linear, tanh
+from rnnsearch.model.layers import Linear, orthogonal, tanh, zeros
 
 Sums = Float[Tensor, "batch hypotheses source sums"]
 States = Float[Tensor, "batch hypotheses source size"]

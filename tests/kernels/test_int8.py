@@ -11,8 +11,8 @@ from torch import Tensor
 
 from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
-from rnnsearch.kernels import int8_linear, readout
-from rnnsearch.kernels.int8_linear import Int8Linear, shared_inputs
+from rnnsearch.kernels import int8, readout
+from rnnsearch.kernels.int8 import Int8Linear, shared_inputs
 from rnnsearch.kernels.layers import LinearCache
 from rnnsearch.model.layers import Linear, linear, linear_together
 from rnnsearch.model.network import TranslationNetwork
@@ -95,8 +95,8 @@ def test_a_shared_input_is_quantised_once(monkeypatch: pytest.MonkeyPatch) -> No
     matrix, bias, x = drawn()
     one, other = Int8Linear(matrix, bias), Int8Linear(matrix.flip(0), None)
     calls: list[int] = []
-    scales_of = int8_linear.scales_of
-    monkeypatch.setattr(int8_linear, "scales_of", lambda *of: calls.append(1) or scales_of(*of))
+    scales_of = int8.scales_of
+    monkeypatch.setattr(int8, "scales_of", lambda *of: calls.append(1) or scales_of(*of))
     before, flipped = one(x), other(x)
     with shared_inputs():
         assert torch.equal(one(x), before)

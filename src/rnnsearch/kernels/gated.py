@@ -1,11 +1,11 @@
-"""The gated cell over a whole sequence as one autograd function: for one direction of the encoder, and for
-the decoder with the paper's alignment model.
+"""The gated cell on a CPU: steps without gradients, and a whole sequence as one autograd function, for one
+direction of the encoder and for the decoder with the paper's alignment model.
 
-Forward and backward compute the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are
-adjacent in memory, [r∘s | c | e | s]: one product with [U | C | W] gives the candidate's pre-activation, and
-one with [C | W | U] those of both gates. The gradients of the matrices are computed once for all steps.
-States, gates and energies have the network's dtype, products that of the open cache. Gradients are of first
-order only.
+They compute the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are adjacent in
+memory: one product gives the pre-activations of both gates, another, with r∘s instead of s, that of the
+candidate. In a sequence these are [r∘s | c | e | s] with [U | C | W] and [C | W | U], and the gradients of
+the matrices are computed once for all steps. States, gates and energies have the network's dtype, products
+that of the open cache. Gradients are of first order only.
 """
 
 from __future__ import annotations
@@ -13,19 +13,97 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rnnsearch.kernels import gated_steps
-from rnnsearch.kernels.additive_energies import add_gradients, energies_of
-from rnnsearch.kernels.layers import product_dtype, tanh_
+from rnnsearch.kernels.energies import add_gradients, energies_of
+from rnnsearch.kernels.layers import once, open_cache, product_dtype, tanh_
 from rnnsearch.model import encoder
 from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.cells import Cell, GatedCell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
-from rnnsearch.model.dropout import recurrent_dropout
+from rnnsearch.model.layers import recurrent_dropout
 from rnnsearch.system.kernel_dispatch import reference
+
+MULTIPLE = 32
+"""Numbers of rows are rounded up to multiples of this: a CPU kernel is compiled for each new number."""
+
+
+def step(
+    cell: GatedCell,
+    projected: Float[Tensor, "*rest projected"],
+    state: Float[Tensor, "*rest state"],
+    context: Float[Tensor, "*rest context"] | None = None,
+    keep: Float[Tensor, "*#rest hidden"] | None = None,
+) -> Float[Tensor, "*rest state"]:
+    """Computes the same as `model.cells:GatedCell.forward`."""
+    own = type(cell) is not GatedCell
+    if own or context is None or keep is not None or not _computes(state) or open_cache() is None:
+        return reference(GatedCell.forward)(cell, projected, state, context, keep)
+    n = cell.hidden_size
+    gates, inner = once(cell.U.weight, lambda: _with_context(cell))
+    rows = torch.cat((context, state), -1).to(gates.dtype)
+    z, r = F.linear(rows, gates).to(state.dtype).add_(projected[..., n:]).sigmoid_().chunk(2, -1)
+    rows[..., -n:] = r * state
+    candidate = tanh_(F.linear(rows, inner).to(state.dtype).add_(projected[..., :n]))
+    return torch.lerp(state, candidate, z)
+
+
+def read_padded(
+    cell: GatedCell,
+    embedded: Float[Tensor, "batch source embedding"],
+    mask: Bool[Tensor, "batch source"],
+    reverse: bool,
+) -> Float[Tensor, "batch source hidden"]:
+    """Computes the same as `model.encoder:read`. At each position only sentences that have a word there are
+    computed."""
+    batch, positions, m = embedded.shape
+    gates, inner, bias = once(cell.W.weight, lambda: _with_words(cell))
+    longest_first = mask.sum(1).argsort(descending=True, stable=True)
+    words = embedded[longest_first].to(gates.dtype)
+    rows = words.new_empty(batch, m + cell.hidden_size)
+    state = embedded.new_zeros(batch, cell.hidden_size)
+    states = embedded.new_empty(batch, positions, cell.hidden_size)
+    counts = mask.sum(0).tolist()
+    for j in reversed(range(positions)) if reverse else range(positions):
+        left = min(batch, counts[j] + -counts[j] % MULTIPLE)
+        some, old = rows[:left], state[:left]
+        some[:, :m], some[:, m:] = words[:left, j], old
+        z, r = F.linear(some, gates).to(state.dtype).sigmoid_().chunk(2, -1)
+        z[counts[j] :] = 0.0  # padding
+        some[:, m:] = r.mul_(old)
+        candidate = tanh_(F.linear(some, inner, bias).to(state.dtype))
+        torch.lerp(old, candidate, z, out=old)
+        states[:, j] = state
+    return torch.empty_like(states).index_copy_(0, longest_first, states)
+
+
+def _computes(state: Tensor) -> bool:
+    """Tells whether these functions compute a step from this state: on a CPU, without gradients, and not in
+    int8."""
+    cache = open_cache()
+    return state.device.type == "cpu" and not torch.is_grad_enabled() and not (cache and cache.int8)
+
+
+def _with_context(cell: GatedCell) -> tuple[Float[Tensor, "gates inputs"], Float[Tensor, "hidden inputs"]]:
+    """Returns [C | U] of both gates, and of the candidate."""
+    assert cell.C is not None
+    inner, gates = cell.C.weight.split((cell.hidden_size, 2 * cell.hidden_size))
+    dtype = product_dtype(cell.U.weight)
+    return torch.cat((gates, cell.U_zr.weight), 1).to(dtype), torch.cat((inner, cell.U.weight), 1).to(dtype)
+
+
+def _with_words(
+    cell: GatedCell,
+) -> tuple[Float[Tensor, "gates inputs"], Float[Tensor, "hidden inputs"], Float[Tensor, " hidden"]]:
+    """Returns [W | U] of both gates, and of the candidate, with its bias."""
+    dtype, bias = product_dtype(cell.U.weight), cell.W.bias
+    assert bias is not None
+    gates = torch.cat((cell.W_zr.weight, cell.U_zr.weight), 1)
+    return gates.to(dtype), torch.cat((cell.W.weight, cell.U.weight), 1).to(dtype), bias.to(dtype)
+
 
 ROWS_TOGETHER = 1024
 """Rows of one product in `weight_gradient`."""
@@ -51,8 +129,8 @@ def read(
     reverse: bool = False,
 ) -> Float[Tensor, "batch source hidden"]:
     """Computes the same as `model.encoder:read`."""
-    if type(cell) is GatedCell and gated_steps.computes(embedded) and not dropout:
-        return gated_steps.read(cell, embedded, mask, reverse)
+    if type(cell) is GatedCell and _computes(embedded) and not dropout:
+        return read_padded(cell, embedded, mask, reverse)
     if type(cell) is not GatedCell or embedded.device.type != "cpu" or not torch.is_grad_enabled():
         return reference(encoder.read)(cell, embedded, mask, dropout, reverse)
     first = embedded.new_zeros(len(embedded), cell.state_size)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from rnnsearch.kernels import gated_steps
+from rnnsearch.kernels import gated
 from rnnsearch.model import encoder
 from rnnsearch.model.cells import GatedCell
 from rnnsearch.model.layers import Linear
@@ -37,9 +37,9 @@ def test_a_sentence_is_read_as_if_alone(reverse: bool) -> None:
     mask = torch.arange(7) < LENGTHS.unsqueeze(1)
     with kernels_used(False):
         expected = reference(encoder.read)(one, embedded, mask, 0.0, reverse)
-    torch.testing.assert_close(gated_steps.read(one, embedded, mask, reverse), expected)
+    torch.testing.assert_close(gated.read_padded(one, embedded, mask, reverse), expected)
     assert torch.equal(
-        encoder.read(one, embedded, mask, 0.0, reverse), gated_steps.read(one, embedded, mask, reverse)
+        encoder.read(one, embedded, mask, 0.0, reverse), gated.read_padded(one, embedded, mask, reverse)
     )
 
 

@@ -1,5 +1,5 @@
-"""e_ij = v_aᵀ tanh(q_i + k_j) on a CPU: for a few sentences at a time, which fit a core's cache, and without
-saving intermediate results for backward. q_i is W_a s_{i−1}, k_j is U_a h_j.
+"""e_ij = v_aᵀ tanh(q_i + k_j) on a CPU: for a few sentences at a time, which fit a core's cache; their
+gradient without saved intermediate results. q_i is W_a s_{i−1}, k_j is U_a h_j.
 
 The intermediate tensor is n' times as large as the energies (1,000 at the paper's size), so backward
 recomputes it. With σ = σ(2 (q_i + k_j)), an energy is 2 vᵀσ − Σ v and its derivative 4 v∘(σ − σ²): two passes
@@ -9,37 +9,26 @@ summed over all steps in place: exact, first order only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from rnnsearch.kernels.layers import open_cache
 from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.alignment.base import Energies, Keys, Memory, State
 from rnnsearch.system.kernel_dispatch import reference
 
 CHUNK_ELEMENTS = 1 << 18
 """Elements worked on at a time."""
-backward_pass: Callable[[], int] | None = getattr(torch._C, "_current_graph_task_id", None)
-"""Returns the number of the running backward pass. This private function of torch, on which its checkpointing
-depends, is the only way to find sums left by a pass that did not reach the keys. Without it gradients are
-plain autograd's."""
 
 
 def energies(
     scorer: AdditiveAlignment, state: State, keys: Keys, memory: Memory | None
 ) -> tuple[Energies, Memory | None]:
     """Computes the same as `AdditiveAlignment.energies`."""
-    cache = open_cache()
     if keys.device.type == "cpu" and not torch.is_grad_enabled():
         return additive_energies(scorer.W_a(state), keys, scorer.v_a.weight), memory
-    if keys.device.type == "cpu" and cache is not None and backward_pass is not None:
-        v = scorer.v_a.weight
-        return cache.once((keys, v), lambda: AdditiveEnergies(keys, v))(scorer.W_a(state)), memory
     return reference(AdditiveAlignment.energies)(scorer, state, keys, memory)
 
 
@@ -63,76 +52,6 @@ def additive_energies(
         half_tanh = torch.add(twice_query[rows], of_rows, alpha=2.0, out=buffer[: len(of_rows)])
         torch.sum(half_tanh.sigmoid_().sub_(0.5).mul_(twice_v), -1, out=energies[rows])
     return energies
-
-
-class AdditiveEnergies:
-    """The energies of one batch for any number of steps. keys: (batch, source, n'). v: (1, n')."""
-
-    def __init__(self, keys: Float[Tensor, "batch source key"], v: Float[Tensor, "1 key"]) -> None:
-        self._sums = _Sums()
-        self._twice_keys, self._v = _Shared.apply(keys, v, self._sums)  # type: ignore[no-untyped-call]
-
-    def __call__(
-        self, query: Float[Tensor, "batch hypotheses key"]
-    ) -> Float[Tensor, "batch hypotheses source"]:
-        """Returns e_ij of one step. query: W_a s_{i−1}."""
-        return _Energies.apply(query, self._twice_keys, self._v, self._sums)  # type: ignore[no-untyped-call,no-any-return]
-
-
-class _Sums:
-    """Sums over the steps of one backward pass. keys: Σ_i g_ij (σ_ij − σ_ij²), g being the gradient of the
-    energies. v: Σ_ij g_ij tanh(…)."""
-
-    def __init__(self) -> None:
-        self.backward_pass = -1
-        self.keys: Tensor | None = None
-        self.v: Tensor | None = None
-
-    def of_this_pass(self, like: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns (keys, v), set to 0 at the first use in a backward pass. like: has the shape of keys. v:
-        v_a."""
-        assert backward_pass is not None
-        if self.keys is None or self.v is None or self.backward_pass != backward_pass():
-            self.backward_pass = backward_pass()
-            self.keys, self.v = torch.zeros_like(like), torch.zeros_like(v)
-        return self.keys, self.v
-
-    def take(self) -> tuple[Tensor | None, Tensor | None]:
-        taken, self.keys, self.v = (self.keys, self.v), None, None
-        return taken
-
-
-class _Shared(torch.autograd.Function):
-    """The node of keys and v_a. Its backward runs after that of every step."""
-
-    @staticmethod
-    def forward(ctx: Any, keys: Tensor, v: Tensor, sums: _Sums) -> tuple[Tensor, Tensor]:
-        ctx.set_materialize_grads(False)
-        ctx.sums = sums
-        ctx.save_for_backward(v)
-        return keys + keys, v.view_as(v)
-
-    @staticmethod
-    def backward(ctx: Any, *_: None) -> tuple[Tensor | None, Tensor | None, None]:
-        if torch.is_grad_enabled():
-            raise RuntimeError("gradients of the energies are of first order only: no create_graph")
-        of_keys, of_v = ctx.sums.take()
-        return None if of_keys is None else of_keys.mul_(4.0 * ctx.saved_tensors[0]), of_v, None
-
-
-class _Energies(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, query: Tensor, twice_keys: Tensor, v: Tensor, sums: _Sums) -> Tensor:
-        ctx.sums = sums
-        ctx.save_for_backward(query, twice_keys, v)
-        return energies_of(2.0 * query, twice_keys, v)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        query, twice_keys, v = ctx.saved_tensors
-        of_keys, of_v = ctx.sums.of_this_pass(twice_keys, v)
-        return add_gradients(2.0 * query, twice_keys, v, gradient, of_keys, of_v), None, None, None
 
 
 def energies_of(
