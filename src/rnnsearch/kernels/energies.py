@@ -23,6 +23,10 @@ CHUNK_ELEMENTS = 1 << 18
 """Elements worked on at a time."""
 
 
+Query = Float[Tensor, "batch hypotheses key"]
+V = Float[Tensor, "1 key"]
+
+
 def energies(
     scorer: AdditiveAlignment, state: State, keys: Keys, memory: Memory | None
 ) -> tuple[Energies, Memory | None]:
@@ -33,10 +37,10 @@ def energies(
 
 
 def additive_energies(
-    query: Float[Tensor, "batch hypotheses key"],
-    keys: Float[Tensor, "batch source key"],
-    v: Float[Tensor, "1 key"],
-) -> Float[Tensor, "batch hypotheses source"]:
+    query: Query,
+    keys: Keys,
+    v: V,
+) -> Energies:
     """Returns the energies of one step, without gradients, for search. query: W_a s_{i−1}. keys: U_a h_j.
 
     They are Σ 2 v (σ − 1/2), summed per row and not by a matrix product, so that the other sentences of the
@@ -55,10 +59,10 @@ def additive_energies(
 
 
 def energies_of(
-    twice_query: Float[Tensor, "batch hypotheses key"],
-    twice_keys: Float[Tensor, "batch source key"],
-    v: Float[Tensor, "1 key"],
-) -> Float[Tensor, "batch hypotheses source"]:
+    twice_query: Query,
+    twice_keys: Keys,
+    v: V,
+) -> Energies:
     """Returns e_ij of one step, given 2 W_a s_{i−1} and 2 U_a h_j."""
     twice_v, total = 2.0 * v[0], v.sum()
     energies = twice_query.new_empty(*twice_query.shape[:2], twice_keys.shape[1])
@@ -68,13 +72,13 @@ def energies_of(
 
 
 def add_gradients(
-    twice_query: Float[Tensor, "batch hypotheses key"],
-    twice_keys: Float[Tensor, "batch source key"],
-    v: Float[Tensor, "1 key"],
-    gradient: Float[Tensor, "batch hypotheses source"],
-    of_keys: Float[Tensor, "batch source key"],
-    of_v: Float[Tensor, "1 key"],
-) -> Float[Tensor, "batch hypotheses key"]:
+    twice_query: Query,
+    twice_keys: Keys,
+    v: V,
+    gradient: Energies,
+    of_keys: Keys,
+    of_v: V,
+) -> Query:
     """Returns the gradient of W_a s_{i−1}, given that of the energies. Adds to `of_v` the gradient of v, and
     to `of_keys` that of the keys without its factor 4 v."""
     of_query = torch.empty_like(twice_query)

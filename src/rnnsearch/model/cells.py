@@ -13,6 +13,13 @@ from torch import Tensor, nn
 from rnnsearch.model.layers import Linear, linear_together, orthogonal, tanh
 from rnnsearch.system.kernel_dispatch import plain
 
+Inputs = Float[Tensor, "*rest input"]
+Projected = Float[Tensor, "*rest projected"]
+State = Float[Tensor, "*rest state"]
+Hidden = Float[Tensor, "*rest hidden"]
+Context = Float[Tensor, "*rest context"]
+Keep = Float[Tensor, "*#rest hidden"]
+
 
 class Cell(nn.Module):
     """The interface of a cell. input_size: m; hidden_size: n; context_size: size of c, 0 for no context, as
@@ -27,26 +34,26 @@ class Cell(nn.Module):
         super().__init__()
         self.input_size, self.hidden_size, self.context_size = input_size, hidden_size, context_size
 
-    def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
+    def project(self, inputs: Inputs) -> Projected:
         """Returns the part of the pre-activations that depends on the input word alone, with the bias."""
         raise NotImplementedError
 
     def forward(
         self,
-        projected: Float[Tensor, "*rest projected"],
-        state: Float[Tensor, "*rest state"],
-        context: Float[Tensor, "*rest context"] | None = None,
-        keep: Float[Tensor, "*#rest hidden"] | None = None,
-    ) -> Float[Tensor, "*rest state"]:
+        projected: Projected,
+        state: State,
+        context: Context | None = None,
+        keep: Keep | None = None,
+    ) -> State:
         """Computes one step. keep: dropout mask of the previous state in the recurrent products, the same for
         a whole sequence."""
         raise NotImplementedError
 
-    def begin(self, hidden: Float[Tensor, "*rest hidden"]) -> Float[Tensor, "*rest state"]:
+    def begin(self, hidden: Hidden) -> State:
         """Returns the state whose output is `hidden`."""
         return hidden
 
-    def hidden(self, state: Float[Tensor, "*rest state"]) -> Float[Tensor, "*rest hidden"]:
+    def hidden(self, state: State) -> Hidden:
         """Returns the part of the state that the rest of the network reads."""
         return state
 
@@ -63,17 +70,17 @@ class GatedCell(Cell):
         self.U_zr = Linear(hidden_size, 2 * hidden_size, init=orthogonal)
         self.C = Linear(context_size, 3 * hidden_size) if context_size else None
 
-    def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
+    def project(self, inputs: Inputs) -> Projected:
         return linear_together((self.W, self.W_zr), inputs)
 
     @plain
     def forward(
         self,
-        projected: Float[Tensor, "*rest projected"],
-        state: Float[Tensor, "*rest state"],
-        context: Float[Tensor, "*rest context"] | None = None,
-        keep: Float[Tensor, "*#rest hidden"] | None = None,
-    ) -> Float[Tensor, "*rest state"]:
+        projected: Projected,
+        state: State,
+        context: Context | None = None,
+        keep: Keep | None = None,
+    ) -> State:
         """Computes s' = (1 − z)∘s + z∘s̃ with s̃ = tanh(W e + U[r∘s] + C c).
 
         z = σ(W_z e + U_z s + C_z c), r = σ(W_r e + U_r s + C_r c).
@@ -102,16 +109,16 @@ class LSTMCell(Cell):
         with torch.no_grad():  # an open forget gate at the start, as Gers et al. advise
             self.W.bias[hidden_size : 2 * hidden_size] = 1.0
 
-    def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
+    def project(self, inputs: Inputs) -> Projected:
         return self.W(inputs)  # type: ignore[no-any-return]
 
     def forward(
         self,
-        projected: Float[Tensor, "*rest projected"],
-        state: Float[Tensor, "*rest state"],
-        context: Float[Tensor, "*rest context"] | None = None,
-        keep: Float[Tensor, "*#rest hidden"] | None = None,
-    ) -> Float[Tensor, "*rest state"]:
+        projected: Projected,
+        state: State,
+        context: Context | None = None,
+        keep: Keep | None = None,
+    ) -> State:
         """Computes m' = f∘m + i∘tanh(g), h' = o∘tanh(m'); gates i, f, o = σ(W e + U h + C c)."""
         hidden, memory = state.chunk(2, -1)
         seen = hidden if keep is None else hidden * keep
@@ -123,10 +130,10 @@ class LSTMCell(Cell):
         memory = f * memory + i * tanh(inner)
         return torch.cat((o * tanh(memory), memory), -1)
 
-    def begin(self, hidden: Float[Tensor, "*rest hidden"]) -> Float[Tensor, "*rest state"]:
+    def begin(self, hidden: Hidden) -> State:
         return torch.cat((hidden, torch.zeros_like(hidden)), -1)
 
-    def hidden(self, state: Float[Tensor, "*rest state"]) -> Float[Tensor, "*rest hidden"]:
+    def hidden(self, state: State) -> Hidden:
         return state[..., : self.hidden_size]
 
 
@@ -140,16 +147,16 @@ class TanhCell(Cell):
         self.U = Linear(hidden_size, hidden_size, init=orthogonal)
         self.C = Linear(context_size, hidden_size) if context_size else None
 
-    def project(self, inputs: Float[Tensor, "*rest input"]) -> Float[Tensor, "*rest projected"]:
+    def project(self, inputs: Inputs) -> Projected:
         return self.W(inputs)  # type: ignore[no-any-return]
 
     def forward(
         self,
-        projected: Float[Tensor, "*rest projected"],
-        state: Float[Tensor, "*rest state"],
-        context: Float[Tensor, "*rest context"] | None = None,
-        keep: Float[Tensor, "*#rest hidden"] | None = None,
-    ) -> Float[Tensor, "*rest state"]:
+        projected: Projected,
+        state: State,
+        context: Context | None = None,
+        keep: Keep | None = None,
+    ) -> State:
         sums = projected + self.U(state if keep is None else state * keep)
         return tanh(sums if self.C is None else sums + self.C(context))
 

@@ -14,6 +14,9 @@ from rnnsearch.model.cells import Cell
 from rnnsearch.model.layers import recurrent_dropout, where_real
 from rnnsearch.system.kernel_dispatch import plain
 
+Embedded = Float[Tensor, "batch source embedding"]
+Mask = Bool[Tensor, "batch source"]
+
 
 class Encoded(NamedTuple):
     """The encoder's output. annotations: h_j, one per source position, the end of sentence included. summary:
@@ -35,8 +38,8 @@ class Encoder(nn.Module):
 
     def forward(
         self,
-        embedded: Float[Tensor, "batch source embedding"],
-        mask: Bool[Tensor, "batch source"],
+        embedded: Embedded,
+        mask: Mask,
         dropout: float = 0.0,
     ) -> Encoded:
         """Encodes the words. mask: True on real positions. dropout: probability for recurrent states, with
@@ -55,8 +58,8 @@ class BidirectionalEncoder(Encoder):
 
     def forward(
         self,
-        embedded: Float[Tensor, "batch source embedding"],
-        mask: Bool[Tensor, "batch source"],
+        embedded: Embedded,
+        mask: Mask,
         dropout: float = 0.0,
     ) -> Encoded:
         forwards = read(self.forwards, embedded, mask, dropout)
@@ -75,8 +78,8 @@ class ForwardEncoder(Encoder):
 
     def forward(
         self,
-        embedded: Float[Tensor, "batch source embedding"],
-        mask: Bool[Tensor, "batch source"],
+        embedded: Embedded,
+        mask: Mask,
         dropout: float = 0.0,
     ) -> Encoded:
         forwards = read(self.forwards, embedded, mask, dropout)
@@ -93,8 +96,8 @@ class EmbeddingEncoder(Encoder):
 
     def forward(
         self,
-        embedded: Float[Tensor, "batch source embedding"],
-        mask: Bool[Tensor, "batch source"],
+        embedded: Embedded,
+        mask: Mask,
         dropout: float = 0.0,
     ) -> Encoded:
         real = mask.unsqueeze(-1).to(embedded.dtype)
@@ -111,14 +114,14 @@ class PositionedEmbeddingEncoder(EmbeddingEncoder):
 
     def forward(
         self,
-        embedded: Float[Tensor, "batch source embedding"],
-        mask: Bool[Tensor, "batch source"],
+        embedded: Embedded,
+        mask: Mask,
         dropout: float = 0.0,
     ) -> Encoded:
         return super().forward(embedded + self.scale * sinusoids(embedded), mask, dropout)
 
 
-def sinusoids(like: Float[Tensor, "batch source embedding"]) -> Float[Tensor, "source embedding"]:
+def sinusoids(like: Embedded) -> Float[Tensor, "source embedding"]:
     """Returns p_j = [sin(j ω); cos(j ω)] for geometrically spaced frequencies ω."""
     positions, size = like.shape[1], like.shape[2]
     half = (size + 1) // 2
@@ -132,8 +135,8 @@ def sinusoids(like: Float[Tensor, "batch source embedding"]) -> Float[Tensor, "s
 @plain
 def read(
     cell: Cell,
-    embedded: Float[Tensor, "batch source embedding"],
-    mask: Bool[Tensor, "batch source"],
+    embedded: Embedded,
+    mask: Mask,
     dropout: float = 0.0,
     reverse: bool = False,
 ) -> Float[Tensor, "batch source hidden"]:
