@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
-from rnnsearch.kernels import int8, readout
+from rnnsearch.kernels import int8, layers
 from rnnsearch.kernels.int8 import Int8Linear, shared_inputs
 from rnnsearch.kernels.layers import LinearCache
 from rnnsearch.model.layers import Linear, linear, linear_together
@@ -110,16 +110,6 @@ def test_a_shared_input_is_quantised_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(calls) == 6
 
 
-def test_nothing_is_nothing() -> None:
-    matrix, bias, x = drawn()
-    matrix[4] = 0.0
-    used = Int8Linear(matrix, bias)
-    torch.testing.assert_close(used(torch.zeros_like(x)), bias.expand(3, -1))
-    torch.testing.assert_close(used(x)[:, 4], bias[4].expand(3))
-    assert used(x[:0]).shape == (0, OUT)
-    assert used(x.view(1, 3, 1, IN)).shape == (1, 3, 1, OUT)
-
-
 @pytest.mark.parametrize("told", [True, False])
 def test_with_seven_bits_no_sum_of_two_products_leaves_sixteen(
     told: bool, monkeypatch: pytest.MonkeyPatch
@@ -200,7 +190,7 @@ def test_rows_at_once_change_nothing_but_rounding(
     read = torch.randn(3, 4, 7)
     with torch.no_grad(), linear_cache(getattr(torch, precision))():
         whole = log_probabilities(layer, read)
-        monkeypatch.setattr(readout, "ROWS_AT_ONCE", 3)
+        monkeypatch.setattr(layers, "ROWS_AT_ONCE", 3)
         parts = log_probabilities(layer, read)
     assert parts.shape == whole.shape == (3, 4, 30)
     torch.testing.assert_close(parts.exp().sum(-1), torch.ones(3, 4))

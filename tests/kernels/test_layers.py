@@ -90,21 +90,6 @@ class TestLinear:
             error = float((found - expected).norm() / expected.norm())
             assert 1e-5 < error < 1e-2  # 1e-5: the products were made in bfloat16 indeed
 
-    def test_float64_stays_float64(self) -> None:
-        """Only float32 modules are rounded: gradchecks are made in float64."""
-        module, x = self.module(), random(3, 4)
-        with linear_cache(torch.bfloat16)():
-            low = self.gradients(module, x)
-        torch.testing.assert_close(low, self.gradients(module, x))
-
-    def test_parameter_that_no_step_uses(self) -> None:
-        used, unused, x = self.module(), self.module(), random(3, 4)
-        with linear_cache()():
-            self.run(used, x).backward()
-            unused(x)  # computed, but not part of the loss
-        assert used.weight.grad is not None
-        assert unused.weight.grad is None
-
 
 def test_tanh_has_torchs_values_and_gradients() -> None:
     x = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
