@@ -21,11 +21,6 @@ def features(network: TranslationNetwork, dropout: Dropout | None) -> Tensor:
     return forced.features.detach()
 
 
-def test_probability_zero_is_identical() -> None:
-    network = small_network()
-    assert torch.equal(features(network, Dropout()), features(network, None))
-
-
 @pytest.mark.parametrize("kind", ["embedding", "recurrent", "readout"])
 def test_each_kind_is_random(kind: str) -> None:
     """Two passes differ, and the same seed gives the same pass."""
@@ -133,10 +128,3 @@ def test_embeddings_are_dropped() -> None:
 def test_readout_is_dropped() -> None:
     network = small_network(maxout_size=20)
     assert_dropped_by_half(features(network, Dropout(readout=0.5)), features(network, None))
-
-
-def test_search_drops_nothing() -> None:
-    """Encoding without a word on dropout has no mask."""
-    batch = sentences()
-    source, _ = small_network().encode(batch.source, batch.lengths)
-    assert source.keep is None

@@ -184,7 +184,11 @@ class Translator:
         )
 
     def translate(
-        self, lines: Iterable[str], *, glossary: Mapping[str, str] | None = None, **search: Unpack[SearchOptions]
+        self,
+        lines: Iterable[str],
+        *,
+        glossary: Mapping[str, str] | None = None,
+        **search: Unpack[SearchOptions],
     ) -> list[Translation]:
         """Returns the translation of each line. search: settings to change, for example beam=5, no_unk=True.
 
