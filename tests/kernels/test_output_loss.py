@@ -83,13 +83,6 @@ def test_definition_of_label_smoothing() -> None:
     assert float(loss) == pytest.approx(expected, abs=1e-12)
 
 
-def test_backward_twice() -> None:
-    layer, targets = inputs()
-    loss, _ = negative_log_likelihood(*layer, targets)
-    first = torch.autograd.grad(loss, layer, retain_graph=True)
-    torch.testing.assert_close(torch.autograd.grad(loss, layer), first, rtol=0, atol=0)
-
-
 @pytest.mark.parametrize("wanted", [0, 1, 2])
 def test_one_leaf_alone(wanted: int) -> None:
     layer, targets = inputs()
@@ -145,12 +138,6 @@ def test_bfloat16_products(smoothing: float) -> None:
     ):
         assert found.dtype == torch.float32
         assert 1e-6 < float((found - exact).norm() / exact.norm()) < 1e-2
-
-
-def test_float64_is_never_rounded() -> None:
-    layer, targets = inputs()
-    loss, _ = negative_log_likelihood(*layer, targets, 0.0, torch.bfloat16)
-    torch.testing.assert_close(loss, reference(*layer, targets))
 
 
 @pytest.mark.parametrize("switched_off", [True, False])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,35 +12,13 @@ from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
-from rnnsearch.translation.faithful import COPIED, Faithful, Glossary, encode_faithfully, read_glossary
+from rnnsearch.translation.faithful import COPIED, Faithful, Glossary, encode_faithfully, read_terms
 
-KNOWN = {
-    *[
-        "le",
-        "la",
-        "les",
-        "a",
-        "dit",
-        "Pierre",
-        "lit",
-        "un",
-        "livre",
-        "arc",
-        "en",
-        "ciel",
-        "l'",
-        "euros",
-        "de",
-        "à",
-        "12",
-        "345",
-        "et",
-        "arrêtez",
-        "maintenant",
-        "XX",
-    ],
-    *["ne", "ouvrez", "porte", "maison", "rouge", "douze", "fichiers"],
-}
+WORDS = """
+le la les a dit Pierre lit un livre arc en ciel l' euros de à 12 345 et arrêtez maintenant XX ne ouvrez porte
+maison rouge douze fichiers
+"""
+KNOWN = set(WORDS.split())
 
 
 @pytest.fixture(scope="module")
@@ -54,73 +31,78 @@ def codec() -> Codec:
     return Codec(Tokeniser("moses", "en", False), Vocabulary(subwords.vocabulary()), subwords)
 
 
-@dataclass(frozen=True)
-class Case:
-    """read: for each target word the source word that it looked at."""
-
-    source: str
-    target: str
-    read: list[int]
-    expected: str
+def table(text: str) -> list[tuple[str, ...]]:
+    """Reads rows of columns between bars."""
+    return [tuple(row.split(" | ")) for row in text.strip().split("\n")]
 
 
-CASES = {
-    "known words stay": Case("the book", "le livre", [0, 1], "le livre"),
-    "a known word of another case stays": Case("Peter", "pierre", [0], "pierre"),
-    "a compound of known words stays": Case("the bow", "arc-en-ciel", [1], "arc-en-ciel"),
-    "an invented name is the source's": Case("Florez said", "Forpourt a dit", [0, 1, 1], "Florez a dit"),
-    "a name in several words is written once": Case("Jhonathan said", "Jhon Jathan a dit", [0, 0, 1, 1], "Jhonathan a dit"),
-    "<unk> is the source's word": Case("Ж reads", "<unk> lit", [0, 1], "Ж lit"),
-    "a part of a word is unknown": Case("Čapek reads", "<unk>ek lit", [0, 1], "Čapek lit"),
-    "a right number stays": Case("it costs 12,345 euros", "12 345 euros", [2, 2, 3], "12 345 euros"),
-    "a wrong number is the source's": Case("in 2013", "en 2031", [0, 1], "en 2013"),
-    "an hour is no wrong number": Case("at 5", "à 17h", [0, 1], "à 17h"),
-    "a number without one in the source stays": Case("a dozen", "12", [1], "12"),
-    "two numbers for one are one": Case("costs 1,234.56 euros", "1 1234.56 euros", [1, 1, 2], "1,234.56 euros"),
-    "an unknown word is no second number": Case("$ 1,234.56 now", "<unk> 1234.56", [1, 1], "1234.56"),
-    "a decimal with a comma": Case("fell 1.2 euros", "a 1 , 2 euros", [0, 1, 1, 1, 2], "a 1,2 euros"),
-    "half of a wrong decimal goes": Case("fell 1.3 euros", "a 1 , 2 euros", [0, 1, 1, 1, 2], "a 1.3 euros"),
-    "thousands in digits": Case("12 thousand books", "12 000 livre", [0, 1, 2], "12 000 livre"),
-    "a number is not repeated": Case("Peter reads 7", "7 lit 7", [2, 1, 2], "7 lit"),
-    "a number that occurs twice is": Case("7 and 7", "7 et 7", [0, 1, 2], "7 et 7"),
-    "years of a range are no wrong numbers": Case("in 1914-18", "en 1914 à 18", [0, 1, 1, 1], "en 1914 à 18"),
-    "an address is whole": Case("see https://a.b/c-d?e now", "lit XX et", [0, 1, 2], "lit https://a.b/c-d?e et"),
-    "an address ends at a tag": Case("<b>https://a.b/c</b>", "XX", [1], "<b> https://a.b/c </b>"),
-    "an e-mail address is whole": Case("to anna@b.org.", "à XX .", [0, 1, 2], "à anna@b.org ."),
-    "a stand-in is written once": Case("to @anna now", "à XX XX et", [0, 1, 1, 2], "à @anna et"),
-    "other words of a placeholder stay": Case("you %s now", "ne XX et", [1, 1, 2], "ne %s et"),
-    "a number that is spelt out": Case("%d books", "douze livre", [0, 1], "%d livre"),
-    "placeholders are added": Case("a {name} said", "a dit", [0, 2], "a {name} dit"),
-    "several placeholders": Case("%1$s ${x} {{ n }} __CODE__", "XX XX XX XX", [0, 1, 2, 3], "%1$s ${x} {{ n }} __CODE__"),
-    "a per cent sign is none": Case("10 % off", "10 % de", [0, 1, 2], "10 % de"),
-    "tags hold what they held": Case('a <a href="x.y">book</a> now', "le livre et", [0, 2, 4], 'le <a href="x.y"> livre </a> et'),
-    "tags of words in another order": Case("the <b>red</b> book", "le livre rouge", [0, 4, 2], "le <b> livre rouge </b>"),
-    "an end of line": Case("Peter<br/>", "Pierre", [0], "Pierre <br/>"),
-    "a line of nothing else": Case("<br/> 😀", "Xyz", [2], "<br/> 😀"),
-    "emoji are added": Case("Peter reads 😀 a book", "Pierre lit un livre", [0, 1, 3, 4], "Pierre lit 😀 un livre"),
-    "emoji stay together": Case("👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Peter", "Pierre", [5], "👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Pierre"),
-    "emoji are as many as they are": Case("🎉🎉🎉 Peter 🎉🎉 🎉", "Pierre", [1], "🎉🎉🎉 Pierre 🎉🎉 🎉"),
-    "unknown words are as many as they are": Case("Ж reads Ж", "lit", [1], "Ж lit Ж"),
-    "capitals stay capitals": Case("STOP IT NOW", "arrêtez maintenant", [0, 2], "ARRÊTEZ MAINTENANT"),
-    "capitals in a sentence": Case("the STOP said", "le livre dit", [0, 1, 2], "le LIVRE dit"),
-    "what reads the end of sentence stays": Case("Peter", "Pierre Xyzzy", [0, 1], "Pierre Xyzzy"),
-}  # fmt: skip
+def looking(read: str, columns: int) -> np.ndarray:
+    """Weights of target words that look at one source word each."""
+    return np.eye(columns, dtype=np.float32)[[int(place) for place in read.split()]]
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_words_are_held_to_the_source(codec: Codec, case: Case) -> None:
-    sentence = encode_faithfully(codec, case.source)
-    weights = np.zeros((len(case.read), len(sentence.words) + 1), dtype=np.float32)
-    weights[np.arange(len(case.read)), case.read] = 1
-    if case.expected.endswith("Xyzzy"):
+CASES = """
+known words stay | the book | le livre | 0 1 | le livre
+a known word of another case stays | Peter | pierre | 0 | pierre
+a compound of known words stays | the bow | arc-en-ciel | 1 | arc-en-ciel
+an invented name is the source's | Florez said | Forpourt a dit | 0 1 1 | Florez a dit
+a name in several words is written once | Jhonathan said | Jhon Jathan a dit | 0 0 1 1 | Jhonathan a dit
+<unk> is the source's word | Ж reads | <unk> lit | 0 1 | Ж lit
+a part of a word is unknown | Čapek reads | <unk>ek lit | 0 1 | Čapek lit
+a right number stays | it costs 12,345 euros | 12 345 euros | 2 2 3 | 12 345 euros
+a wrong number is the source's | in 2013 | en 2031 | 0 1 | en 2013
+an hour is no wrong number | at 5 | à 17h | 0 1 | à 17h
+a number without one in the source stays | a dozen | 12 | 1 | 12
+two numbers for one are one | costs 1,234.56 euros | 1 1234.56 euros | 1 1 2 | 1,234.56 euros
+an unknown word is no second number | $ 1,234.56 now | <unk> 1234.56 | 1 1 | 1234.56
+a decimal with a comma | fell 1.2 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1,2 euros
+half of a wrong decimal goes | fell 1.3 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1.3 euros
+thousands in digits | 12 thousand books | 12 000 livre | 0 1 2 | 12 000 livre
+a number is not repeated | Peter reads 7 | 7 lit 7 | 2 1 2 | 7 lit
+a number that occurs twice is | 7 and 7 | 7 et 7 | 0 1 2 | 7 et 7
+years of a range are no wrong numbers | in 1914-18 | en 1914 à 18 | 0 1 1 1 | en 1914 à 18
+an address is whole | see https://a.b/c-d?e now | lit XX et | 0 1 2 | lit https://a.b/c-d?e et
+an address ends at a tag | <b>https://a.b/c</b> | XX | 1 | <b> https://a.b/c </b>
+an e-mail address is whole | to anna@b.org. | à XX . | 0 1 2 | à anna@b.org .
+a stand-in is written once | to @anna now | à XX XX et | 0 1 1 2 | à @anna et
+other words of a placeholder stay | you %s now | ne XX et | 1 1 2 | ne %s et
+a number that is spelt out | %d books | douze livre | 0 1 | %d livre
+placeholders are added | a {name} said | a dit | 0 2 | a {name} dit
+several placeholders | %1$s ${x} {{ n }} __CODE__ | XX XX XX XX | 0 1 2 3 | %1$s ${x} {{ n }} __CODE__
+a per cent sign is none | 10 % off | 10 % de | 0 1 2 | 10 % de
+tags hold what they held | a <a href="x.y">book</a> now | le livre et | 0 2 4 | le <a href="x.y"> livre </a> et
+tags of words in another order | the <b>red</b> book | le livre rouge | 0 4 2 | le <b> livre rouge </b>
+an end of line | Peter<br/> | Pierre | 0 | Pierre <br/>
+a line of nothing else | <br/> 😀 | Xyz | 2 | <br/> 😀
+emoji are added | Peter reads 😀 a book | Pierre lit un livre | 0 1 3 4 | Pierre lit 😀 un livre
+emoji stay together | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Peter | Pierre | 5 | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Pierre
+emoji are as many as they are | 🎉🎉🎉 Peter 🎉🎉 🎉 | Pierre | 1 | 🎉🎉🎉 Pierre 🎉🎉 🎉
+unknown words are as many as they are | Ж reads Ж | lit | 1 | Ж lit Ж
+capitals stay capitals | STOP IT NOW | arrêtez maintenant | 0 2 | ARRÊTEZ MAINTENANT
+capitals in a sentence | the STOP said | le livre dit | 0 1 2 | le LIVRE dit
+what reads the end of sentence stays | Peter | Pierre Xyzzy | 0 1 | Pierre Xyzzy
+"""
+"""Name, source, target, the source word that each target word looked at, expected target."""
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "read", "expected"),
+    [row[1:] for row in table(CASES)],
+    ids=[row[0] for row in table(CASES)],
+)
+def test_words_are_held_to_the_source(
+    codec: Codec, source: str, target: str, read: str, expected: str
+) -> None:
+    sentence, words = encode_faithfully(codec, source), target.split()
+    weights = looking(read, len(sentence.words) + 1)
+    if expected.endswith("Xyzzy"):
         weights[-1] = 0
-    faithful = Faithful(codec, KNOWN, {})
-    sure = [0.1 * (1 + place) for place in range(len(case.read))]
-    words, alignment, confidence = faithful(sentence, case.target.split(), weights, sure)
-    assert " ".join(words).replace(JOINER, " ") == case.expected
-    assert len(confidence) == len(words)
+    sure = [0.1 * (1 + place) for place in range(len(words))]
+    found, alignment, confidence = Faithful(codec, KNOWN, {})(sentence, words, weights, sure)
+    assert " ".join(found).replace(JOINER, " ") == expected
+    assert len(confidence) == len(found)
     assert set(confidence) <= {*sure, COPIED}
-    assert alignment.shape == (len(words), len(sentence.words) + 1)
+    assert alignment.shape == (len(found), len(sentence.words) + 1)
     assert alignment.dtype == np.float32
 
 
@@ -172,38 +154,42 @@ def test_plain_lines_are_read_as_ever_and_unreadable_words_have_unknown_ids(code
     assert UNK in encode_faithfully(codec, "Ж").ids
 
 
-TERMS = {
-    "book": "manuel",
-    "red house": "maison peinte",
-    "red": "rougeâtre",
-    "Ж": "J",
-    "US": "EU",
-    "door": "porte",
-}
+TERMS = dict(
+    table("""
+book | manuel
+red house | maison peinte
+red | rougeâtre
+Ж | J
+US | EU
+door | porte
+""")
+)
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "read", "expected"),
-    [
-        ("the book", "le livre", [0, 1], "le manuel"),
-        ("the Book", "le livre", [0, 1], "le manuel"),
-        ("book reads", "Livre lit", [0, 1], "Manuel lit"),  # at the beginning of the sentence
-        ("the red house", "la maison rouge", [0, 2, 1], "la maison peinte"),  # the longest term
-        ("the red house", "la la maison rouge", [0, 2, 2, 1], "la la maison peinte"),  # articles stay
-        ("the red book", "le livre rouge", [0, 2, 1], "le manuel rougeâtre"),
-        ("the Ж reads", "le <unk> lit", [0, 1, 2], "le J lit"),
-        ("love us", "ouvrez livre", [0, 1], "ouvrez livre"),  # "US" has capitals
-        ("open the door", "ouvrez la porte", [0, 1, 2], "ouvrez la porte"),
-        ("the book", "le dit", [0, 2], "le dit"),  # no word attends to the term
-    ],
-)  # fmt: skip
+# The second: at the beginning of the sentence; then the longest term, articles that stay, "US" with capitals,
+# and at last a term to which no word attends.
+TERM_CASES = """
+the book | le livre | 0 1 | le manuel
+the Book | le livre | 0 1 | le manuel
+book reads | Livre lit | 0 1 | Manuel lit
+the red house | la maison rouge | 0 2 1 | la maison peinte
+the red house | la la maison rouge | 0 2 2 1 | la la maison peinte
+the red book | le livre rouge | 0 2 1 | le manuel rougeâtre
+the Ж reads | le <unk> lit | 0 1 2 | le J lit
+love us | ouvrez livre | 0 1 | ouvrez livre
+open the door | ouvrez la porte | 0 1 2 | ouvrez la porte
+the book | le dit | 0 2 | le dit
+"""
+
+
+@pytest.mark.parametrize(("source", "target", "read", "expected"), table(TERM_CASES))
 @pytest.mark.parametrize("copies", [True, False])
 def test_terms_of_a_glossary(
-    codec: Codec, source: str, target: str, read: list[int], expected: str, copies: bool
+    codec: Codec, source: str, target: str, read: str, expected: str, copies: bool
 ) -> None:
-    sentence = Glossary(codec, codec, TERMS).mark(encode_faithfully(codec, source))
-    weights = np.eye(len(sentence.words) + 1, dtype=np.float32)[read]
-    made = Faithful(codec, KNOWN, {})(sentence, target.split(), weights, [0.5] * len(read), copies=copies)
+    sentence, words = Glossary(codec, codec, TERMS).mark(encode_faithfully(codec, source)), target.split()
+    weights = looking(read, len(sentence.words) + 1)
+    made = Faithful(codec, KNOWN, {})(sentence, words, weights, [0.5] * len(words), copies=copies)
     assert " ".join(made[0]) == expected
     assert len(made[1]) == len(made[2]) == len(made[0])
 
@@ -219,10 +205,10 @@ def test_terms_of_a_glossary(
 def test_a_file_of_terms(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "terms"
     path.write_text("red house\tmaison peinte\n us\tnous \n", encoding="utf-8")
-    assert read_glossary(path) == {"red house": "maison peinte", "us": "nous"}
+    assert read_terms(path, glossary=True) == {"red house": "maison peinte", "us": "nous"}
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=said):
-        read_glossary(path)
+        read_terms(path, glossary=True)
 
 
 def test_nothing_to_hold(codec: Codec) -> None:

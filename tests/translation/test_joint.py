@@ -123,17 +123,6 @@ def test_what_both_beams_end_with_is_pooled_and_ranked_by_both(beam: int) -> Non
     assert seen_once, "the beams agree in everything: nothing was scored by a direction that had not found it"
 
 
-@pytest.mark.parametrize("decoder", ["backward", "bidirectional"])
-def test_neighbours_change_nothing(decoder: str) -> None:
-    made, settings = network(decoder, seed=3), SearchSettings(beam=3, nbest=2, max_length_ratio=2.0)
-    for rows in ([0], [2, 0], [1, 2]):
-        for number, found in zip(rows, found_by([made], settings, rows), strict=True):
-            for one, other in zip(found, found_by([made], settings)[number], strict=True):
-                assert one.ids == other.ids
-                assert one.score == pytest.approx(other.score, abs=1e-4)
-                np.testing.assert_allclose(one.weights, other.weights, atol=1e-5)
-
-
 def test_backward_search_is_forward_search_turned() -> None:
     """The same parameters: what a backward decoder finds are a forward one's translations read from the end,
     with the same scores."""

@@ -23,19 +23,5 @@ def test_sentences_and_gaps_are_the_text(text: str, language: str) -> None:
     )
 
 
-def test_wide_white_space_is_kept() -> None:
-    text = "«. \u3000Oui!\u3000Non.\u2028\u00a0«.\u3000."
-    assert split(text, "fr").joined(split(text, "fr").sentences) == text
-    assert split("One is here.\u3000Two is there.", "en").gaps == ["", "\u3000", ""]
-
-
-def test_abbreviations_end_no_sentence() -> None:
-    assert split("Dr. Smith came on Jan. 5.  Then he left!\nWho?", "en").sentences == [
-        "Dr. Smith came on Jan. 5.",
-        "Then he left!",
-        "Who?",
-    ]
-
-
 def test_translations_of_other_lengths_take_the_places_of_the_sentences() -> None:
     assert split(" One. Two!\n\n", "en").joined(["", "Deux fois."]) == "  Deux fois.\n\n"

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 import rnnsearch.page
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.run import Run
-from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.codec import Codec
 from rnnsearch.text.moses import numeric_prefixes, prefixes
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation import batching
 from rnnsearch.translation.source_lines import cut, sentences
-from rnnsearch.translation.translator import EncodedPair, Translator, forced_cost
+from rnnsearch.translation.translator import Translator
 
 CODEC = Codec(Tokeniser("space", ""), Vocabulary(["a", "b", "."]))
 
@@ -167,20 +167,6 @@ def test_what_would_fill_the_memory_is_done_in_smaller_batches(
     for some, others in ((expected, made.translate(SENTENCES)), (forced, list(made.force(pairs)))):
         assert [one.tokens for one in some] == [other.tokens for other in others]
         assert [one.score for one in some] == pytest.approx([other.score for other in others], rel=1e-4)
-
-
-def test_a_long_source_counts_as_what_is_padded_to_it() -> None:
-    """K = 30,000, annotations of 2,000: the longest source, 8,001 positions, makes 256 times as many
-    annotations."""
-
-    def pair(source: int, target: int) -> EncodedPair:
-        return EncodedSentence([], [0] * source, []), EncodedSentence([], [0] * target, [])
-
-    short = [pair(46, 46)] * 255
-    assert forced_cost(30_000, 2_000, short) == 255 * 46 * 30_000
-    assert (
-        forced_cost(30_000, 2_000, [*short, pair(8_001, 21)]) == 256 * 8_001 * 2_000 > batching.LARGEST_TENSOR
-    )
 
 
 def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(

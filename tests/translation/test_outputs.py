@@ -7,7 +7,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -99,28 +98,6 @@ def test_known_pairs_are_translated_without_unk(tiny_unknown_run: Path, tmp_path
     (expected,) = run.translator.translate(words[:1], no_unk=True)
     assert (found.number, found.translation.text) == (1, expected.text)
     assert "<unk>" in run.translator.translate(words[:1], no_unk=False)[0].tokens
-
-
-def knowing(source: str, target: str) -> Any:
-    """A run whose shortlists hold these words."""
-
-    def codec(words: str) -> Any:
-        return SimpleNamespace(
-            encode=lambda line: SimpleNamespace(
-                ids=[2 if word in words.split() else 1 for word in line.split()]
-            )
-        )
-
-    return SimpleNamespace(run=SimpleNamespace(source=codec(source), target=codec(target)))
-
-
-def test_both_sides_of_a_pair_must_be_known() -> None:
-    def known(run: Any, test: Texts) -> list[int]:
-        return [number for number, *_ in Outputs(run, test, Kind.WITHOUT_UNK, Path()).pairs]
-
-    pairs = Texts("", ["a b", "a c", "a", "", "c"], ["x", "x", "x y", "", "y"])
-    assert known(knowing("a b", "x"), pairs) == [0, 3]
-    assert known(knowing("", ""), Texts("", [], [])) == []
 
 
 def test_once_is_enough_until_the_key_changes(

@@ -183,24 +183,6 @@ def test_rows_lose_no_more_than_is_stated(
         assert float(lost.max()) > 1e-3  # the bound is put to the test
 
 
-def test_equal_positions_share_the_posterior(met: list[int]) -> None:
-    """With no position before another in anything, none may be left out for the sake of another."""
-    one = network(encoder="embedding")
-    source = torch.full((1, 6), 3)
-    batch = Batch(source, torch.tensor([6]), TARGET[:1], TARGET_LENGTHS[:1])
-    torch.testing.assert_close(quick([one], batch)[0, :4], torch.full((4, 6), 1 / 6, dtype=torch.float64))
-    assert sum(met) == 4 * 6
-
-
-def test_a_word_that_no_position_explains_is_left_to_alpha() -> None:
-    """A readout that reads no context: then every position is needed, whatever the bounds are."""
-    one = network()
-    torch.nn.init.zeros_(one.readout.C_o.weight)
-    found, alpha = quick([one], BATCH), quick([one], BATCH, posterior=False)
-    for row, size in enumerate((TARGET_LENGTHS - 1).tolist()):
-        assert float((found[row, :1] - alpha[row, :1]).abs().sum()) / 2 <= posterior_module.LOSS, size
-
-
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_large_logits_neither_overflow_nor_vanish(scale: float) -> None:
     logits = torch.tensor([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [-3.0, -2.0, -1.0]]) * scale

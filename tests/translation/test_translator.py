@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from rnnsearch import InputError, Translation, Translator
 from rnnsearch.errors import SearchStoppedError
@@ -193,15 +192,12 @@ NO_TEXT = [
     ("translate", None, LINES_EXPECTED),
     ("translate", ["The man.", None], "line 2 is None, not text (give strings)"),
     ("translate", b"The man.", "bytes was given, not lines"),
-    ("translate", 3, "int was given, not lines"),
     ("translate", ["", b"The man."], "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
     ("translate", [["The", "man"]], "line 1 is list, not text"),
-    ("translate", [float("nan")], "line 1 is float, not text"),
     ("score", None, "None was given, not pairs"),
     ("align", "ab", "str was given, not pairs"),
     ("align", ["ab"], "pair 1 is str, not a source and a target line (give tuples of two strings)"),
     ("align", [("", ""), ("", "", "")], "pair 2 is tuple, not a source and a target line"),
-    ("align", [("a", None)], "the target of pair 1 is None, not text"),
     ("score", [(b"a", "b")], "the source of pair 1 is bytes, not text (decode it"),
 ]
 
@@ -279,15 +275,6 @@ def test_entries_of_an_nbest_list_differ(tiny_subword_run: Path) -> None:
     for one in Translator.load(tiny_subword_run).translate(LINES, beam=8, nbest=8, faithful=True):
         texts = [each.text for each in (one, *one.alternatives)]
         assert len(set(texts)) == len(texts)
-
-
-def test_using_a_model_leaves_no_gradients(translator: Translator) -> None:
-    translator.translate(LINES[:1])
-    list(translator.force([(LINES[0], "L'homme.")]))
-    assert all(
-        parameter.grad is None for network in translator.networks for parameter in network.parameters()
-    )
-    assert torch.is_grad_enabled()
 
 
 @pytest.mark.parametrize("seed", range(5))

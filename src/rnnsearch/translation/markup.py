@@ -20,72 +20,18 @@ from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.translation.faithful import best_run
 from rnnsearch.translation.languages import Paragraphs, split
+from rnnsearch.translation.source_lines import joined
 from rnnsearch.translation.translator import Translator
 
-INLINE = frozenset(
-    [
-        "a",
-        "abbr",
-        "acronym",
-        "b",
-        "bdi",
-        "bdo",
-        "big",
-        "cite",
-        "code",
-        "data",
-        "del",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "img",
-        "input",
-        "ins",
-        "kbd",
-        "label",
-        "mark",
-        "q",
-        "rp",
-        "rt",
-        "ruby",
-        "s",
-        "samp",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "tt",
-        "u",
-        "var",
-        "wbr",
-    ]
-)
-"""Elements inside of sentences. All others end a sentence."""
-VERBATIM = frozenset(
-    [
-        "code",
-        "kbd",
-        "math",
-        "noscript",
-        "pre",
-        "samp",
-        "script",
-        "style",
-        "svg",
-        "template",
-        "textarea",
-        "var",
-    ]
-)
-"""Elements whose text is not translated, like those with translate="no" or the class notranslate."""
-VOID = frozenset(
-    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
-)
-"""Elements without an end."""
+_NAMES = """
+a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark q rp rt ruby \
+s samp small span strike strong sub sup time tt u var wbr
+code kbd math noscript pre samp script style svg template textarea var
+area base br col embed hr img input link meta source track wbr
+"""
+INLINE, VERBATIM, VOID = (frozenset(names.split()) for names in _NAMES.strip().splitlines())
+"""Elements inside of sentences (all others end a sentence), those whose text is not translated (like those
+with translate="no" or the class notranslate), and those without an end."""
 DEEPEST = 100
 """Levels of elements inside of a sentence; tags of deeper ones are kept where they are in the text."""
 _ADDRESS = re.compile(r"(?:https?://|www\.|[@#])\S+|\S+@\S+\.\w+")
@@ -244,20 +190,12 @@ class _Placing:
     """The translation of a block, word by word, and the places of its elements in it."""
 
     def __init__(self, block: _Block, paragraph: Paragraphs, results: Sequence[Translation]) -> None:
-        self.block, source, text, spans = block, 0, "", list[tuple[int, int]]()
-        self._sentences: list[tuple[NDArray[np.int64], NDArray[np.float64], int]] = []
-        """Of each: begin and end of source words in the block, weights, place of its first target word."""
-        for gap, sentence, result in zip(paragraph.gaps, paragraph.sentences, results, strict=False):
-            text += block.text[source : source + len(gap)]
-            words = np.array(_spans(sentence, result.source_tokens[:-1], source + len(gap))).reshape(-1, 2)
-            weights = result.alignment[:, :-1].astype(np.float64)
-            weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
-            self._sentences.append((words, weights, len(spans)))
-            spans += _spans(result.text, result.tokens, len(text))
-            text, source = text + result.text, source + len(gap) + len(sentence)
-        text += block.text[source:]
-        ends = [0, *(end for _, end in spans)]
-        begins = [*(begin for begin, _ in spans), len(text)]
+        whole, text = joined(results, "".join), paragraph.joined([result.text for result in results])
+        self.block, self.source = block, np.array(_spans(block.text, whole.source_tokens[:-1])).reshape(-1, 2)
+        weights = whole.alignment[:, :-1]
+        self.weights = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
+        spans = _spans(text, whole.tokens)
+        ends, begins = [0, *(end for _, end in spans)], [*(begin for begin, _ in spans), len(text)]
         self.gaps = [escape(text[end:begin], quote=False) for end, begin in zip(ends, begins, strict=True)]
         self.words = [escape(text[begin:end], quote=False) for begin, end in spans]
         self.before, self.after = [""] * len(self.gaps), [""] * len(self.gaps)
@@ -298,29 +236,28 @@ class _Placing:
                 else:
                     self.before[begin] += tags
 
-    def _mass(self, start: int, end: int) -> NDArray[np.float64]:
+    def _mass(self, start: int, end: int) -> NDArray[np.float32]:
         """Returns the weight of the source words in this part of the block, for each target word."""
-        mass = np.zeros(len(self.words))
-        for words, weights, place in self._sentences:
-            if len(words) and words[0, 0] < end and words[-1, 1] > start:
-                first = np.searchsorted(words[:, 1], start, "right")
-                last = max(first, np.searchsorted(words[:, 0], end))
-                mass[place : place + len(weights)] = weights[:, first:last].sum(axis=1)
+        first = np.searchsorted(self.source[:, 1], start, "right")
+        mass: NDArray[np.float32] = self.weights[:, first : np.searchsorted(self.source[:, 0], end)].sum(
+            axis=1
+        )
         return mass
 
 
-def _spans(text: str, words: Sequence[str], offset: int) -> list[tuple[int, int]]:
-    """Returns begin and end of each word in the text, plus the offset; an empty span for a word that is
-    written otherwise there."""
+def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Returns begin and end of each word in the text; an empty span for a word that is written otherwise
+    there."""
     text, end, missing, spans = text.translate(_APOSTROPHES), 0, 8, []
     for word in (word.translate(_APOSTROPHES) for word in words):
+        end += len(text[end : end + 200]) - len(text[end : end + 200].lstrip())
         begin = text.find(word, end, end + missing + len(word))
         if begin < 0:
             begin, missing, word = end, missing + len(word) + 1, ""
         else:
             missing = 8
         end = begin + len(word)
-        spans.append((offset + begin, offset + end))
+        spans.append((begin, end))
     return spans
 
 
