@@ -30,11 +30,6 @@ def test_lists_of_one_size(end: int, expected: list[list[int]]) -> None:
         next(found)
 
 
-def test_other_errors_are_raised_at_once() -> None:
-    with pytest.raises(ZeroDivisionError):
-        next(batches(numbers(2, ZeroDivisionError()), 3))
-
-
 @pytest.mark.parametrize(("limit", "sizes"), [(10, [5]), (4, [2, 3]), (2, [2, 1, 2]), (0, [1] * 5)])
 def test_halves_of_what_costs_too_much(limit: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []

@@ -17,7 +17,7 @@ from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.translation.beam import final_score
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import begin_search, in_order, search
+from rnnsearch.translation.network_step import begin_search, search
 
 WORDS = 5
 """Target words, the end of sentence and UNK among them."""
@@ -137,16 +137,6 @@ def test_backward_search_is_forward_search_turned() -> None:
             assert (found.score, found.finished) == (expected.score, expected.finished)
             assert found.log_probabilities == tuple(expected.log_probabilities[i] for i in order)
             np.testing.assert_array_equal(found.weights, expected.weights[order])
-
-
-def test_unfinished_words_are_turned_too() -> None:
-    one = Hypothesis((4, 3, 2), -1.0, (-0.1, -0.2, -0.7), np.eye(3, dtype=np.float32), finished=False)
-    turned = in_order(one)
-    assert (turned.ids, turned.log_probabilities) == ((2, 3, 4), (-0.7, -0.2, -0.1))
-    np.testing.assert_array_equal(turned.weights, np.eye(3)[::-1])
-    for ids in ((), (0,)):
-        rows = np.ones((len(ids), 1), dtype=np.float32)
-        assert in_order(Hypothesis(ids, 0.0, (-0.5,) * len(ids), rows, finished=bool(ids))).ids == ids
 
 
 def test_where_nothing_is_finished_the_left_to_right_words_stay() -> None:

@@ -213,16 +213,6 @@ def test_padding_and_the_other_sentences_change_nothing(
         torch.testing.assert_close(together[few, :words, :length], quick([made], alone))
 
 
-@pytest.mark.parametrize("posterior", [True, False])
-@pytest.mark.parametrize("decoder", ["forward", "backward", "bidirectional"])
-def test_a_target_padded_beyond_its_longest_sentence(decoder: str, posterior: bool) -> None:
-    one, more = network(decoder=decoder), (0, 3)
-    padded = Batch(SOURCE, LENGTHS, torch.nn.functional.pad(TARGET, more), TARGET_LENGTHS)
-    found = quick([one], padded, posterior=posterior)
-    torch.testing.assert_close(found[:, :WORDS], quick([one], posterior=posterior))
-    assert not found[:, WORDS:].any()
-
-
 def test_bfloat16_is_nearly_the_same(larger: tuple[TranslationNetwork, Batch]) -> None:
     made, batch = larger
     single = TranslationNetwork(ModelSettings.model_validate(SIZES), 900, 900)
