@@ -12,7 +12,7 @@ from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
-from rnnsearch.translation.faithful import COPIED, Faithful, Glossary, encode_faithfully, read_terms
+from rnnsearch.translation.faithful import COPIED, Faithful, Glossary, encode_faithfully, read_glossary
 
 WORDS = """
 le la les a dit Pierre lit un livre arc en ciel l' euros de à 12 345 et arrêtez maintenant XX ne ouvrez porte
@@ -205,10 +205,10 @@ def test_terms_of_a_glossary(
 def test_a_file_of_terms(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "terms"
     path.write_text("red house\tmaison peinte\n us\tnous \n", encoding="utf-8")
-    assert read_terms(path, glossary=True) == {"red house": "maison peinte", "us": "nous"}
+    assert read_glossary(path) == {"red house": "maison peinte", "us": "nous"}
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=said):
-        read_terms(path, glossary=True)
+        read_glossary(path)
 
 
 def test_nothing_to_hold(codec: Codec) -> None:

@@ -400,19 +400,28 @@ def best_run(gains: Iterable[float]) -> tuple[int, int] | None:
     return found
 
 
-def read_terms(path: str | Path, *, glossary: bool) -> dict[str, str]:
-    """Returns the translation of every word of a dictionary, of which the first counts, or of every term of a
-    glossary. Raises InputError for a line that is not two words, or two terms with a TAB between, and for
-    a term of a glossary with two translations."""
+def read_glossary(path: str | Path) -> dict[str, str]:
+    """Returns the translation of every term. Raises InputError for a line that is not two terms with a TAB
+    between them, and for a term with two translations."""
     entries: dict[str, str] = {}
-    for number, line in enumerate(raw_lines(path, IGNORED) if glossary else read_lines(path), 1):
-        fields, what = line.split(), "is not a source word and a target word"
-        if glossary:
-            fields = [plain_field(field, number).strip() for field in line.split("\t")]
-            what = "is not a source term, a TAB and a target term"
+    for number, line in enumerate(raw_lines(path, IGNORED), 1):
+        fields = [plain_field(field, number).strip() for field in line.split("\t")]
         if len(fields) != 2 or not all(fields):
-            raise InputError(what, file=path, line=number, remedy="write one entry per line")
-        if entries.setdefault(*fields) != fields[1] and glossary:
+            what, remedy = "is not a source term, a TAB and a target term", "write one term per line"
+            raise InputError(what, file=path, line=number, remedy=remedy)
+        if entries.setdefault(*fields) != fields[1]:
             what = f"{fields[0]!r} has the translation {entries[fields[0]]!r} already"
             raise InputError(what, file=path, line=number, remedy="give each term one translation")
+    return entries
+
+
+def read_dictionary(path: str | Path) -> dict[str, str]:
+    """Returns the first translation of every word. Raises InputError for a line that is not two words."""
+    entries: dict[str, str] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        fields = line.split()
+        if len(fields) != 2:
+            what, remedy = "is not a source word and a target word", "write two words per line"
+            raise InputError(what, file=path, line=number, remedy=remedy)
+        entries.setdefault(*fields)
     return entries
