@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.error import URLError
 
 import pytest
+import sacrebleu
 from command_line import Command, assert_refused
 
 from rnnsearch.evaluation.bleu import bleu
@@ -68,6 +69,34 @@ def test_every_table_is_in_json(command: Command, texts: Path, tmp_path: Path) -
     assert [row["metric"] for row in whole["significance"]] == ["BLEU", "chrF2", "multi-BLEU"]
     assert all(row["low"] * row["high"] > 0 and row["p"] < 0.02 for row in whole["significance"])
     assert whole["lengths"]
+
+
+def test_several_references_are_sacrebleus(command: Command, texts: Path, tmp_path: Path) -> None:
+    reference, short = read(texts / "test.fr"), read(texts / "short.out")
+    other = [" ".join(reversed(line.split())) for line in reference]
+    (tmp_path / "other").write_text("".join(f"{line}\n" for line in other), "utf-8")
+    (tmp_path / "one").write_text("oui\n")
+    line = f"evaluate --hyp {texts}/short.out --ref {tmp_path}/other --ref {texts}/test.fr"
+    found = json.loads(command(f"{line} --json").out)
+    scores = {row["metric"]: row["value"] for row in found["scores"]}
+    expected = (
+        sacrebleu.corpus_bleu(short, [reference, other]),
+        sacrebleu.corpus_chrf(short, [reference, other]),
+    )
+    assert (scores["BLEU"], scores["chrF2"]) == pytest.approx([score.score for score in expected])
+    assert_refused(command(f"{line} --ref {tmp_path}/one"), "has 1 sentences")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("我们昨天去了北京。", "zh"), ("私は昨日、東京へ行きました。", "ja-mecab|char"), ("어제 서울에 갔습니다.", "ko-mecab|char"),
+     ("เมื่อวานเราไปกรุงเทพ", "char"), ("Nous étions à Pékin (北京).", ""), ("2 + 2", "")],
+)  # fmt: skip
+def test_unspaced_text_says_its_tokenisation(command: Command, tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "ref").write_text(f"{line}\n", "utf-8")
+    done = command(f"evaluate --hyp {tmp_path}/ref --ref {tmp_path}/ref")
+    message = rf"13a does not split the words of these references: use --tokenise ({said})\n" if said else ""
+    assert re.fullmatch(message, done.err)
 
 
 def test_a_tokenisation_that_must_be_downloaded(

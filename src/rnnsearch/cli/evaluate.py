@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 
 @describe(
     """
-    ref FILE: Reference translations, one per line, detokenised; - is stdin.
+    ref FILE...: Reference translations, one per line, detokenised; several files are several references of
+    each sentence; - is stdin.
     hyp FILE...: Translations by any system: detokenised lines; - is stdin.
     src: Source text, needed for --run and --by-length.
     run RUN...: Runs that wrote the --hyp files, in the same order. A run without a --hyp file translates
     --src.
     system NAME=FILE...: More translations, with names for the tables.
-    tokenise: Tokenisation for BLEU, as sacreBLEU names it; for example zh for Chinese.
+    tokenise: Tokenisation for BLEU, as sacreBLEU names it; default: 13a.
     multi_bleu LANGUAGE: Also compute BLEU as multi-bleu.perl does, on Moses tokens of this language; with
     `none`, on words split at spaces.
     by_length: Show scores by source length: 1–10 words, 11–20, …
@@ -49,12 +50,12 @@ if TYPE_CHECKING:
 )
 def evaluate(
     *,
-    ref: str,
+    ref: Files,
     hyp: Files = None,
     src: str | None = None,
     run: Files = None,
     system: Files = None,
-    tokenise: str = "13a",
+    tokenise: str = "",
     multi_bleu: str = "",
     by_length: bool = False,
     significance: bool = False,
@@ -67,18 +68,22 @@ def evaluate(
 ) -> None:
     """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and
     with significance tests. If COMET is installed, print its command for these files."""
+    from rnnsearch.evaluation.bleu import unspaced_tokenisation
     from rnnsearch.evaluation.measures import OF_TEXTS, MeasureOptions, measure
     from rnnsearch.evaluation.statistics import FEW, FEWEST
     from rnnsearch.evaluation.test_set import System, read_hypotheses, read_systems, read_test_set
     from rnnsearch.report.scores import measures_json, measures_text
 
-    files = hyp or []
+    files, references = hyp or [], ref or []
     check_systems([*files, *(run or ()), *(system or ())], src, bool(run or by_length))
-    if [*files, ref, src].count("-") > 1:
+    if [*files, *references, src].count("-") > 1:
         raise InputError("only one text can come from standard input", remedy="give files for the others")
-    test = read_test_set("", src, ref)
+    test = read_test_set("", src, references[0]).with_references(references[1:])
+    if not tokenise and (other := unspaced_tokenisation(test.reference)):
+        say(f"13a does not split the words of these references: use --tokenise {other}")
     systems = [read_hypotheses(file, len(test.reference)) for file in files]
-    about: dict[str, Any] = {"references": ref, "source": src, "resamples": resamples}
+    shown = references if references[1:] else references[0]
+    about: dict[str, Any] = {"references": shown, "source": src, "resamples": resamples}
     tokeniser = multi_bleu_tokeniser(multi_bleu)
     if run:
         loading = {"search": changes("search", None, beam=beam), "device": device, "trust_code": trust_code}
@@ -89,12 +94,14 @@ def evaluate(
     others = read_systems(system or [], [test])
     systems += [System(name, texts) for name, found in others.items() for texts in found.values()]
     tested = OF_TEXTS if significance else ()
-    measures = measure(test, systems, MeasureOptions(tokenise, tokeniser, by_length, tested, resamples))
+    measures = measure(
+        test, systems, MeasureOptions(tokenise or "13a", tokeniser, by_length, tested, resamples)
+    )
     if significance and len(test.reference) < FEWEST:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
     if src and files and find_spec("comet"):
-        say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', ref, '-t', *files])}")
+        say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', references[0], '-t', *files])}")
 
 
 def check_systems(systems: list[str], source: str | None, needs_source: bool) -> None:

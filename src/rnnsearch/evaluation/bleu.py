@@ -3,6 +3,7 @@ computed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ from rnnsearch.evaluation.statistics import Score, SufficientStatistics, ratio
 
 if TYPE_CHECKING:
     from rnnsearch.text.tokens import Tokeniser
+
+References = Sequence[str] | Sequence[Sequence[str]]
+"""One reference for each line, or several lists of these, which are one reference each."""
 
 # Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha: codes of ISO 639-1 and 639-3.
 _WITHOUT_SPACES = frozenset(["th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"])
@@ -27,7 +31,27 @@ _LETTERS_TO_PERL = {
 }
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a") -> Score:
+_SCRIPTS = {
+    "zh": "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff",
+    "ja": "\u3041-\u30ff",
+    "ko": "\u1100-\u11ff\uac00-\ud7a3",
+    "th": "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff",
+}
+
+
+def unspaced_tokenisation(lines: Sequence[str]) -> str:
+    """Returns the tokenisation for text in Chinese, Japanese, Korean, Thai, Lao, Tibetan, Burmese or Khmer
+    letters, on which 13a counts whole phrases as words; empty for other text."""
+    text = "".join(lines[:1000])
+    counts = {language: len(re.findall(f"[{letters}]", text)) for language, letters in _SCRIPTS.items()}
+    if 2 * sum(counts.values()) <= sum(map(str.isalpha, text)):
+        return ""
+    # Japanese has kana in every sentence
+    kana = counts["ja"] * 10 > counts["zh"] + counts["ja"] > 0
+    return tokenisation_of("ja" if kana else max(counts, key=counts.__getitem__))
+
+
+def bleu(hypotheses: Sequence[str], references: References, *, tokenise: str = "13a") -> Score:
     """Returns cased corpus BLEU (Papineni et al. 2002) of detokenised lines; 0 to 100.
 
     tokenise: sacreBLEU's name of the tokenisation inside the metric: 13a, intl, zh, char, none, …
@@ -50,7 +74,7 @@ def tokenisation_of(language: str) -> str:
     return "char" if code in _WITHOUT_SPACES else "13a"
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+def chrf(hypotheses: Sequence[str], references: References) -> Score:
     """Returns corpus chrF2 (Popović 2015) of detokenised lines; 0 to 100.
 
     Raises InputError as `bleu` does.
@@ -59,14 +83,14 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
 
 def bleu_statistics(
-    hypotheses: Sequence[str], references: Sequence[str], *, tokenise: str = "13a"
+    hypotheses: Sequence[str], references: References, *, tokenise: str = "13a"
 ) -> SufficientStatistics:
     """Returns the statistics of `bleu`. The numbers of a row are words of the hypothesis, words of the
     reference, matching n-grams and n-grams (1 to 4)."""
     return _statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)
 
 
-def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> SufficientStatistics:
+def chrf_statistics(hypotheses: Sequence[str], references: References) -> SufficientStatistics:
     """Returns the statistics of corpus chrF2 (Popović 2015), over character 6-grams, cased, spaces ignored; 0
     to 100.
 
@@ -79,7 +103,7 @@ def chrf_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> Suf
 
 
 def multi_bleu_statistics(
-    hypotheses: Sequence[str], references: Sequence[str], tokeniser: Tokeniser | None = None
+    hypotheses: Sequence[str], references: References, tokeniser: Tokeniser | None = None
 ) -> SufficientStatistics:
     """Returns BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was
     measured (Sec. 5.1): not smoothed.
@@ -99,8 +123,8 @@ def multi_bleu_statistics(
     )
     if tokeniser is not None and tokeniser.kind == "moses":
         metric.tokenizer_signature = f"moses-{tokeniser.language}"
-    texts = (_words(lines, tokeniser) for lines in (hypotheses, references))
-    return _statistics("multi-BLEU", metric, *texts)
+    streams = [_words(stream, tokeniser) for stream in _streams(references)]
+    return _statistics("multi-BLEU", metric, _words(hypotheses, tokeniser), streams)
 
 
 def length_ratio_statistics(statistics: SufficientStatistics) -> SufficientStatistics:
@@ -132,21 +156,27 @@ def _bleu_metric(tokenise: str) -> Any:
 
 
 def _statistics(
-    name: str, metric: Any, hypotheses: Sequence[str], references: Sequence[str]
+    name: str, metric: Any, hypotheses: Sequence[str], references: References
 ) -> SufficientStatistics:
-    if len(hypotheses) != len(references):
-        raise InputError(
-            f"there are {len(hypotheses)} hypotheses but {len(references)} references",
-            remedy="line n must be the same sentence in both files",
-        )
+    streams = _streams(references)
+    for stream in streams:
+        if len(hypotheses) != len(stream):
+            raise InputError(
+                f"there are {len(hypotheses)} hypotheses but {len(stream)} references",
+                remedy="line n must be the same sentence in both files",
+            )
     if not hypotheses:
         raise InputError("no sentence to score", remedy="the hypotheses and the references are empty")
-    rows = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
+    sentences = list(zip(hypotheses, *streams, strict=True))
+    places = {sentence: place for place, sentence in enumerate(dict.fromkeys(sentences))}
+    texts, *others = map(list, zip(*places, strict=True))  # a file may hold a million empty lines
+    rows = np.array(metric._extract_corpus_statistics(texts, others), np.float64)
+    values = rows[[places[sentence] for sentence in sentences]]
 
     def of_sums(sums: Sequence[float]) -> float:
         return float(metric._compute_score_from_stats(list(sums)).score)
 
-    return SufficientStatistics(name, str(metric.get_signature()), np.array(rows, np.float64), of_sums)
+    return SufficientStatistics(name, str(metric.get_signature()), values, of_sums)
 
 
 def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
@@ -154,3 +184,8 @@ def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
     if tokeniser is not None and tokeniser.kind == "moses":
         lines = [" ".join(tokeniser.moses_words(line)) for line in lines]
     return [line.translate(_LETTERS_TO_PERL) for line in lines]
+
+
+def _streams(references: References) -> list[Sequence[str]]:
+    one = not references or isinstance(references[0], str)
+    return [references] if one else list(references)  # type: ignore[list-item]

@@ -139,7 +139,7 @@ def system_statistics(test: TestSet, system: System, options: MeasureOptions | N
     references and, if there are gold links, the error of its links by α and by the posterior."""
     run, found = system.run, Statistics()
     if system.texts:
-        found |= _text_statistics(system.texts, test.reference, options or MeasureOptions())
+        found |= _text_statistics(system.texts, test.references, options or MeasureOptions())
     if run is not None:
         found |= nll_statistics(run.references)
         for form, links in (("{}", run.by_attention), ("posterior {}", run.posterior)):
@@ -226,7 +226,9 @@ def perplexity(nll_per_word: float) -> float:
         return math.inf
 
 
-def _text_statistics(texts: Sequence[str], references: Sequence[str], options: MeasureOptions) -> Statistics:
+def _text_statistics(
+    texts: Sequence[str], references: bleu.References, options: MeasureOptions
+) -> Statistics:
     found = {
         BLEU: bleu.bleu_statistics(texts, references, tokenise=options.tokenise),
         CHRF: bleu.chrf_statistics(texts, references),
@@ -254,7 +256,8 @@ def _on_known_pairs(
     rows = [row for row, number in enumerate(known) if texts and texts[number] != system.texts[number]]
     if texts and rows:
         numbers = [known[row] for row in rows]
-        changed = [texts[number] for number in numbers], [test.reference[number] for number in numbers]
+        references = [[lines[number] for number in numbers] for lines in test.references]
+        changed = [texts[number] for number in numbers], references
         for metric, found in _text_statistics(*changed, options).items():
             part[metric].values[rows] = found.values
     return part

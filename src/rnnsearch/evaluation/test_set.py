@@ -25,7 +25,8 @@ ABSENT = "-"
 @dataclass(frozen=True)
 class TestSet:
     """A test set. source, reference: line n of one translates line n of the other. gold: the gold links of
-    every pair. files, gold_file: the files of these.
+    every pair. files, gold_file: the files of these. more: further references, with which texts are compared
+    too; runs are asked for the likelihood of the first one.
     """
 
     name: str
@@ -34,6 +35,12 @@ class TestSet:
     files: tuple[str, str] = ("", "")
     gold: list[GoldLinks] | None = None
     gold_file: str = ""
+    more: Sequence[Sequence[str]] = ()
+
+    @property
+    def references(self) -> list[Sequence[str]]:
+        """Returns all references."""
+        return [self.reference, *self.more]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -43,7 +50,17 @@ class TestSet:
     def first(self, pairs: int) -> TestSet:
         """Returns the test set of the first `pairs` pairs."""
         gold = None if self.gold is None else self.gold[:pairs]
-        return replace(self, source=self.source[:pairs], reference=self.reference[:pairs], gold=gold)
+        more = [lines[:pairs] for lines in self.more]
+        source, reference = self.source[:pairs], self.reference[:pairs]
+        return replace(self, source=source, reference=reference, gold=gold, more=more)
+
+    def with_references(self, files: Sequence[str | Path]) -> TestSet:
+        """Returns the test set with the further references of files. Raises InputError if their number of
+        lines differs."""
+        more = [list(read_lines(file)) for file in files]
+        for file, lines in zip(files, more, strict=True):
+            require_lines(file, len(lines), self)
+        return replace(self, more=more)
 
     def with_gold(self, file: str | Path, first: int | None = None) -> TestSet:
         """Returns the test set with the gold links of a file. first: as in `read_gold`. Raises InputError as
