@@ -21,7 +21,7 @@ from rnnsearch.evaluation.alignment_error import (
     summed,
 )
 from rnnsearch.translation.aligner import Aligned
-from rnnsearch.word_links import GoldLinks, Link, hard_links
+from rnnsearch.word_links import GoldLinks, Link
 
 
 class Measure(NamedTuple):
@@ -98,12 +98,12 @@ def measures_of_pairs(pairs: Sequence[Behaviour]) -> Iterator[str]:
 
 
 def panels(aligned: Aligned, titles: Sequence[str]) -> list[Panel]:
-    """Returns the pictures of a pair: the run, the reverse run (transposed), and the other runs. titles:
-    their titles in this order."""
-    results = [(one.source_tokens, one.tokens, one.alignment) for one in (aligned.result, *aligned.others)]
+    """Returns the pictures of a pair: the run and the reverse run (transposed). titles: their titles in this
+    order."""
+    results = [(aligned.result.source_tokens, aligned.result.tokens, aligned.result.alignment)]
     if aligned.reverse is not None:
         reverse = aligned.reverse
-        results.insert(1, (reverse.tokens, reverse.source_tokens[:-1], reverse.alignment[:, :-1].T))
+        results.append((reverse.tokens, reverse.source_tokens[:-1], reverse.alignment[:, :-1].T))
     return [Panel(title, *result) for title, result in zip(titles, results, strict=True)]
 
 
@@ -115,10 +115,6 @@ def browsed(number: int, aligned: Aligned, titles: Sequence[str], gold: GoldLink
     if aligned.reverse_links is not None:
         errors = link_errors(aligned.reverse_links, gold) if gold else {}
         runs.append(browsed_run(next(pictures), aligned.reverse_links, errors, gold))
-    for picture, result in zip(pictures, aligned.others, strict=True):
-        links = hard_links(result.alignment)
-        counts = measure_pair(Aligned(result, links, links), gold)
-        runs.append(browsed_run(picture, links, counts, gold))
     known = gold and {"sure": sorted(gold.sure), "possible": sorted(gold.possible - gold.sure)}
     return {"number": number, "gold": known, "runs": runs}
 

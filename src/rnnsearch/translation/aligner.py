@@ -47,7 +47,7 @@ AGREEMENT = 0.4
 
 class Aligned(NamedTuple):
     """Links and alignments of one pair. reverse: result of the reverse run, whose tokens are the source
-    words. others: results of further runs, for comparison.
+    words.
 
     links: (source, target), sorted; symmetrised if there are two directions. forward_links: those of `result`
     alone.
@@ -59,7 +59,6 @@ class Aligned(NamedTuple):
     forward_links: list[Link]
     reverse: Translation | None = None
     reverse_links: list[Link] | None = None
-    others: tuple[Translation, ...] = ()
     lines: Pair = ("", "")
 
 
@@ -78,7 +77,6 @@ class WordAligner:
 
     translator: Translator = field(repr=False)
     reverse: Translator | None = field(default=None, repr=False)
-    others: Sequence[Translator] = field(default=(), repr=False)
     threshold: float | None = None
     method: str = DEFAULT
     words: LinkWords = "tokenised"
@@ -94,16 +92,14 @@ class WordAligner:
         pairs: on a side that is a list of words, links refer to these words. first: the number of the first
         pair.
         """
-        forward = (self.translator, *self.others)
-        lines, *copies = tee(pairs, 1 + len(forward) + (self.reverse is not None))
-        found = [self._forced(one, copy, first) for one, copy in zip(forward, copies, strict=False)]
-        back: Iterable[Translation | None] = repeat(None)
+        lines, forward, *back = tee(pairs, 2 + (self.reverse is not None))
+        results = self._forced(self.translator, forward, first)
+        reverses: Iterable[Translation | None] = repeat(None)
         if self.reverse is not None:
-            back = self._forced(self.reverse, (pair[::-1] for pair in copies[-1]), first)
+            reverses = self._forced(self.reverse, (pair[::-1] for pair in back[0]), first)
         # The results come first in zip: the end of the pairs, or their error, reaches them first.
-        rows = zip(*found, back, lines, strict=False)
-        for number, (result, *others, reverse, pair) in enumerate(rows, first):
-            yield self._aligned(number, pair, result, reverse, others)
+        for number, (result, reverse, pair) in enumerate(zip(results, reverses, lines, strict=False), first):
+            yield self._aligned(number, pair, result, reverse)
 
     def _forced(
         self, translator: Translator, pairs: Iterable[tuple[Words, Words]], first: int
@@ -124,15 +120,14 @@ class WordAligner:
         pair: tuple[Words, Words],
         result: Translation,
         reverse: Translation | None,
-        others: list[Translation],
     ) -> Aligned:
         if self.words == "given" or not all(isinstance(side, str) for side in pair):
             source, target = (self._given(place, side) for place, side in enumerate(pair))
-            result, *others = (in_given_words(one, source, target, number) for one in (result, *others))
+            result = in_given_words(result, source, target, number)
             reverse = None if reverse is None else in_given_words(reverse, target, source, number)
         links = self._links(result)
         if reverse is None:
-            return Aligned(result, links, links, others=tuple(others), lines=as_lines(pair))
+            return Aligned(result, links, links, lines=as_lines(pair))
         if (reverse.tokens, reverse.source_tokens[:-1]) != (result.source_tokens[:-1], result.tokens):
             raise InputError(
                 f"pair {number}: the two directions split it into different words", remedy="use --words given"
@@ -145,7 +140,7 @@ class WordAligner:
             )
         else:
             both = symmetrise(links, back, self.method)
-        return Aligned(result, both, links, reverse, back, tuple(others), as_lines(pair))
+        return Aligned(result, both, links, reverse, back, as_lines(pair))
 
     def _given(self, place: int, side: Words) -> Words | None:
         """Returns the words of a side of a pair that links count; None for those of the tokeniser."""

@@ -115,7 +115,6 @@ def beam_search(
     state: SearchState,
     source_lengths: Int[Tensor, " batch"],
     settings: SearchSettings,
-    watch: Callable[[Beam], None] | None = None,
 ) -> list[list[Hypothesis]]:
     """Searches for the most probable translations. A finished hypothesis leaves its sentence's beam, which
     shrinks by one.
@@ -124,7 +123,6 @@ def beam_search(
     `settings.nbest` hypotheses, best first: the finished ones, or the best unfinished ones if none is
     finished (an empty one if no first word is possible). At the longest allowed length the end of sentence
     may still be chosen, but no further word.
-    watch: called after each word with the hypotheses that continue.
 
     Equal scores are ordered by hypothesis, then by id; at the final choice the one finished first wins.
     Therefore the other sentences of the batch do not change a sentence's result, except through rounding in
@@ -138,8 +136,6 @@ def beam_search(
         rows = progress.take(chosen)
         if not rows.size:
             break
-        if watch is not None:
-            watch(progress.live)
         previous, state = advance(result, progress.live, rows)
     return progress.best()
 

@@ -28,7 +28,6 @@ from rnnsearch.records import Hypothesis
 from rnnsearch.system.kernel_dispatch import Cache
 from rnnsearch.text.store.batches import pad
 from rnnsearch.translation.beam import (
-    Beam,
     SearchState,
     StepFunction,
     StepResult,
@@ -127,14 +126,10 @@ class DirectionSearch(NamedTuple):
         return self._replace(step=step)
 
     def search(
-        self,
-        source_lengths: Int[Tensor, " batch"],
-        settings: SearchSettings,
-        watch: Callable[[Beam], None] | None = None,
+        self, source_lengths: Int[Tensor, " batch"], settings: SearchSettings
     ) -> list[list[Hypothesis]]:
-        """Runs a beam search in this direction. watch: called only if it writes from left to right."""
-        watch = None if self.backward else watch
-        found = beam_search(self.step, self.state, source_lengths, settings, watch)
+        """Runs a beam search in this direction."""
+        found = beam_search(self.step, self.state, source_lengths, settings)
         return [[in_order(one) for one in every] for every in found] if self.backward else found
 
     @torch.no_grad()
@@ -199,15 +194,12 @@ def search(
     directions: Sequence[DirectionSearch],
     source_lengths: Int[Tensor, " batch"],
     settings: SearchSettings,
-    watch: Callable[[Beam], None] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Searches as `beam_search` does, in one direction or in both. Words are in the order of the translation.
-
-    watch: called only if there is one direction and it writes from left to right.
-    """
+    """Searches as `beam_search` does, in one direction or in both. Words are in the order of the
+    translation."""
     if len(directions) > 1:
         return joint_search(directions, source_lengths, settings)
-    return directions[0].search(source_lengths, settings, watch)
+    return directions[0].search(source_lengths, settings)
 
 
 def joint_search(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import torch
@@ -33,7 +33,6 @@ from rnnsearch.translation.batching import (
     in_halves,
     stream_batches,
 )
-from rnnsearch.translation.beam import Beam
 from rnnsearch.translation.faithful import (
     Faithful,
     Glossary,
@@ -61,16 +60,6 @@ LARGEST_ALIGNMENT = 1 << 26
 """Maximum of source × target positions of a given pair."""
 
 EncodedPair = tuple[EncodedSentence, EncodedSentence]
-Listener = Callable[[Translation], None]
-"""Called after each word with the translation so far."""
-
-
-class Watched(NamedTuple):
-    """A sentence to be translated. listener: called with its translation so far, after every word of greedy
-    search."""
-
-    sentence: EncodedSentence
-    listener: Listener | None = None
 
 
 class Translator:
@@ -229,13 +218,13 @@ class Translator:
         counts: deque[int] = deque()  # number of parts of each line
         numbers, language = count(first), WrongLanguage(self.source, self.target)
 
-        def parts(lines: Iterable[str]) -> Iterator[Watched]:
+        def parts(lines: Iterable[str]) -> Iterator[EncodedSentence]:
             for line in lines:
                 some = self.parts(line, next(numbers), settings, terms)
                 counts.append(len(some))
                 for part in some:
                     language.look(part.words)
-                    yield Watched(part)
+                    yield part
 
         for lines in groups:
             made = self._in_order(parts(lines), settings)
@@ -278,78 +267,52 @@ class Translator:
         self,
         parts: Sequence[EncodedSentence],
         *,
-        listeners: Mapping[int, Listener] | None = None,
         cancelled: Callable[[], bool] | None = None,
         **search: Unpack[SearchOptions],
     ) -> list[Translation]:
         """Translates encoded parts separately; `joined` combines the translations of a line's parts.
 
-        listeners: index of a part → its listener. With beam=1, a listener is called after every word with its
-        part's translation and alignment so far. A decoder that writes from right to left calls none.
         cancelled: asked before every word of every batch, in the calling thread. Once it returns True,
         SearchStoppedError is raised and nothing is returned.
         """
         settings = changed(self.search, search)
-        told = listeners or {} if settings.beam == 1 else {}
-        watched = [Watched(part, told.get(place)) for place, part in enumerate(parts)]
-        return list(self._in_order(watched, settings, cancelled))
+        return list(self._in_order(parts, settings, cancelled))
 
     def _in_order(
         self,
-        parts: Iterable[Watched],
+        parts: Iterable[EncodedSentence],
         settings: SearchSettings,
         cancelled: Callable[[], bool] | None = None,
     ) -> Iterator[Translation]:
         work = partial(self._search, settings=settings, cancelled=cancelled)
-
-        def ids_of(part: Watched) -> int:
-            return len(part.sentence.ids)
-
         for ahead in batches(parts, READ_AHEAD * settings.batch_size):
-            full = [part for part in ahead if part.sentence.words]
-            done = iter(
-                batched_by_length(full, lambda part: len(part.sentence.ids), settings.batch_size, work)
-            )
+            full = [part for part in ahead if part.words]
+            done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
             for part in ahead:
-                yield next(done) if part.sentence.words else empty_translation()
+                yield next(done) if part.words else empty_translation()
 
     def _search(
         self,
-        sentences: Sequence[Watched],
+        sentences: Sequence[EncodedSentence],
         settings: SearchSettings,
         cancelled: Callable[[], bool] | None,
     ) -> list[Translation]:
         """Returns the best translation of each sentence of a batch, with its alternatives. A batch whose
         largest tensor would not fit in memory is split."""
 
-        def found(some: list[Watched]) -> list[Translation]:
-            ids, lengths = (part.to(self._device) for part in pad([one.sentence.ids for one in some]))
-            directions = begin_search(
-                self.networks, self._weights(settings.precision, settings.kernels), ids, lengths
-            )
+        def found(some: list[EncodedSentence]) -> list[Translation]:
+            ids, lengths = (part.to(self._device) for part in pad([one.ids for one in some]))
+            caches = self._weights(settings.precision, settings.kernels)
+            directions = begin_search(self.networks, caches, ids, lengths)
             if cancelled is not None:
                 directions = [direction.cancelled_by(cancelled) for direction in directions]
+            beams = zip(some, search(directions, lengths, settings), strict=True)
+            return [distinct([self._in_words(one, each, settings) for each in beam]) for one, beam in beams]
 
-            def tell(place: int, so_far: Hypothesis) -> None:
-                sentence, listener = some[place]
-                if listener is not None:
-                    listener(self._in_words(sentence, so_far, settings))
-
-            listening = [place for place, one in enumerate(some) if one.listener is not None]
-            watch = word_by_word(listening, tell) if listening else None
-            beams = zip(some, search(directions, lengths, settings, watch), strict=True)
-            return [
-                distinct([self._in_words(one.sentence, each, settings) for each in beam])
-                for one, beam in beams
-            ]
-
-        def cost(some: list[Watched]) -> int:
-            positions = max(len(one.sentence.ids) for one in some)
-            return (
-                len(some)
-                * settings.beam
-                * max(len(self.target.vocabulary), self._annotation_size * positions)
-            )
+        def cost(some: list[EncodedSentence]) -> int:
+            positions = max(len(one.ids) for one in some)
+            widest = max(len(self.target.vocabulary), self._annotation_size * positions)
+            return len(some) * settings.beam * widest
 
         with kernels_used(settings.kernels):
             return in_halves(list(sentences), cost, found)
@@ -531,28 +494,6 @@ def forced_cost(words: int, annotation: int, pairs: Sequence[EncodedPair]) -> in
     target vocabulary size K. annotation: size of one h_j."""
     source, target = (max(len(pair[side].ids) for pair in pairs) for side in (0, 1))
     return len(pairs) * max(target * max(source, words), source * annotation)
-
-
-def word_by_word(places: Sequence[int], tell: Callable[[int, Hypothesis], None]) -> Callable[[Beam], None]:
-    """Returns a `watch` function for a beam search with a beam of 1.
-
-    places: the sentences of the batch that are watched. tell: called after every word, except the end of
-    sentence, with the place of a sentence and its hypothesis so far. This hypothesis is unfinished, its score
-    is log p, and its weights have a column for each position of the batch, padding included.
-    """
-    words: dict[int, list[tuple[int, float, NDArray[np.float32]]]] = {place: [] for place in places}
-
-    def watch(beam: Beam) -> None:
-        for row, place in enumerate(beam.sentences.tolist()):
-            if place not in words:
-                continue
-            word = int(beam.ids[row, 0]), float(beam.log_probabilities[row, 0]), beam.weights[row, 0]
-            words[place].append(word)
-            ids, log_probabilities, weights = zip(*words[place], strict=True)
-            score = float(beam.scores[row, 0])
-            tell(place, Hypothesis(ids, score, log_probabilities, np.stack(weights), finished=False))
-
-    return watch
 
 
 def merge_subwords(
