@@ -23,9 +23,10 @@ REMOVED = frozenset(
         *("training.processes", "training.exchange_timeout", "training.sampled_softmax"),
         *("training.length_multiple", "search.lexical_shortlist_frequent"),
         "search.lexical_shortlist_per_word",
+        *("data.drop_control_characters", "data.language_certainty", "data.entities"),
     }
 )
-"""Settings of earlier versions, which are ignored in the config.toml of a run or model."""
+"""Settings of earlier versions, which are ignored in runs, models and prepared datasets."""
 
 BUILT_IN = {"recipe": "recipes", "study": "studies/builtin"}
 """Kind of TOML file that comes with the package → its folder."""
@@ -89,16 +90,9 @@ class DataSettings(_Section):
     """drop pairs whose two sides have the same words"""
     drop_duplicates: bool = False
     """drop repeated pairs, all but the first"""
-    drop_control_characters: bool = False
-    """drop pairs that contain a control character; otherwise it is replaced by a space"""
-    entities: Literal["keep", "resolve", "drop"] = "keep"
-    """HTML entities such as &amp;: keep them, decode them, or drop the pair"""
     french_elisions: bool = False
     """repair the French lines of training text: qu' il → qu'il, ’ → ', cur → cœur, Quoi? → Quoi ?;
     translation leaves its input as it is"""
-    language_certainty: float = Field(0.0, ge=0, le=1)
-    """drop pairs if a side is in another language with at least this probability, for example 0.9; 0 =
-    never; needs the extra `language`"""
     seed: Seed = 1
     """random seed of the shuffle of the training pairs (B.2)"""
 
@@ -382,13 +376,17 @@ def validated(table: dict[str, Any], where: str) -> Settings:
 def stored(table: dict[str, Any], where: str) -> Settings:
     """Returns the settings in the config.toml of a run or model, without those of REMOVED. Raises as
     `validated`."""
-    kept = {
+    return validated(without_removed(table), where)
+
+
+def without_removed(table: dict[str, Any]) -> dict[str, Any]:
+    """Returns a TOML table without the settings of REMOVED."""
+    return {
         section: {key: value for key, value in settings.items() if f"{section}.{key}" not in REMOVED}
         if isinstance(settings, dict)
         else settings
         for section, settings in table.items()
     }
-    return validated(kept, where)
 
 
 def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -> Table:

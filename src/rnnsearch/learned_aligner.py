@@ -28,7 +28,7 @@ from rnnsearch.quick_start import (
 from rnnsearch.run import Run
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import ProgressBar, note
-from rnnsearch.text.corpus_links import NONE, DirectionFile, link_files, link_texts, require_eflomal
+from rnnsearch.text.corpus_links import align_texts, link_files, require_eflomal
 from rnnsearch.text.formats.lines import check_pairs, count_lines
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.links import LinkWords
@@ -37,7 +37,7 @@ from rnnsearch.text.store.corpus import Corpus
 from rnnsearch.training.loop import train
 
 RECIPE = "aligner"
-AS_GIVEN: dict[str, Any] = {"entities": "keep", "french_elisions": False}
+AS_GIVEN: dict[str, Any] = {"french_elisions": False}
 """Settings of the text: `align` counts the words of the given lines, so nothing is repaired."""
 UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
 """Minimum and maximum number of updates; in between, a corpus gets one update for every 25 pairs that it
@@ -71,8 +71,7 @@ def learn_links(
     key = content_key(files, settings.model_dump_json(), words)
     with work_folder(folder, "links", key) as step, ProgressBar() as progress:
         eflomal = eflomal_links(step, files, settings.data, words, check=True)
-        forward, reverse = map(DirectionFile, eflomal)
-        teacher = step("teacher.links", lambda out: link_files(forward, reverse, out, method="intersection"))
+        teacher = step("teacher.links", lambda out: link_files(*eflomal, [out], method="intersection"))
         reversed_data = {
             "source_language": settings.data.target_language,
             "target_language": settings.data.source_language,
@@ -148,7 +147,8 @@ def eflomal_links(
         note("eflomal aligns the words in both directions: minutes for 100,000 pairs")
         out.mkdir()
         with ProgressBar() as progress:
-            link_texts(texts, [out / "links"], settings=settings, method=NONE, words=words, progress=progress)
+            directions = out / "links.forward", out / "links.reverse"
+            align_texts(texts, directions, settings=settings, words=words, progress=progress)
 
     folder = step("eflomal", make)
     return folder / "links.forward", folder / "links.reverse"

@@ -32,8 +32,7 @@ from rnnsearch.system.files import checksum
 from rnnsearch.system.progress import ProgressBar, note
 from rnnsearch.text.formats.lines import IGNORED, read_lines
 from rnnsearch.text.formats.opening import COMPRESSIONS
-from rnnsearch.text.formats.readers import Layout, parallel_texts
-from rnnsearch.text.formats.records import OneSide, read_json_lines
+from rnnsearch.text.formats.readers import Layout, OneSide, parallel_texts, read_json_lines
 
 TRIES = 4
 """Maximum number of attempts at a shard whose worker dies."""

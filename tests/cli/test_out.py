@@ -116,15 +116,15 @@ def test_links_are_what_would_be_printed(command: Command, tiny_run: Path, form:
 
 def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, tiny_run: Path) -> None:
     """Printed, and written in two goes: `aer`, `links` and `prepare` read what Pharaoh lines say."""
-    line, form = ALIGN.format(run=tiny_run), "jsonl"
+    line = ALIGN.format(run=tiny_run)
     Path("pharaoh").write_text(command(line).out)
-    Path(f"printed.{form}").write_text(command(f"{line} --links-format {form}").out, "utf-8")
-    assert ended(3, f"{line} --links-format {form} --out out.{form}")[0].code == 130
-    assert ended(0, f"{line} --links-format {form} --out out.{form}")[1] == 5
+    Path("printed.jsonl").write_text(command(f"{line} --links-format jsonl").out, "utf-8")
+    assert ended(3, f"{line} --links-format jsonl --out out.jsonl")[0].code == 130
+    assert ended(0, f"{line} --links-format jsonl --out out.jsonl")[1] == 5
     assert command("prepare en fr --links pharaoh --out pairs.store").code == 0
     expected = Corpus.open("pairs.store").train
     assert len(expected) > 5
-    for file in (f"printed.{form}", f"out.{form}"):
+    for file in ("printed.jsonl", "out.jsonl"):
         done = command(f"aer --links {file} --gold pharaoh --json")
         assert (done.code, json.loads(done.out)["systems"][0]["aer"]) == (0, 0.0)
         done = command(f"links --forward {file} --reverse {file} --symmetrise forward --out back --overwrite")

@@ -52,12 +52,6 @@ def test_subwords_know_their_words(split: Codec) -> None:
     assert decoded == DecodedSentence(encoded.words, encoded.word_of[:-1])
 
 
-def test_words_known_already_are_not_tokenised_again() -> None:
-    codec = Codec(Tokeniser("moses", "fr"), Vocabulary(["l'homme", "l'", "homme"]))
-    assert codec.encode("l'homme").words == ["l'", "homme"]
-    assert codec.encode_words(["l'homme"]).ids == [2, EOS]
-
-
 @pytest.mark.parametrize("subwords", ["none", "bpe"])
 def test_it_comes_back_from_its_folder(plain: Codec, split: Codec, tmp_path: Path, subwords: str) -> None:
     codec = plain if subwords == "none" else split

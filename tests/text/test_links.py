@@ -3,8 +3,6 @@ symal; and links between given words and the tokeniser's."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -195,28 +193,6 @@ def test_words_are_found_by_their_letters(given_words: str, words: str, ranges: 
     assert word_ranges(given_words.split(" "), words.split()) == expected
     assert word_ranges([], []) == []
     assert word_ranges([""], []) == [(0, 0)]
-
-
-@given(st.lists(st.text("ab.'", min_size=1, max_size=4), max_size=6), st.data())
-def test_a_word_shares_a_letter_with_every_given_word_it_belongs_to(
-    given_words: list[str], data: st.DataObject
-) -> None:
-    letters = "".join(given_words)
-    cuts = (
-        [0, *sorted(data.draw(st.sets(st.integers(1, max(len(letters) - 1, 1))))), len(letters)]
-        if letters
-        else [0]
-    )
-    words = [letters[begin:end] for begin, end in pairwise(cuts) if begin < end]
-    owner = [number for number, word in enumerate(given_words) for _ in word]
-    of_word = [number for number, word in enumerate(words) for _ in word]
-    expected = [
-        sorted({word for word, given in zip(of_word, owner, strict=True) if given == number})
-        for number in range(len(given_words))
-    ]
-    found = word_ranges(given_words, words)
-    assert found is not None
-    assert [list(range(*one)) for one in found] == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from rnnsearch.cli.translate import as_nbest
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.text.nbest import NbestEntry, is_nbest, not_nbest, parse_nbest, rerank
+from rnnsearch.text.nbest import NbestEntry, is_nbest, parse_nbest, rerank
 
 NBEST = ["0 ||| a b ||| lm= -1 ||| -3", "0 ||| a", "  12 ||| a ||| b", "0 |||  ||| f= 1"]
 OTHERS = ["", "a sentence", "one ||| a", "-1 ||| a", "1.5 ||| a", "||| a", "0|||a", "3 a ||| b"]
@@ -27,10 +27,6 @@ def test_fields_are_kept() -> None:
         NbestEntry(2, "c", ()),
     ]
     assert list(parse_nbest([], 3, "list")) == []
-    pairs = [("x", "a sentence"), ("y", "0 ||| only the first line tells")]
-    assert list(not_nbest(pairs, "-")) == pairs
-    with pytest.raises(InputError, match="-:1: an n-best list cannot come through a pipe"):
-        list(not_nbest([("x", "0 ||| a ||| f= 1")], "-"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Entities and the spelling of French: what is repaired, and what is left alone."""
+"""The spelling of French: what is repaired, and what is left alone."""
 
 from __future__ import annotations
 
@@ -9,40 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.config import DataSettings
-from rnnsearch.text.codec import Repair, repair_french, resolve_entities, side_repair
+from rnnsearch.text.codec import Repair, repair_french, side_repair
 from rnnsearch.text.links import tokeniser_ranges
 from rnnsearch.text.tokens import Tokeniser, given_words
-
-
-@pytest.mark.parametrize(
-    ("line", "resolved"),
-    [
-        ("stone &amp; tile", "stone & tile"),
-        ("&lt;b&gt; &quot;x&quot;", '<b> "x"'),
-        ("l&#39;homme, l&rsquo;&#xE9;t&eacute;", "l'homme, l’été"),
-        ("&amp;lt;", "&lt;"),  # once: what was escaped twice was perhaps meant so
-        ("AT&T; R&D; &unknown; &amp", "AT&T; R&D; &unknown; &amp"),
-        ("a&nbsp;b", "a\u00a0b"),
-        # U+0085 is what HTML takes for an ellipsis in Windows's letters
-        ("a&#10;b&NewLine;c&#13;d&#9;e&#x85;f&#8232;g", "a b c d e…f g"),
-        ("&#0; &#xD800; &#9999999; &#1;.", "\ufffd \ufffd \ufffd  ."),
-        ("&copyright; &notit; &AMP; &fjlig;", "&copyright; &notit; & fj"),
-        ("nothing", "nothing"),
-        ("", ""),
-    ],
-)
-def test_entities_are_resolved(line: str, resolved: str) -> None:
-    assert resolve_entities(line) == resolved
-
-
-PARTS = ["&", "#", "x", ";", "amp", "lt", "10", "13", "8232", "D800", "0", "85", "NewLine", "a"]
-
-
-@given(st.lists(st.sampled_from([*PARTS, " ", "\u2028"])).map("".join))
-def test_a_resolved_line_is_one_line_that_can_be_written(line: str) -> None:
-    resolved = resolve_entities(line.replace("\u2028", ""))
-    assert len(resolved.splitlines()) <= 1
-    resolved.encode("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -74,9 +43,9 @@ DAMAGED = "qu' qu’ il l' v?ux cur Uvre uvres mot? oui! «a»; &amp; &eacute;t&
 FRENCH = ["\xa0", *DAMAGED.split()]
 
 
-@given(st.lists(st.sampled_from(FRENCH), max_size=12).map(" ".join), st.booleans())
-def test_links_of_the_given_words_follow_a_repair(line: str, entities: bool) -> None:
-    repair = Repair(entities, french=True)
+@given(st.lists(st.sampled_from(FRENCH), max_size=12).map(" ".join))
+def test_links_of_the_given_words_follow_a_repair(line: str) -> None:
+    repair = Repair(french=True)
     words = Tokeniser("moses", "fr").words(repair(line))
     assert tokeniser_ranges(given_words(line), words, repair) is not None
 

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import io
 import pickle
 from collections import Counter
 from pathlib import Path
 from typing import Literal
 
 import pytest
-import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,24 +73,6 @@ def test_joining_what_a_model_may_write(
     assert subwords.join([]) == ([], [])
 
 
-@given(st.lists(st.sampled_from(["▁", "▁a", "b", "<unk>"]), max_size=8))
-def test_joining_loses_no_letter_and_makes_no_empty_word(subwords: Subwords, pieces: list[str]) -> None:
-    words, word_of = subwords.join(pieces)
-    assert len(word_of) == len(pieces)
-    assert "".join(words) == "".join(pieces).replace(WORD_START, "")
-    assert all(words) or words == [""]
-    for number, word in enumerate(words):
-        own = [piece for piece, of in zip(pieces, word_of, strict=True) if of == number]
-        assert own
-        assert "".join(own).replace(WORD_START, "") == word
-
-
-def test_an_unseen_character_is_in_no_vocabulary(subwords: Subwords) -> None:
-    pieces, _ = subwords.split(["日"])
-    assert pieces[-1] == "日"
-    assert "日" not in subwords.vocabulary()
-
-
 def test_the_vocabulary_is_no_larger_than_asked_for_and_holds_no_special(subwords: Subwords) -> None:
     vocabulary = subwords.vocabulary()
     assert (
@@ -125,20 +105,3 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes | None, messag
         (tmp_path / "model").write_bytes(content)
     with pytest.raises(InputError, match=message):
         Subwords.load(tmp_path / "model")
-
-
-def test_a_model_that_marks_the_ends_of_words_is_refused() -> None:
-    """As one flipped bit of a model's file may make it."""
-    sentences, model = [" ".join(words) for words in SENTENCES], io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences),
-        model_writer=model,
-        vocab_size=25,
-        treat_whitespace_as_suffix=True,
-        minloglevel=2,
-    )
-    subwords = Subwords(model.getvalue())
-    with pytest.raises(
-        InputError, match=r"cuts a word into .*only the first must begin a word .restore its file"
-    ):
-        subwords.split(["the", "house"])

@@ -36,9 +36,8 @@ from started_commands import (
 
 from rnnsearch.config import TrainingSettings, load_config
 from rnnsearch.errors import InputError
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.store.batches import Batch, BatchOrder, Position
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.text.store.order import BatchOrder, Position
 from rnnsearch.training import ddp
 from rnnsearch.training.ddp import Ranks, check_agreement
 from rnnsearch.training.loop import updates_from

@@ -143,7 +143,7 @@ def answer_on_ray(
 
     from rnnsearch.ray_data import Job, answer_corpus, find_shards, job_key
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.records import Layout, OneSide
+    from rnnsearch.text.formats.readers import Layout, OneSide
 
     refuse({f"--device {place.device}": place.device not in ("cpu", "cuda")}, "cannot be used with --ray")
     if not place.out:

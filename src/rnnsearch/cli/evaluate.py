@@ -144,7 +144,7 @@ def with_runs(
 
 @describe(
     """
-    links FILE...: Word links of one or more systems, one sentence per line: Pharaoh, JSON lines or TMX.
+    links FILE...: Word links of one or more systems, one sentence per line: Pharaoh or JSON lines.
     gold FILE: Gold links: as --links (i-j sure, i?j possible), or NAACL .wa.
     json: Print one JSON object, with counts, agreement of the systems and share of monotone jumps.
     latex: Print the tables in LaTeX, for a paper.

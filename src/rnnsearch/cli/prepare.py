@@ -22,7 +22,6 @@ from rnnsearch.cli.options import (
     Workers,
     describe,
     one_of,
-    refuse,
     resumable,
 )
 from rnnsearch.errors import InputError
@@ -46,11 +45,11 @@ Amount = Annotated[int | None, typer.Option(min=1, max=10**15)]
 
 @describe(
     """
-    files FILE...: Source and target files alternating, or bilingual files. .gz, .bz2, .xz, .zst and .zip are
+    files FILE...: Source and target files alternating, or bilingual files. .gz, .bz2, .xz and .zst are
     decompressed; - is stdin.
     out: Folder for the prepared dataset.
     dev FILE...: Development pairs for validation during training; files as above.
-    links FILE...: Word links, a file per corpus, a line per pair: Pharaoh, JSON lines or TMX.
+    links FILE...: Word links, a file per corpus, a line per pair: Pharaoh or JSON lines.
     repeat N[,N...]: How many times the pairs of each corpus are used, to give it more weight: one number per
     corpus.
     vocabulary RUN: Use the vocabularies and subwords of this run or model instead of learning new ones.
@@ -139,22 +138,18 @@ def layout_of(settings: DataSettings, columns: tuple[str, str] | None, format_: 
     pairs: Or select this many pairs.
     out PREFIX: Write the files PREFIX.SOURCE and PREFIX.TARGET, named after the languages: PREFIX.en,
     PREFIX.fr.
-    scores: Save the scores of all pairs in this file, so that another amount can be selected later.
-    from_scores: Select by the scores in this file, without scoring again.
     order: Order of the n-gram language models.
     seed: Random seed of the sample of the pool.
     """
 )
 def select(
     *,
-    in_domain: Files = None,
-    pool: Files = None,
+    in_domain: list[str],
+    pool: list[str],
+    out: str,
     words: Amount = None,
     share: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None,
     pairs: Amount = None,
-    out: str = "",
-    scores: Path | None = None,
-    from_scores: Path | None = None,
     columns: Columns = None,
     format_: Format = "",
     recipe: Recipe = "",
@@ -162,47 +157,22 @@ def select(
     order: Annotated[int, typer.Option(min=1, max=9)] = 4,
     seed: Count = 1,
     overwrite: Overwrite = False,
-    workers: Workers = 0,
 ) -> None:
     """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference
     (Axelrod et al. 2011)."""
-    from rnnsearch.system.workers import core_count
-    from rnnsearch.text.selection import Scores, output_files, score_pool
     from rnnsearch.text.selection import select as select_pairs
 
     amounts = [
         (n, unit) for n, unit in ((words, "words"), (share, "share"), (pairs, "pairs")) if n is not None
     ]
-    refuse(
-        {
-            "a domain and a pool": not (from_scores or (in_domain and pool)),
-            "--from-scores without --in-domain and --scores": from_scores and (in_domain or scores),
-            "--out PREFIX, or --scores": not out and (from_scores or not scores),
-            "an amount together with --out": len(amounts) != bool(out),
-        },
-        "is needed",
-        "give --in-domain and --pool, or --from-scores; and --out with one of --words, --share and --pairs",
-    )
+    if len(amounts) != 1:
+        raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
     settings = data_settings(recipe, set_ or ())
-    layout = layout_of(settings, columns, format_)
+    how: dict[str, Any] = {"settings": settings, "layout": layout_of(settings, columns, format_)}
+    how |= {"order": order, "seed": seed, "overwrite": overwrite}
     with ProgressBar() as progress:
-        if from_scores:
-            scored = Scores.open(from_scores)
-        else:
-            if out:  # check that the output files can be written before the long work
-                output_files(out, layout, overwrite)
-            if scores:
-                prepare_output(scores, overwrite)
-            how: dict[str, Any] = {"order": order, "seed": seed, "workers": workers or core_count()}
-            how |= {"settings": settings, "layout": layout, "progress": progress}
-            scored = score_pool(in_domain or [], pool or [], **how)
-            if scores:
-                scored.save(scores)
-        if out:
-            how = {"pool": pool or [], "overwrite": overwrite, "progress": progress}
-            report = select_pairs(scored, out, *amounts[0], **how)
-    if out:
-        print(report, end="")
+        report = select_pairs(in_domain, pool, out, amounts[0], progress=progress, **how)
+    print(report, end="")
 
 
 @describe(
@@ -211,13 +181,11 @@ def select(
     together.
     out FILE: Pharaoh file to write; repeat the option for several corpora.
     symmetrise: How to symmetrise the links of both directions: grow-diag-final-and (default),
-    grow-diag-final, grow-diag, grow, intersection, union, forward, reverse; or none, which writes OUT.forward
-    and OUT.reverse.
-    words: Words that the links refer to: `tokenised` words, or words as `given` (split at spaces).
+    grow-diag-final, grow-diag, grow, intersection, union, forward, reverse.
+    words: Words that are aligned: `tokenised` words, or words as `given` (split at spaces).
     forward FILE: Do not align. Read another aligner's links from this file, with one source word per target
     word.
     reverse FILE: With --forward: the links of the other direction, with one target word per source word.
-    swap_reverse: The --reverse file lists target-source, not source-target.
     aligner: `eflomal`; a model, as en-fr: links that the model, the model of the opposite direction and
     eflomal vote for; or `rnnsearch`: the same with two networks that learn from eflomal's links. OUT.work
     keeps what is done; after Ctrl-C, the same command goes on.
@@ -231,7 +199,6 @@ def links(
     words: str = "tokenised",
     forward: str = "",
     reverse: str = "",
-    swap_reverse: bool = False,
     columns: Columns = None,
     format_: Format = "",
     recipe: Recipe = "",
@@ -241,11 +208,11 @@ def links(
 ) -> None:
     """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks together.
     `prepare --links` reads the links."""
-    from rnnsearch.text.corpus_links import NONE, DirectionFile, link_files, link_texts
+    from rnnsearch.text.corpus_links import link_files, link_texts
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS
 
-    method, texts = one_of(symmetrise or DEFAULT, "--symmetrise", (*METHODS, NONE)), files or []
+    method, texts = one_of(symmetrise or DEFAULT, "--symmetrise", tuple(METHODS)), files or []
     counted: Any = one_of(words, "--words", ("tokenised", "given"))
     if bool(forward) != bool(reverse):
         raise InputError("links needs both directions", remedy="give --forward and --reverse")
@@ -264,14 +231,13 @@ def links(
         return link_by_networks(aligner, list(map(Path, texts)), out[0], counted, recipe, set_ or [])
     with ProgressBar() as progress:
         if forward:
-            directions = DirectionFile(forward), DirectionFile(reverse, swap_reverse)
-            report = link_files(*directions, out[0], method=method, progress=progress)
+            report = link_files(forward, reverse, out, method=method)
         else:
             settings = data_settings(recipe, set_ or ())
             corpora = parallel_texts(texts, layout=layout_of(settings, columns, format_))
             how: dict[str, Any] = {"method": method, "words": counted, "progress": progress}
             report = link_texts(corpora, out, settings=settings, **how)
-    print(report.text(), end="")
+    print(report, end="")
 
 
 def link_by_networks(

@@ -47,7 +47,7 @@ def score(
     scores."""
     from rnnsearch.text.formats.lines import check_pairs, read_lines, read_pairs
     from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.text.nbest import is_nbest, not_nbest
+    from rnnsearch.text.nbest import is_nbest
 
     batch_size = changes("search", set_, only=("batch_size",)).get("batch_size", 64)
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
@@ -64,7 +64,7 @@ def score(
         return rerank_file(place, run, source, target, batch_size)
     check_pairs(source, target)
     say_if_empty(source, target)
-    pairs = not_nbest(read_pairs(source, target), target)
+    pairs = read_pairs(source, target)
     answer_all(place, Task("scoring", "pairs", source, partial(key, run)), partial(load, place, run), pairs)
 
 
@@ -95,11 +95,9 @@ def _key(batch_size: int, json: bool, runs: Sequence[Path]) -> str:
 
 def _load(batch_size: int, json: bool, place: Place, runs: Sequence[Path]) -> Work:
     """Loads the models. Returns the work on pairs."""
-    from rnnsearch.text.nbest import not_nbest
-
     translator = place.load(runs)
 
     def answer(pairs: Any, first: int) -> Any:
-        return translator.force(not_nbest(pairs, "the target"), batch_size, first=first)
+        return translator.force(pairs, batch_size, first=first)
 
     return Work(answer, as_json if json else lambda _, result: f"{result.score:.5f}", batch_size)

@@ -1,16 +1,13 @@
 """Converts lines of one side to ids and back, by tokeniser and vocabulary. It keeps the word of every id, so
-that alignments can be shown in words. Also repairs lines of training text (HTML entities, French
-spelling)."""
+that alignments can be shown in words. Also repairs lines of training text (French spelling)."""
 
 from __future__ import annotations
 
 import hashlib
-import html
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html.entities import html5
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -126,16 +123,12 @@ class Codec:
         """Returns what `save` wrote. files: name → content. Raises InputError if a file is missing or
         damaged."""
         vocabulary, subwords, known = (folder / form.format(side=side) for form in FILES)
-        codec = cls(
+        return cls(
             side_tokeniser(side, settings),
             Vocabulary.load(vocabulary, files.get(vocabulary.name)),
             None if settings.subwords == "none" else Subwords.load(subwords, files.get(subwords.name)),
             WordFilter.load(known, files[known.name]) if known.name in files else None,
         )
-        if codec.tokeniser.unspaced and codec.subwords is not None and codec.subwords.marks_words:
-            what = f"has subwords of words, and text in {codec.tokeniser.language} has no longer words"
-            raise InputError(what, file=subwords, remedy="prepare the corpus again, and train on it")
-        return codec
 
 
 def load_codecs(
@@ -173,14 +166,13 @@ def _check(folder: Path, files: Mapping[str, bytes], expected: Mapping[str, str]
             raise InputError(what, file=folder / name, remedy=remedy)
 
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\t\n\r]")
-
 _ELIDED = "c|d|j|l|m|n|s|t|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu|aujourd"
+_WHOLE = "vœux cœur cœurs œuvre œuvres manœuvre manœuvres mœurs sœur sœurs"
 _WITHOUT_LIGATURE = {
-    **{"v?ux": "vœux", "vux": "vœux", "c?ur": "cœur", "cur": "cœur", "c?urs": "cœurs", "curs": "cœurs"},
-    **{"?uvre": "œuvre", "uvre": "œuvre", "?uvres": "œuvres", "uvres": "œuvres", "man?uvre": "manœuvre"},
-    **{"manuvre": "manœuvre", "man?uvres": "manœuvres", "manuvres": "manœuvres"},
-    **{"m?urs": "mœurs", "s?ur": "sœur", "s?urs": "sœurs"},  # murs, sur and surs are French words
+    word.replace("œ", left): word
+    for word in _WHOLE.split()
+    for left in ("?", "")
+    if left or word not in ("mœurs", "sœur", "sœurs")  # murs, sur and surs are French words
 }
 """Words whose œ was lost, or became a question mark."""
 
@@ -197,36 +189,17 @@ _FRENCH: dict[str, tuple[re.Pattern[str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The repairs of the lines of one side. entities: whether HTML entities are resolved. french: whether
-    French spelling is repaired. language: of text that is normalised; None if it is not."""
+    """The repairs of the lines of one side. french: whether French spelling is repaired. language: of text
+    that is normalised; None if it is not."""
 
-    entities: bool = False
     french: bool = False
     language: str | None = None
 
     def __call__(self, line: str, counts: Counter[str] | None = None) -> str:
         """Returns the repaired line, and adds the number of changes of each kind to `counts`."""
-        if self.entities:
-            line = resolve_entities(line)
         if self.language is not None:
             line = normalise(line, self.language, counts)
         return repair_french(line, counts) if self.french else line
-
-
-def resolve_entities(line: str) -> str:
-    """Replaces HTML entities by their characters, once: `&amp;lt;` becomes `&lt;`. Unknown names stay.
-
-    An entity of a control character or of a line end becomes a space, so that a line stays one line.
-    """
-    return ENTITY.sub(_character, line) if "&" in line else line
-
-
-def _character(entity: re.Match[str]) -> str:
-    text = entity.group()
-    if text[1] != "#" and text[1:] not in html5:  # html.unescape would make "©right;" of "&copyright;"
-        return text
-    character = html.unescape(text)
-    return " " if not character or _UNPRINTABLE.search(character) else character
 
 
 def repair_french(line: str, counts: Counter[str] | None = None) -> str:
@@ -277,4 +250,4 @@ def side_repair(side: Side, settings: DataSettings) -> Repair:
     language = side_language(side, settings)
     french = settings.french_elisions and base(language) == "fr"
     normalised = language if settings.unicode == "normalise" else None
-    return Repair(entities=settings.entities == "resolve", french=french, language=normalised)
+    return Repair(french, normalised)

@@ -230,27 +230,9 @@ def character_ranges(text: str, words: Sequence[str]) -> list[Range] | None:
     return found
 
 
-def project(links: Sequence[Link], source: Sequence[Range], target: Sequence[Range]) -> list[Link]:
+def project(links: Iterable[Sequence[int]], source: Sequence[Range], target: Sequence[Range]) -> list[Link]:
     """Converts links between given words to links between all of their tokeniser's words; sorted, each
     once."""
     return sorted(
         {(i, j) for left, right in links for i in range(*source[left]) for j in range(*target[right])}
     )
-
-
-def project_back(links: Sequence[Link], source: Sequence[Range], target: Sequence[Range]) -> list[Link]:
-    """Converts links between the tokeniser's words to links between all given words that share a letter with
-    them."""
-    sources, targets = _owners(source), _owners(target)
-    return sorted(
-        {(i, j) for left, right in links for i in sources.get(left, ()) for j in targets.get(right, ())}
-    )
-
-
-def _owners(ranges: Sequence[Range]) -> dict[int, list[int]]:
-    """Returns, for each word of the tokeniser, the given words that it has letters of."""
-    owners: dict[int, list[int]] = {}
-    for given, (first, end) in enumerate(ranges):
-        for word in range(first, end):
-            owners.setdefault(word, []).append(given)
-    return owners

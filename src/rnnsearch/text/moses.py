@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import runpy
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -34,28 +34,18 @@ _NUMERIC = "#NUMERIC_ONLY#"
 _APOSTROPHES = {"en": " '", "fr": "' ", "it": "' "}
 
 
-class SimpleChunks:
-    """Rules that cut a chunk of one word with punctuation around it. alnum, alpha: the insides of character
-    classes. sign: a pattern of one character. apostrophe: what replaces an apostrophe between letters.
+class LatinChunks:
+    """Rules that cut a chunk of one Latin word with punctuation around it. prefixes: words whose full stop
+    ends no sentence. They come from tables that are read without importing sacremoses."""
 
-    prefixes: words whose full stop ends no sentence.
-    """
-
-    def __init__(self, alnum: str, alpha: str, sign: str, apostrophe: str, prefixes: frozenset[str]) -> None:
-        self._apostrophe, self._prefixes = apostrophe, prefixes
-        word, between = f"[{alnum}-]+", f"(?:(?<=[{alpha}])'(?=[{alpha}])[{alnum}-]+)?"
+    def __init__(self, language: str) -> None:
+        self._apostrophe, self._prefixes = _APOSTROPHES.get(language, " ' "), prefixes(language)
+        word, sign = f"[{LETTERS}0-9-]+", f"[{''.join(map(re.escape, SIGNS))}]"
+        between = f"(?:(?<=[{LETTERS}])'(?=[{LETTERS}]){word})?"
         self._form = re.compile(f"({sign}*)({word}{between})([.,]?)({sign}*)([.,]?)( .?)?")
 
-    @classmethod
-    def latin(cls, language: str) -> SimpleChunks:
-        """Makes the rules for Latin words from tables that are read without importing sacremoses."""
-        signs = "".join(map(re.escape, SIGNS))
-        return cls(
-            f"{LETTERS}0-9", LETTERS, f"[{signs}]", _APOSTROPHES.get(language, " ' "), prefixes(language)
-        )
-
     def words(self, key: str) -> tuple[str, ...]:
-        """Returns the words of a chunk, given as a key of `_ChunkCache`; none for a chunk of another form."""
+        """Returns the words of a chunk, given as a key of `FastMoses`; none for a chunk of another form."""
         if SIGNS.issuperset(key):
             return tuple(key)
         found = self._form.fullmatch(key)
@@ -111,7 +101,7 @@ def _prefix_files() -> dict[str, str] | None:
 
 class MosesReference:
     """Moses's tokeniser as sacremoses has it. Importing it takes half a second: its regular expressions list
-    130,000 letters each. simple: the rules for words in any letters."""
+    130,000 letters each."""
 
     def __init__(self, language: str) -> None:
         from sacremoses import MosesTokenizer
@@ -121,10 +111,6 @@ class MosesReference:
         self.islower = rules.islower = frozenset(rules.IsLower).issuperset
         letters = frozenset(rules.IsAlpha)
         rules.isanyalpha = lambda text: not letters.isdisjoint(text)
-        alnum, apostrophe = as_ranges(rules.IsAlnum), " ".join(self.words("a'b"))[1:-1]
-        prefixes = frozenset([*rules.NONBREAKING_PREFIXES, *rules.NUMERIC_ONLY_PREFIXES])
-        sign = rf"[^{alnum}\s.'`,-]"
-        self.simple = SimpleChunks(alnum, as_ranges(rules.IsAlpha), sign, apostrophe, prefixes)
 
     def words(self, text: str) -> list[str]:
         words: list[str] = self._rules.tokenize(text, escape=False)
@@ -142,13 +128,6 @@ def code_point_ranges(characters: str) -> list[int]:
     return ends
 
 
-def as_ranges(characters: str) -> str:
-    """Returns a set of letters and digits as ranges for a character class, such as `a-z`. The regular
-    expression compiles in a hundredth of the time."""
-    ends = map(chr, code_point_ranges(characters))
-    return "".join(f"{first}-{last}" for first, last in zip(ends, ends, strict=True))
-
-
 _CACHE_SIZE = 1 << 17  # chunks; some 25 MB
 _LONGEST = 40  # characters of a cached chunk
 # Stands for the neighbouring chunks. It is a capital, so that a full stop before it ends a sentence.
@@ -160,8 +139,8 @@ class FastMoses:
     sacremoses does. whole: whether words are rejoined that sacremoses cuts at marks and joiners."""
 
     def __init__(self, language: str, whole: bool = True) -> None:
-        self.language, self.latin = language, SimpleChunks.latin(language)
-        self._cache, self._following = _ChunkCache(self), _Following(self)
+        self.language, self.latin = language, LatinChunks(language)
+        self._cached, self._following = lru_cache(_CACHE_SIZE)(self._chunk), cache(self._follow)
         signs = "|".join(
             [_UNUSUAL.pattern, *(table[language] for table in (_INSIDE, _AFTER) if language in table)]
         )
@@ -191,58 +170,34 @@ class FastMoses:
         if ". " in line:
             for i, following in enumerate(chunks[1:]):
                 if chunks[i][-1] == ".":
-                    chunks[i] += self._following[following[0]]
+                    chunks[i] += self._following(following[0])
         if chunks[-1][-1] == "'":
             chunks[-1] += " "
         if chunks[0][0] in ",'":
             chunks[0] = " " + chunks[0]
-        return list(chain.from_iterable(map(self._cache.__getitem__, chunks)))
+        chunk_words = self._cached if max(map(len, chunks)) <= _LONGEST else self._chunk
+        return list(chain.from_iterable(map(chunk_words, chunks)))
 
+    def _chunk(self, key: str) -> tuple[str, ...]:
+        """Returns the words of a chunk. key: the chunk and the relevant surroundings.
 
-class _ChunkCache(dict[str, tuple[str, ...]]):
-    """Cache: chunk → its words. A key is a chunk and the relevant surroundings.
-
-    A space before the chunk: the line begins with it. A space after it: the line ends with it. A space and
-    `a` or `0` after it: the next chunk begins with a lowercase letter or a digit. The cache is emptied when
-    it is full; frequent chunks soon return.
-    """
-
-    def __init__(self, rules: FastMoses) -> None:
-        super().__init__()
-        self._rules = rules
-
-    def __missing__(self, key: str) -> tuple[str, ...]:
-        rules = self._rules
-        words = rules.latin.words(key) or rules.reference.simple.words(key) or self._surrounded(key)
-        words = tuple(rules.rejoined(key.removeprefix(" ").partition(" ")[0], words))
-        if len(key) <= _LONGEST:
-            if len(self) >= _CACHE_SIZE:
-                self.clear()
-            self[key] = words
-        return words
-
-    def _surrounded(self, key: str) -> tuple[str, ...]:
-        """Returns the words of a chunk in the surroundings that its key describes."""
+        A space before the chunk: the line begins with it. A space after it: the line ends with it. A space
+        and `a` or `0` after it: the next chunk begins with a lowercase letter or a digit.
+        """
         chunk, space, following = key.removeprefix(" ").partition(" ")
-        if not space:
-            following = _BESIDE
-        before, after = "" if key[0] == " " else f"{_BESIDE} ", f" {following}" if following else ""
-        words = self._rules.reference.words(before + chunk + after)
-        return tuple(words[bool(before) : -1 if after else None])
+        words: Sequence[str] = self.latin.words(key)
+        if not words:
+            if not space:
+                following = _BESIDE
+            before, after = "" if key[0] == " " else f"{_BESIDE} ", f" {following}" if following else ""
+            words = self.reference.words(before + chunk + after)[bool(before) : -1 if after else None]
+        return tuple(self.rejoined(chunk, words))
 
-
-class _Following(dict[str, str]):
-    """First character of a chunk → its part of the key of the chunk before, if that ends in a full stop."""
-
-    def __init__(self, rules: FastMoses) -> None:
-        super().__init__()
-        self._rules = rules
-
-    def __missing__(self, character: str) -> str:
+    def _follow(self, character: str) -> str:
+        """Returns the end of the key of a chunk with a full stop: that of the first character after it."""
         known = LATIN.match(character) or character in SIGNS
-        small = character.islower() if known else self._rules.reference.islower(character)
-        self[character] = " a" if small else " 0" if character in "0123456789" else ""
-        return self[character]
+        small = character.islower() if known else self.reference.islower(character)
+        return " a" if small else " 0" if character in "0123456789" else ""
 
 
 _APOSTROPHES_INSIDE = ("az", "be", "br", "cy", "ga", "gd", "ht", "mt", "nl", "sq", "sw", "tr", "uk", "yi")

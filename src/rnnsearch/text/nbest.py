@@ -52,15 +52,6 @@ def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Itera
         yield NbestEntry(before, text, tuple(rest))
 
 
-def not_nbest(pairs: Iterable[tuple[str, str]], file: str | Path) -> Iterator[tuple[str, str]]:
-    """Yields pairs of source lines and translations. Raises InputError if the latter are an n-best list."""
-    for number, (source, target) in enumerate(pairs, 1):
-        if number == 1 and is_nbest(target):
-            remedy = "write it to a file first"
-            raise InputError("an n-best list cannot come through a pipe", file=file, line=1, remedy=remedy)
-        yield source, target
-
-
 def rerank(
     score: Callable[[list[tuple[str, str]]], Sequence[float]],
     source: Sequence[str],

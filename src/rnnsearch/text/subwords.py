@@ -85,18 +85,13 @@ class Subwords:
         return subwords, word_of
 
     def split_each(self, words: Sequence[str]) -> list[list[str]]:
-        """Returns the subwords of each word, at least one; they do not depend on the other words.
-
-        Raises InputError if the model (damaged or foreign) marks a subword other than the first as a word
-        start."""
+        """Returns the subwords of each word; they do not depend on the other words."""
         unmet = [word for word in dict.fromkeys(words) if word not in self._cache]
         if len(self._cache) + len(unmet) > _CACHED:
             self._cache = {}
             unmet = list(dict.fromkeys(words))
         if unmet:
             split: list[list[str]] = self._processor.encode([_spelt(word) for word in unmet], out_type=str)
-            if self.marks_words:
-                split = list(map(_beginning_a_word, split))
             self._cache |= zip(unmet, split, strict=True)
         return [self._cache[word] for word in words]
 
@@ -128,21 +123,6 @@ class Subwords:
 def _spelt(word: str) -> str:
     # A word start inside a word would cut it in two.
     return word.replace(WORD_START, "_")
-
-
-def _beginning_a_word(subwords: list[str]) -> list[str]:
-    """Returns the subwords of a word: the first must have a word start, and no other may."""
-    first, others = subwords[:1], subwords[1:]
-    if (
-        not first
-        or not first[0].startswith(WORD_START)
-        or any(WORD_START in subword[1:] or subword == WORD_START for subword in others)
-    ):
-        raise InputError(
-            f"the sentencepiece model cuts a word into {subwords}: only the first must begin a word",
-            remedy="restore its file",
-        )
-    return subwords
 
 
 def _processor(model: bytes) -> SentencePieceProcessor:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import read_file
+from rnnsearch.system.files import read_file, reading
 
 EOS = 0
 """Id of the end of sentence in both languages. Batches are padded with it too; only lengths distinguish the
@@ -47,23 +47,11 @@ class Vocabulary:
         """Reads what `save` wrote; `content` if it has been read. Raises InputError if the file cannot be
         read or is not a vocabulary."""
         content = read_file(path) if content is None else content
-        try:
+        with reading(path):
             lines = content.decode("utf-8").split("\n")
-        except ValueError:
-            raise InputError("is not UTF-8, so it is not a vocabulary", file=path) from None
-        if tuple(lines[:2]) != SPECIALS or lines[-1] != "":
-            remedy = "a vocabulary begins with the lines </s> and <unk>, and ends with a line feed"
+        if tuple(lines[:2]) != SPECIALS or lines[-1] != "" or len(set(lines)) != len(lines):
+            remedy = "a vocabulary begins with </s> and <unk>, and has each word once, on a line of its own"
             raise InputError("is not a vocabulary", file=path, remedy=remedy)
-        first: dict[str, int] = {}
-        for number, word in enumerate(lines[:-1], 1):
-            if not word:
-                raise InputError(
-                    "the line is empty", file=path, line=number, remedy="write one word per line"
-                )
-            if word in first:
-                what = f"the word {word!r} is already in line {first[word]}"
-                raise InputError(what, file=path, line=number, remedy="remove one of them")
-            first[word] = number
         return cls(lines[2:-1])
 
     def save(self, path: Path) -> None:

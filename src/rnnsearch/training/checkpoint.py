@@ -14,7 +14,7 @@ from torch import Tensor
 from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_notes, load_tensors, save_tensors
-from rnnsearch.text.store.order import Position
+from rnnsearch.text.store.batches import Position
 from rnnsearch.training.optimiser import match_gradients
 from rnnsearch.training.trainer import Trainer, Update
 

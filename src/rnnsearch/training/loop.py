@@ -17,9 +17,8 @@ from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.run import Run
-from rnnsearch.text.store.batches import collate
+from rnnsearch.text.store.batches import BatchOrder, Indices, Position, collate
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.text.store.order import BatchOrder, Indices, Position
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
 from rnnsearch.training.ddp import Ranks, connected_ranks, torchrun_value
 from rnnsearch.training.display import Display

@@ -4,9 +4,8 @@ import gzip
 import io
 import sys
 import tracemalloc
-import zipfile
 from collections.abc import Callable
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from packed import PACK
 from pairs import Pair, pairs_of
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats import tmx
+from rnnsearch.text.formats import readers
 from rnnsearch.text.formats.readers import Format, Layout, parallel_texts
 
 
@@ -50,11 +49,13 @@ CASES: list[tuple[Any, ...]] = [
         "a.tsv",
         b'\xef\xbb\xbf"a\t"b"\tx\r\n\n\t\nc\td\r\n',
         '"a|"b", |, |, c|d',
+        {"source": "1", "target": "2"},
     ),
     ("a.tsv", "a\u2028b\x0b\tc\rd\0e\n".encode(), "a b |c d e"),
     ("a.tsv", b"1\ta\tb\tx\n2\tc\td\n", "b|a, d|c", {"source": "3", "target": "2"}),
     ("a.tsv", b"id\tfr\ten\r\n1\ta\tb\r\n", "b|a"),
     ("a.tsv", b"id\tnl\tsv\n1\ta\tb\n", "b|a", {"source": "sv", "target": "nl"}),
+    ("a.tsv", b"ID\tFR \tEn\n7\ta\tb\n", "b|a"),
     ("a.tsv", b"sv\tnl\n", "sv|nl"),  # no names that anyone could know: a pair
     ("a.tsv", b"", ""),
     # JSON lines
@@ -100,11 +101,8 @@ CASES: list[tuple[Any, ...]] = [
         ),
         "a b c|d <e>",
     ),
-    (
-        "a.tmx",
-        memory(unit("en: caf&eacute;", "fr: b"), head='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'),
-        "caf&eacute;|b",
-    ),
+    ("a.tmx", memory(unit("en: a", "fr: b"), head='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'), "a|b"),
+    ("a.tmx", memory(unit("en: a", "fr: b")).replace(b"<tmx", b"<tmx xmlns='x'"), "a|b"),
     ("a.tmx", memory(unit("en: &#233;", "fr: é")).decode().encode("utf-16"), "é|é"),
     (
         "a.tmx",
@@ -159,100 +157,24 @@ def test_codes_leave_placeholders_and_the_space_between_words(
     assert corpus.warnings[0].lines == {"formatting code": 1}
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize("control", ["&#x1F;", "&#1;", "\x1f", "\0", "&#xFFFE;", "&#99999999;"])
-def test_a_control_character_in_a_memory_is_a_counted_space(
-    tmp_path: Path, control: str, encoding: str
-) -> None:
+@pytest.mark.parametrize("control", ["&#x1F;", "&#x0b;", "&#1;", "\x1f", "\0"])
+def test_a_control_character_in_a_memory_is_a_counted_space(tmp_path: Path, control: str) -> None:
     """Also at the end of what is read at a time."""
-    for before in (1, 65_430, 65_431, 65_432, 65_433):
+    for before in (1, 16_278, 16_279, 16_280, 16_281):
         content = memory(unit(f"en: {'x' * before}{control}&#233;", "fr: y"), unit("en: a", "fr: b"))
-        (tmp_path / "a.tmx").write_bytes(content.decode().encode(encoding))
+        (tmp_path / "a.tmx").write_bytes(content)
         (corpus,) = parallel_texts([tmp_path / "a.tmx"])
         assert list(corpus.pairs()) == [("x" * before + " é", "y"), ("a", "b")]
         assert (corpus.warnings[0].lines, corpus.warnings[1].lines) == ({"control character": 1}, {})
 
 
-COLUMNS: list[tuple[Any, ...]] = [
-    ("FR\tEN\na\tb\n", "b|a"),
-    ("French\tenglish\na\tb\n", "b|a"),
-    ("fra_Latn\teng_Latn\na\tb\n", "b|a"),
-    ("ID\tText (fr)\tText (en-GB)\n7\ta\tb\n", "b|a"),
-    ("Source\tTARGET\na\tb\n", "a|b"),
-    ("Target text\tsrc_text\nb\ta\n", "a|b"),
-    ("source one\ttarget one\nsource two\ttarget two\n", "source one|target one, source two|target two"),
-    ("source 1\ttarget 1\n", "source 1|target 1"),
-    ("source\tEN\tFR\nnews\ta\tb\n", "a|b"),
-    ("français ?\tL'anglais oui.\n", "français ?|L'anglais oui."),
-    ("1.2\tA dog.\tUn chien.\n-3e-5\tA cat.\tUn chat.\n", "A dog.|Un chien., A cat.|Un chat."),
-    ("score\tx\ty\n0.1\tA dog.\tUn chien.\n1\tA cat.\tUn chat.\n", "A dog.|Un chien., A cat.|Un chat."),
-    ("doc-1:3\ta a\tb\ndoc-1:4\tc\td\n", "a a|b, c|d"),
-    ("https://a.org/x\ta\tb\nc@d.org\tc\td\n", "a|b, c|d"),
-    ("12\tHi you\t14\tSalut\n15\tNo.\t16\tNon.\n", "Hi you|Salut, No.|Non."),
-    ("news\ta\tb\nnews\tc\td\nnews\te\tf\n", "a|b, c|d, e|f"),
-    ("Go.\tVa !\tCC-BY 2.0 (France) #2877272\n", "Go.|Va !"),
-]
-
-
-@pytest.mark.parametrize(("content", "pairs"), COLUMNS)
-def test_the_two_columns_of_text_are_found(tmp_path: Path, content: str, pairs: str) -> None:
-    (tmp_path / "a.tsv").write_text(content)
-    (corpus,) = parallel_texts([tmp_path / "a.tsv"])
-    assert list(corpus.pairs()) == pairs_of(pairs)
-    header = not content.startswith(("1", "d", "h", "n", "G", "français", "source one", "source 1"))
-    assert ("line of column names" in corpus.warnings[0].lines) == header
-
-
-def test_what_was_taken_is_said(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text("0.5\ta\tb\n\n1\tc\td\n")
-    (corpus,) = parallel_texts([tmp_path / "a.tsv"])
-    assert list(corpus.pairs()) == [("a", "b"), ("", ""), ("c", "d")]
-    assert corpus.warnings[0].lines == {"columns 2 and 3 taken": 1, "empty line": 1}
-
-
-def zipped(path: Path, **texts: bytes) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in texts.items():
-            archive.writestr(name.replace("_", "."), content)
-    return path
-
-
-def test_archives_of_one_text_or_of_both_sides(tmp_path: Path) -> None:
-    both = {"README": b"x", "a.en-fr_fr": b"1\n2\n", "a.en-fr_en": b"3\n4", "dir/a_xml": b"<x/>"}
-    assert read(zipped(tmp_path / "a.zip", **both)) == [("3", "1"), ("4", "2")]
-    inside = [str(tmp_path / "a.zip/a.en-fr.fr"), str(tmp_path / "a.zip/a.en-fr.en")]
-    (text,) = parallel_texts(inside)
-    assert list(text.pairs()) == [("1", "3"), ("2", "4")]
-    assert read(zipped(tmp_path / "b.zip", c_tsv=b"a\tb\n")) == [("a", "b")]
-    assert read(zipped(tmp_path / "c.tmx.zip", x=memory(unit("en: a", "fr: b")))) == [("a", "b")]
-    with pytest.raises(
-        InputError, match=r"holds no pair of texts whose names end in \.en and \.de: a\.en-fr"
-    ):
-        read(tmp_path / "a.zip", target_language="de")
-    with pytest.raises(
-        InputError, match=r"a\.zip: holds 3 texts: a\.en-fr\.fr, .* \(name one of them, as in"
-    ):
-        read(tmp_path / "a.zip", format="tsv")
-    for name, message in [("a.zip/x.en", "no such file in the archive"), ("x.zip/x.en", "no such file")]:
-        with pytest.raises(InputError, match=message):
-            list(parallel_texts([tmp_path / name, tmp_path / "a.zip/a.en-fr.fr"])[0].pairs())
-    damaged = (tmp_path / "a.zip").read_bytes()
-    (tmp_path / "a.zip").write_bytes(damaged[:-30])
-    with pytest.raises(InputError, match=r"a\.zip: the compressed file is damaged or incomplete"):
-        read(tmp_path / "a.zip")
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "a.sgm", "a.XLF", "a.xliff", "a.srt.bz2"])
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.XLF", "a.srt.bz2", "a.zip"])
 def test_formats_that_are_not_read_say_what_to_do(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(PACK.get(Path(name).suffix, bytes)(b"a,b\n"))
-    with pytest.raises(InputError, match=rf"{name}: \.\w+ files are not read \((write|save)"):
+    (tmp_path / name).write_bytes(b"a,b\n")
+    with pytest.raises(InputError, match=rf"{name}: \.\w+ files are not read \((write|save|unpack)"):
         parallel_texts([tmp_path / name])
-    (tmp_path / "s.csv").write_text("a b;c\n")
-    with pytest.raises(InputError, match=r"s\.csv: \.csv files with semicolons are not read"):
-        parallel_texts([tmp_path / "s.csv"])
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match=r"folder: is a folder.*TSV or JSON lines"):
-        parallel_texts([tmp_path / "folder"])
+    with pytest.raises(InputError, match=r"is a folder.*TSV or JSON lines"):
+        parallel_texts([tmp_path])
 
 
 BREAK, NO_TEXT = "line break inside the text", "no text on this side"
@@ -264,9 +186,8 @@ ODDITIES = [
         {
             "byte order mark": 1,
             "line of column names": 1,
-            "control character": 1,
+            "control character": 2,
             "empty line": 1,
-            "NUL character": 1,
         },
         {"HTML entity": 1, "carriage return at the end": 1},
         {"control character": 2, "empty line": 3},
@@ -283,7 +204,7 @@ ODDITIES = [
         memory(unit("en: a", "en: b", "fr: c\nd"), unit("en: e")),
         {"second segment in the language": 1},
         {BREAK: 1, NO_TEXT: 1},
-        {"second segment in the language": 2, NO_TEXT: 4},
+        {"second segment in the language": 1, NO_TEXT: 2},
     ),
 ]
 
@@ -306,15 +227,18 @@ def test_what_is_odd_is_counted(
     assert (sides[0].first | sides[1].first).items() >= first.items()
 
 
+BILLION_LAUGHS = "<!DOCTYPE tmx [<!ENTITY a 'ha ha ha'>"
+for name, inner in pairwise("abcdefghij"):
+    BILLION_LAUGHS += f"<!ENTITY {inner} '{f'&{name};' * 10}'>"
+BILLION_LAUGHS += "]>"
+
 FAULTS: list[tuple[Any, ...]] = [
-    ("a.tsv", b"a\tb\nc\n", r"a\.tsv:2: has 1 column, but column 2 is needed \(correct"),
-    ("a.tsv", b"a\tb\tc\nc\td\n", r"a\.tsv:2: has 2 columns, but column 3 is needed", {"source": "1", "target": "3"}),
-    ("a.tsv", b"a\tb\n", r"a\.tsv:1: the first line does not name the columns 'en' and 'fr'; it has: a", {"source": "en", "target": "fr"}),
+    ("a.tsv", b"a\tb\nc\n", r"a\.tsv:2: has no column 2, but only 1 \(write TABs"),
+    ("a.tsv", b"a\tb\tc\nc\td\n", r"a\.tsv:2: has no column 3, but only 2", {"source": "1", "target": "3"}),
+    ("a.tsv", b"a\tb\n", r"a\.tsv:1: does not name columns 'en' and 'fr'; it has: a, b", {"source": "en", "target": "fr"}),
     ("a.tsv", b"a\tb\nc\xff\td\n", r"a\.tsv:2: byte 2 of the line is not UTF-8"),
-    ("a.tsv", b"a;b\nc;d\n", r"a\.tsv:1: has 1 column, .* \(write TABs between the columns, not ';'"),
-    ("a.tsv", b"1.5\ta b\n2\tc\n0\td\n", "not look like parallel text: column 1 holds numbers, column 2 holds text"),
-    ("a.tsv", b"a b\td-1\nc\td-2\nd\td-3\n", "column 2 holds identifiers or addresses"),
-    ("a.tsv", b"a\tz\nb\tz\nc\tz\n", "column 2 holds the same words again and again"),
+    ("a.tsv", b"a;b\nc;d\n", r"a\.tsv:1: has no column 2"),
+    ("a.tsv", b"\n1\tHi you\tSalut\n", "a.tsv:2: does not name columns 'source' and 'target' or .*; it has: 1, Hi you"),
     ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a", "fr":\n', r"a\.jsonl:2: is not valid JSON: .* \(each "
     r"line must be one JSON"),
     ("a.jsonl", b'["a", "b"]\n', r"a\.jsonl:1: is JSON, but not an object: \["),
@@ -325,18 +249,19 @@ FAULTS: list[tuple[Any, ...]] = [
     ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a"}\n', r"a\.jsonl:2: does not have the key 'fr'"),
     ("a.jsonl", b'{"en": "a", "fr": ["b"]}\n', r"a\.jsonl:1: has no text at the key 'fr', but \[\"b\"\]"),
     ("a.jsonl", b'{"en": "\\ud800", "fr": "b"}\n', r"a\.jsonl:1: has an incomplete character"),
-    ("a.tmx", b"", r"a\.tmx:1: is not valid XML: no element found"),
+    ("a.tmx", b"", r"a\.tmx:1: is not valid XML: no element found \(column"),
     ("a.tmx", memory(unit("en: a", "fr: b"))[:-8], r"a\.tmx:3: is not valid XML: .* \(the file is damaged "
     r"or incomplete"),
     ("a.tmx", memory(unit("en: a", "fr: b < c")), r"a\.tmx:2: is not valid XML: not well-formed"),
     ("a.tmx", memory(unit("en: a", "fr: \xe9")).decode().encode("latin1"), r"a\.tmx:2: is not valid XML"),
     ("a.tmx", memory(unit("en: a", "fr: &nbsp;")), r"a\.tmx:2: is not valid XML: undefined entity"),
-    ("a.tmx", b"<html></html>", r"a\.tmx:1: is no TMX file: its first element is <html>"),
+    ("a.tmx", b"<html></html>", r"a\.tmx: is no TMX file: its first element is <html>"),
     ("a.tmx", b'<?xml version="1.0" encoding="klingon"?><tmx/>', r"a\.tmx: its encoding cannot be read: "
     r"unknown encoding"),
     ("a.tmx", b'<?xml version="1.0" encoding="utf-7"?><tmx/>', r"a\.tmx: its encoding cannot be read"),
-    ("a.tmx", b"<tmx>" + b"<x>" * 200, r"a\.tmx:1: elements are nested more than 100 deep"),
-    ("a.tmx", b"<tmx><tu><tu></tu></tu></tmx>", r"a\.tmx:1: a unit <tu> begins inside another"),
+    ("a.tmx", b"<tmx><tu><tu></tu></tu></tmx>", r"a\.tmx: a unit <tu> stands inside another"),
+    ("a.tmx", memory(unit("en: &x;", "fr: b"), head='<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'), "undefined entity"),
+    ("a.tmx", memory(unit("en: &j;", "fr: b"), head=BILLION_LAUGHS), r"a\.tmx:\d+: is not valid XML: limit on input"),
     ("a.tmx", memory(unit("en: a", "de: b"), unit("en: c", "nl: d")), "none of the 2 units has the "
     "language 'fr'; there are: de, en"),
 ]  # fmt: skip
@@ -353,25 +278,14 @@ def test_faults_are_one_clear_line(
 
 
 @pytest.mark.parametrize(
-    "declaration", ['<!ENTITY lol "lol">', '<!ENTITY lol SYSTEM "file:///etc/passwd">', '<!ENTITY % lol "x">']
-)
-def test_a_translation_memory_declares_no_entities(tmp_path: Path, declaration: str) -> None:
-    """So that a few lines cannot stand for gigabytes, or for other files."""
-    content = memory(unit("en: &lol;", "fr: b"), head=f"<!DOCTYPE tmx [{declaration}]>")
-    (tmp_path / "a.tmx").write_bytes(content)
-    with pytest.raises(InputError, match=r"a\.tmx:1: declares the entity 'lol'"):
-        read(tmp_path / "a.tmx")
-
-
-@pytest.mark.parametrize(
     "content", [memory(unit("en: " + "a" * 300_000, "fr: b")), b"<tmx><x y='" + b"a" * 300_000 + b"'/></tmx>"]
 )
 def test_a_translation_memory_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    monkeypatch.setattr(tmx, "LONGEST_LINE", 100_000)
+    monkeypatch.setattr(readers, "LONGEST_LINE", 100_000)
     (tmp_path / "a.tmx").write_bytes(content)
-    with pytest.raises(InputError, match=r"a\.tmx:\d+: .* is longer than 100,000"):
+    with pytest.raises(InputError, match=r"a\.tmx: .* is longer than 100,000"):
         read(tmp_path / "a.tmx")
 
 

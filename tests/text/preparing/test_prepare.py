@@ -5,14 +5,12 @@ from __future__ import annotations
 import errno
 import gzip
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -23,7 +21,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.preparing import cleaning, encoding
+from rnnsearch.text.preparing import cleaning
 from rnnsearch.text.preparing import prepare as preparation
 from rnnsearch.text.preparing.preparation_report import PreparationReport
 from rnnsearch.text.preparing.prepare import prepare, prepare_texts
@@ -103,8 +101,8 @@ def reasons(report: PreparationReport) -> dict[str, int]:
     return {dropped.reason: dropped.pairs for dropped in report.dropped if dropped.pairs}
 
 
-def frequencies(folder: Path) -> str:
-    return (folder / "store" / "vocabulary.source.counts.tsv").read_text().replace("\n", "\t")
+def vocabulary(folder: Path) -> list[str]:
+    return (folder / "store" / "vocabulary.source.txt").read_text().split()
 
 
 def content(store: Path) -> dict[str, bytes]:
@@ -143,7 +141,7 @@ def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
     assert [example.number for dropped in report.dropped for example in dropped.examples] == [2, 3, 4, 5, 6]
     assert "\0" not in report.text()
     assert report.texts[0].source_warnings.lines == {"tab": 1}
-    assert report.texts[0].target_warnings.lines == {"NUL character": 1}
+    assert report.texts[0].target_warnings.lines == {"control character": 1}
     corpus = Corpus.open(tmp_path / "store")
     assert sorted(words(corpus, corpus.train)) == pairs_of("a|A, a b|A B")
     assert "c" not in corpus.source.vocabulary  # dropped pairs leave no words behind
@@ -205,7 +203,7 @@ def test_large_vocabularies_get_larger_ids(tmp_path: Path) -> None:
     assert Counter(left for left, _ in words(corpus, corpus.train)) == Counter(read_lines(source))
 
 
-STAGES = ["tokenising", "counting the target words", "encoding", "shuffling", "the end"]
+STAGES = ["tokenising", "encoding", "shuffling", "the end"]
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -365,7 +363,7 @@ def test_every_pair_comes_back_with_its_own_translation(
     kept = [pair for text in texts for pair in text if pair[0] and pair[1]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleaning, "PAIRS", chunk)
-        patch.setattr(encoding, "SHARD_BYTES", shard)
+        patch.setattr(preparation, "SHARD_BYTES", shard)
         if not kept:
             with pytest.raises(InputError, match="were dropped"):
                 prepared(folder, *texts)
@@ -397,8 +395,8 @@ def test_duplicates_are_dropped_but_for_the_first(tmp_path: Path) -> None:
     assert [text.pairs_kept for text in report.texts] == [3, 2]
     shown = [(example.number, example.source, example.target) for example in report.dropped[-1].examples]
     assert shown == [(4, "a", "x"), (2, "b", "y"), (3, "a", "x")]
-    assert (report.source.words, report.source.lengths) == (5, [0, 5])
-    assert frequencies(tmp_path) == "</s>\t5\t<unk>\t0\ta\t2\tb\t2\tc\t1\t"
+    assert report.source.words == 5
+    assert vocabulary(tmp_path) == ["</s>", "<unk>", *"abc"]
     assert "(duplicate; data.drop_duplicates)" in report.text()
 
 
@@ -417,9 +415,9 @@ def test_pairs_are_used_as_often_as_their_text_is_repeated(tmp_path: Path) -> No
     assert (report.pairs_read, report.pairs_kept, report.pairs_used) == (6, 3, 7)
     assert [(text.pairs_kept, text.repeat) for text in report.texts] == [(2, 2), (1, 3)]
     assert (report.source.sentences, report.source.words, report.target.words) == (7, 7, 9)
-    assert (report.links, sum(pairs for _, pairs in report.ratios), len(report.samples)) == (7, 7, 3)
+    assert (report.links, len(report.samples)) == (7, 3)
     assert report.source.known_sentences == 7
-    assert frequencies(tmp_path) == "</s>\t7\t<unk>\t0\tc\t3\ta\t2\tb\t2\t"
+    assert vocabulary(tmp_path) == ["</s>", "<unk>", *"cab"]
     assert "6 read, 3 kept (50.00 %); 7 with repetitions" in report.text()
     assert linked(tmp_path) == {"a": {("a", "x")}, "b": {("b", "z")}, "c": {("c", "z")}}
     assert len(traced(tmp_path)) == 3
@@ -504,9 +502,9 @@ def spread(links: str) -> set[Pair]:
         ),
         # letters that the tokeniser does not see
         (
-            ["a \xad b\u00a0c|x &amp;y"],
+            ["a \xad b\u00a0c|x &y"],
             ["0-0 1-0 2-1"],
-            {"entities": "resolve"},
+            {},
             {"a b c": "a~x, b c~&y"},
         ),
     ],
@@ -574,60 +572,12 @@ def test_a_link_between_words_becomes_links_between_all_their_pieces(tmp_path: P
         assert len(expected) > 2
 
 
-def test_a_bounded_table_of_words_keeps_the_shortlist(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = [(f"common often rare{i} rare{i}b", "x") for i in range(60)]
-    whole = prepared(tmp_path, text, vocabulary_size=2)
-    vocabulary = frequencies(tmp_path)
-    monkeypatch.setattr(preparation.WordCounts.__init__, "__defaults__", (40,))
-    monkeypatch.setattr(cleaning, "PAIRS", 10)
-    bounded = prepared(tmp_path, text, vocabulary_size=2)
-    assert frequencies(tmp_path) == vocabulary
-    assert (whole.source.uncounted, whole.source.known_tokens) == (0, bounded.source.known_tokens)
-    assert bounded.source.uncounted > 0
-    assert "or more (words that occur" in bounded.text()
-
-
 def test_the_report_shows_ten_random_pairs_that_stay(tmp_path: Path) -> None:
     text = [(f"s{i}", f"t{i}") if i % 3 else ("", "") for i in range(60)]
     samples = prepared(tmp_path, text).samples
     assert len({sample.number for sample in samples}) == 10
     assert all((sample.source, sample.target) == text[sample.number - 1] != ("", "") for sample in samples)
     assert samples == prepared(tmp_path, text).samples != prepared(tmp_path, text, seed=2).samples
-
-
-def test_the_report_counts_lengths_ratios_and_coverage(tmp_path: Path) -> None:
-    report = prepared(tmp_path, [("a a a b", "x"), ("a", "x y")])
-    assert (report.source.lengths, report.target.lengths) == ([0, 1, 0, 0, 1], [0, 1, 1])
-    assert {bound: pairs for bound, pairs in report.ratios if pairs} == {0.25: 1, 2.0: 1}
-    assert report.source.coverage == [(1, 0.8), (2, 1.0)]
-    saved = json.loads((tmp_path / "store" / "report.json").read_text())
-    assert saved["source"]["coverage"] == [[1, 0.8], [2, 1.0]]
-
-
-def test_real_links(shared_data: Path, tmp_path: Path) -> None:
-    """1,000 pairs of real text with automatic links, French-English: a linked word is found in both sides
-    whatever becomes of words."""
-    folder = shared_data / "europarl10k"
-    lines = [list(islice(read_lines(folder / name), 1000)) for name in ("en.gz", "fr.gz", "align.fr-en.gz")]
-    files = [write(tmp_path / name, part) for name, part in zip(("en", "fr", "links"), lines, strict=True)]
-    counted: dict[str, int] = {}
-    for name, values in {
-        "words": {},
-        "pieces": {"subwords": "bpe", "vocabulary_size": 1500},
-        "moses": {"tokeniser": "moses"},
-    }.items():
-        options = {"links": [files[2]], "links_reversed": True, "settings": settings(**values)}
-        report = prepare_texts(parallel_texts(files[:2]), tmp_path / name, **options)  # type: ignore[arg-type]
-        counted[name] = report.links or 0
-        train = Corpus.open(tmp_path / name).train
-        for i in range(len(train)):
-            lengths = train.source_lengths[i], train.target_lengths[i]
-            assert (train.links(i) < np.array(lengths) - 1).all()
-    given_links = sum(len(set(line.split())) for line in lines[2])
-    assert math.isclose(counted["words"], given_links, rel_tol=0.01)  # but for links of soft hyphens
-    assert counted["pieces"] > counted["words"] * 1.2
 
 
 CHINESE = [
@@ -646,8 +596,13 @@ def test_text_without_spaces_is_kept_and_its_links_count_characters(tmp_path: Pa
     ]
     pairs = list(zip([*english, "He went to Beijing with Python 3 ."], CHINESE, strict=True)) * 9
     values = {"tokeniser": "moses", "max_ratio": 2.5, "target_language": "zh", "vocabulary_size": 90}
-    links = ["0-5,0-0,5-4 0-9"] * 9
-    report = prepared(tmp_path, pairs, links=[",".join(links)], subwords=subwords, **values)
+    links = [",".join(["0-5,0-0,5-4 0-9"] * 9)]
+    if subwords != "none":
+        with pytest.raises(InputError, match="word links of text without spaces count characters"):
+            prepared(tmp_path, pairs, links=links, subwords=subwords, **values)
+    report = prepared(
+        tmp_path, pairs, links=links if subwords == "none" else None, subwords=subwords, **values
+    )
     assert reasons(report) == {"length ratio": 9}  # two words, twelve characters: eight words
     assert report.target.kind == ("characters" if subwords == "none" else "clauses")
     corpus = Corpus.open(tmp_path / "store")
@@ -655,9 +610,9 @@ def test_text_without_spaces_is_kept_and_its_links_count_characters(tmp_path: Pa
         pieces = [corpus.target.vocabulary.word(id_) for id_ in corpus.train.target(i)[:-1]]
         assert corpus.target.text(pieces) in CHINESE
         sentence = CHINESE.index(corpus.target.text(pieces))
-        linked = {pieces[target] for _, target in corpus.train.links(i)}
+        linked = {pieces[target] for _, target in corpus.train.links(i)} if subwords == "none" else set()
         for character, there in (("在", sentence == 0), ("P", sentence == 2), ("了", sentence == 2)):
-            assert any(character in piece for piece in linked) == there
+            assert any(character in piece for piece in linked) == (there and subwords == "none")
 
 
 def test_text_is_normalised_and_what_changed_is_counted(tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.store.batches import collate, pad
+from rnnsearch.text.store.batches import BatchOrder, Position, collate, pad
 from rnnsearch.text.store.corpus import Pairs, SentenceIds
-from rnnsearch.text.store.order import BatchOrder, Position
 
 
 def lengths(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +46,6 @@ VARIANTS: list[dict[str, object]] = [
     {"batch_size": 1},
 ]
 variants = pytest.mark.parametrize("variant", VARIANTS, ids=str)
-some_variants = pytest.mark.parametrize("variant", VARIANTS[:-1], ids=str)
 
 
 def test_the_papers_procedure() -> None:

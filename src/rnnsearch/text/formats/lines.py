@@ -6,17 +6,16 @@ that are not text raise InputError.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, TypeVar
 
-from rnnsearch.errors import InputError
-from rnnsearch.text.formats.opening import MAGIC, is_on_disk, opened, text_suffix
+from rnnsearch.errors import InputError, escaped
+from rnnsearch.text.formats.opening import STDIN, is_on_disk, opened, text_suffix
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")
@@ -29,18 +28,12 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{
 NO_LINES = dict.fromkeys((".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line")
 NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
 NO_LINES |= dict.fromkeys((".srt", ".vtt"), "write one sentence per line, without numbers and times")
+NO_LINES |= {".zip": "unpack it, and name the files in it"}
 """Suffix of a file whose lines are not sentences → what to do with it."""
 
 _BOM = "\ufeff"
-_MARKS = {b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be"} | {
-    b"\xff\xfe": "utf-16-le",
-    b"\xfe\xff": "utf-16-be",
-}
-_SAMPLE = 1 << 14  # bytes from which the encoding is found
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# Characters that str.splitlines() and some editors treat as line ends.
-_SEPARATORS = frozenset("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
 
 
 @dataclass(slots=True)
@@ -53,8 +46,6 @@ class InputWarnings:
 
     lines: dict[str, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
-    blanked: ClassVar[re.Pattern[str]] = _CONTROL
-    """The characters that the reader turns into spaces."""
 
     def note(self, kind: str, line: int) -> None:
         self.lines[kind] = self.lines.get(kind, 0) + 1
@@ -63,13 +54,6 @@ class InputWarnings:
     def clear(self) -> None:
         self.lines.clear()
         self.first.clear()
-
-
-class RawInputWarnings(InputWarnings):
-    """Warnings of a reader that leaves control characters in place, for a filter that drops them; tabs and
-    line breaks become spaces."""
-
-    blanked = re.compile("[\t\n\r]")
 
 
 SideWarnings = tuple[InputWarnings, InputWarnings]
@@ -99,13 +83,13 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
     Otherwise as `read_lines`.
     """
     with opened(path) as stream:
-        if encoding := _wide_encoding(stream.peek(_SAMPLE)[:_SAMPLE] if hasattr(stream, "peek") else b""):
-            remedy = f"convert it with `iconv -f {encoding} -t utf-8`"
-            raise InputError(f"the file is {encoding[:6].upper()}", file=path, line=1, remedy=remedy)
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 what = f"the line is longer than {LONGEST_LINE:,} bytes"
                 raise InputError(what, file=path, line=number, remedy="is this a text file?")
+            if number == 1 and raw.count(b"\0") * 5 >= len(raw) > 1:
+                what = "the file is not UTF-8, but UTF-16, UTF-32 or no text"
+                raise InputError(what, file=path, line=1, remedy="convert it with `iconv -f utf-16 -t utf-8`")
             line = _decoded(raw, path, number)
             if number == 1 and line.startswith(_BOM):
                 line = line.removeprefix(_BOM)
@@ -115,34 +99,14 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
             yield line.removesuffix("\n")
 
 
-def _wide_encoding(sample: bytes) -> str:
-    """Returns the name of UTF-16 or UTF-32 if the beginning of a file is in one of them, by its byte order
-    mark, or because it is printable text with many spaces or ASCII characters in that encoding alone."""
-    for mark, encoding in _MARKS.items():
-        if sample.startswith(mark):
-            return encoding[:6]
-    found, most = "", 0
-    for encoding in _MARKS.values() if b"\0" in sample else ():
-        try:
-            text = codecs.getincrementaldecoder(encoding)().decode(sample)
-        except UnicodeDecodeError:
-            continue
-        strange = sum(not (character.isprintable() or character in "\t\r\n") for character in text)
-        spaces, plain = text.count(" ") + text.count("\n"), sum(map(str.isascii, text))
-        wide = sample.count(0) * 5 >= len(sample) * 2 or (len(text) >= 20 and spaces * 200 >= len(text))
-        if wide and "\0" not in text and strange * 50 <= len(text) and plain > most:
-            found, most = encoding, plain
-    return found
-
-
 def read_pairs(
     source: str | Path, target: str | Path, warnings: SideWarnings = (IGNORED, IGNORED)
 ) -> Iterator[tuple[str, str]]:
     """Yields the lines of two files side by side. Raises InputError as `read_lines` does, and, at the end, if
     one file has more lines."""
-    if str(source) == str(target) == "-":
+    if str(source) == str(target) == STDIN:
         raise InputError("both sides cannot come from standard input", remedy="name a file for one of them")
-    yield from _side_by_side(source, target, warnings)
+    return read_given(source, target, warnings)
 
 
 def check_pairs(source: str | Path, target: str | Path) -> None:
@@ -183,28 +147,15 @@ def in_step(
         yield pair
 
 
-def _side_by_side(source: Lines, target: Lines, warnings: SideWarnings) -> Iterator[tuple[str, str]]:
-    """Yields the lines of both sides. Raises InputError, at the end, if one side has more lines."""
-
-    def unequal(sources: int, targets: int) -> InputError:
-        what = (
-            f"{name_of(source)} has {sources:,} lines and {name_of(target)} has {targets:,}, so they are "
-            "not parallel"
-        )
-        return InputError(what, remedy="give files in which line N of one translates line N of the other")
-
-    return in_step(_side(source, warnings[0]), _side(target, warnings[1]), unequal)
-
-
 def _decoded(raw: bytes, path: str | Path, number: int) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         what = f"byte {error.start + 1} of the line is not UTF-8"
-        remedy = "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line"
-    suffix = next((suffix for magic, suffix in MAGIC.items() if raw.startswith(magic)), "")
-    if number == 1 and suffix:
-        what, remedy = "the file is compressed", f"give it a name that ends in {suffix}"
+    remedy = (
+        "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line; the name of a "
+        "compressed file must end in .gz, .bz2, .xz or .zst"
+    )
     raise InputError(what, file=path, line=number, remedy=remedy)
 
 
@@ -225,14 +176,9 @@ def plain_line(line: str, number: int = 0, warnings: InputWarnings = IGNORED) ->
         warnings.note("HTML entity", number)
     if kept.isprintable():
         return kept
-    for kind in sorted({_kind(character) for character in _CONTROL.findall(kept)}):
-        warnings.note(kind, number)
-    return warnings.blanked.sub(" ", kept)
-
-
-def _kind(character: str) -> str:
-    own = {"\t": "tab", "\0": "NUL character"} | dict.fromkeys(_SEPARATORS, "line separator inside the line")
-    return own.get(character, "control character")
+    for character in sorted({"\t" if one == "\t" else "" for one in _CONTROL.findall(kept)}):
+        warnings.note("tab" if character else "control character", number)
+    return _CONTROL.sub(" ", kept)
 
 
 Lines = str | Path | Iterable[str]
@@ -240,11 +186,6 @@ Lines = str | Path | Iterable[str]
 
 # A string may contain these, but a UTF-8 file cannot.
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-
-
-def is_file(lines: object) -> bool:
-    """Tells whether `lines` names a file of lines, and is not the lines themselves."""
-    return isinstance(lines, (str, Path))
 
 
 def given_lines(lines: Iterable[str]) -> Iterator[str]:
@@ -270,19 +211,28 @@ def read_given(
 
     Or `source` gives pairs, and `target` is None.
     """
-    if target is None:
-        for number, (left, right) in enumerate(given_pairs(source), 1):  # type: ignore[arg-type]
-            yield _plain(left, number, warnings[0]), _plain(right, number, warnings[1])
-    else:
-        yield from _side_by_side(source, target, warnings)  # type: ignore[arg-type]
+
+    def unequal(sources: int, targets: int) -> InputError:
+        what = (
+            f"{name_of(source)} has {sources:,} lines and {name_of(target)} has {targets:,}, so they are "
+            "not parallel"
+        )
+        return InputError(what, remedy="give files in which line N of one translates line N of the other")
+
+    if target is not None:
+        return in_step(_side(source, warnings[0]), _side(target, warnings[1]), unequal)
+    return (
+        (_plain(left, number, warnings[0]), _plain(right, number, warnings[1]))
+        for number, (left, right) in enumerate(given_pairs(source), 1)  # type: ignore[arg-type]
+    )
 
 
 def name_of(lines: object) -> str:
     """Returns the name of one side of a corpus in reports and messages."""
-    return str(lines) if is_file(lines) else "lines in memory"
+    return escaped(lines) if isinstance(lines, (str, Path)) else "lines in memory"
 
 
-def _side(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
+def _side(lines: Any, warnings: InputWarnings) -> Iterator[str]:
     if isinstance(lines, (str, Path)):
         return read_lines(lines, warnings)
     return (_plain(line, number, warnings) for number, line in enumerate(given_lines(lines), 1))

@@ -1,21 +1,331 @@
-"""Readers of parallel texts in all formats. Each yields pairs of lines; the N-th pair is always the N-th
-record."""
+"""Readers of parallel texts: two files of lines, TSV, JSON lines and TMX. Each yields pairs of lines; the
+N-th pair is always the N-th record."""
 
 from __future__ import annotations
 
+import json
+import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
 from rnnsearch.errors import InputError, escaped
-from rnnsearch.text.formats.lines import NO_LINES, InputWarnings, SideWarnings, read_lines, read_pairs
-from rnnsearch.text.formats.opening import STDIN, archive_of, opened, text_suffix, texts_in_zip
-from rnnsearch.text.formats.records import Format, Layout, LinePair, read_json_lines, read_tsv
-from rnnsearch.text.formats.tmx import read_tmx, read_tmx_links
-from rnnsearch.word_links import link_fields
+from rnnsearch.text.formats.lines import (
+    LONGEST_LINE,
+    NO_LINES,
+    InputWarnings,
+    SideWarnings,
+    plain_field,
+    plain_line,
+    raw_lines,
+    read_pairs,
+)
+from rnnsearch.text.formats.opening import STDIN, opened, text_suffix
 
-__all__ = ["FORMATS", "Format", "Layout", "LinePair", "ParallelText", "parallel_texts", "read_link_lines"]
+Format = Literal["", "lines", "tsv", "tmx", "jsonl"]
+LinePair = tuple[str, str]
+
+_EMPTY_ROWS = ([""], ["\r"])
+
+EMPTY_LINE = "empty line"
+NO_TEXT = "no text on this side"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The format of a file, and the places of the two sides in it.
+
+    format: empty = by the file's name. Standard input has none, so that it is a file of lines unless the
+    format is given. source, target: a column's number (1-based) or name in TSV, a key in JSON lines
+    (`translation.en` for one inside another), a language code in TMX. Both empty = the first of `names` that
+    the file has, else the only two columns; in TMX the languages. A TSV file with names has them in its first
+    line, which is then no pair. source_language, target_language: codes, for the usual
+    names of columns and keys, and for TMX.
+    """
+
+    format: Format = ""
+    source: str = ""
+    target: str = ""
+    source_language: str = "en"
+    target_language: str = "fr"
+
+    def names(self) -> list[tuple[str, str]]:
+        """Returns the possible names of columns and keys: the given ones, or else the usual ones."""
+        if self.source or self.target:
+            return [(self.source, self.target)]
+        languages = (self.source_language, self.target_language)
+        nested = (f"translation.{languages[0]}", f"translation.{languages[1]}")
+        return [("source", "target"), ("src", "tgt"), languages, nested]
+
+    def wanted(self) -> str:
+        """Returns the possible names as words of a message."""
+        return " or ".join(" and ".join(dict.fromkeys(map(repr, pair))) for pair in self.names())
+
+
+@dataclass(frozen=True, slots=True)
+class OneSide(Layout):
+    """A layout of one text: the reader yields it as both sides. source: its column or key; empty = a usual
+    name."""
+
+    def names(self) -> list[tuple[str, str]]:
+        names = (
+            [self.source]
+            if self.source
+            else ["text", "source", "src", self.source_language, f"translation.{self.source_language}"]
+        )
+        return [(name, name) for name in names]
+
+
+Record = dict[str, Any]
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MISSING = object()
+
+
+def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
+    """Yields two columns between TABs. Nothing is quoted: a quotation mark is a character of the text. An
+    empty line is a pair of empty sides.
+
+    Raises InputError, with the line, for a line that lacks a column, and if the columns of the text cannot be
+    told, besides what `read_lines` raises.
+    """
+    columns: tuple[int, int] | None = None
+    for number, line in enumerate(raw_lines(path, warnings[0]), 1):
+        cells = line.split("\t")
+        if cells in _EMPTY_ROWS:
+            warnings[0].note(EMPTY_LINE, number)
+            yield "", ""
+            continue
+        if columns is None:
+            columns, named = _columns(cells, layout, path, number)
+            if named:
+                warnings[0].note("line of column names", number)
+                continue
+        if len(cells) <= max(columns):
+            what = f"has no column {max(columns) + 1}, but only {len(cells)}"
+            remedy = "write TABs between the columns; correct or delete the line, or give other columns"
+            raise InputError(what, file=path, line=number, remedy=remedy)
+        source = plain_line(cells[columns[0]], number, warnings[0])
+        yield source, plain_line(cells[columns[1]], number, warnings[1])
+
+
+def _columns(cells: list[str], layout: Layout, path: str | Path, number: int) -> tuple[tuple[int, int], bool]:
+    """Returns the columns of both sides, counted from 0, and whether these cells are names of columns."""
+    header = [cell.strip().casefold() for cell in cells]
+    for source, target in layout.names():
+        if source.isdecimal() and target.isdecimal():
+            return (int(source) - 1, int(target) - 1), False
+        if source.casefold() in header and target.casefold() in header:
+            return (header.index(source.casefold()), header.index(target.casefold())), True
+    if len(cells) < 3 and not layout.source:
+        return (0, 1), False
+    what = f"does not name columns {layout.wanted()}; it has: {', '.join(cells)}"
+    raise InputError(what[:300], file=path, line=number, remedy="give the numbers of two columns of text")
+
+
+def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
+    """Yields the texts at two keys of each object. An empty line is a pair of empty sides; null is an empty
+    side.
+
+    Raises InputError as `read_lines` does, and, with the line, for one that is no JSON object, lacks a key or
+    has no text there.
+    """
+    keys: tuple[str, str] | None = None
+    for number, line in enumerate(raw_lines(path, warnings[0]), 1):
+        if not line.strip(" \t\r"):
+            warnings[0].note(EMPTY_LINE, number)
+            yield "", ""
+            continue
+        record = _record(line, path, number)
+        keys = keys or _find_keys(record, layout, path, number)
+        source = _text_at(record, keys[0], path, number, warnings[0])
+        yield source, _text_at(record, keys[1], path, number, warnings[1])
+
+
+def _find_keys(record: Record, layout: Layout, path: str | Path, number: int) -> tuple[str, str]:
+    """Returns the first names of the layout that this record has."""
+    for source, target in layout.names():
+        if _value(record, source) is not _MISSING and _value(record, target) is not _MISSING:
+            return source, target
+    what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
+    raise InputError(what[:400], file=path, line=number, remedy="give the keys of the text")
+
+
+def _text_at(record: Record, key: str, path: str | Path, number: int, warnings: InputWarnings) -> str:
+    value = _value(record, key)
+    if value is None:
+        warnings.note(NO_TEXT, number)
+        return ""
+    if isinstance(value, str):
+        if value.isprintable() or not _SURROGATE.search(value):
+            return plain_field(value, number, warnings)
+        what = f"has an incomplete character (a lone surrogate) at the key '{key}'"
+    elif value is _MISSING:
+        what = f"does not have the key '{key}'"
+    else:
+        what = f"has no text at the key '{key}', but {json.dumps(value)[:40]}"
+    raise InputError(what, file=path, line=number, remedy="correct or delete it")
+
+
+def _record(line: str, path: str | Path, number: int) -> Record:
+    remedy = "each line must be one JSON object: correct or delete it"
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not valid JSON: {error}", file=path, line=number, remedy=remedy) from None
+    if not isinstance(record, dict):
+        raise InputError(f"is JSON, but not an object: {line[:40]}", file=path, line=number, remedy=remedy)
+    return record
+
+
+def _value(record: Record, key: str) -> Any:
+    """Returns the value at the key, or, if there is no such key, at the nested keys that its dots
+    separate."""
+    inner: Any = record
+    for step in [key] if key in record else key.split("."):
+        if inner is None:
+            return None
+        inner = inner.get(step, _MISSING) if isinstance(inner, dict) else _MISSING
+    return inner
+
+
+_CHUNK = 1 << 14  # bytes given to the parser at a time
+_LONGEST_REFERENCE = 12  # bytes of &#x12345678;
+_AGAIN = "the file is damaged or incomplete: correct it or get it again"
+# Elements inside a segment that contain formatting and no text.
+_CODES = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_CODE = "\0"
+"""Stands for a formatting code in a segment until its end: XML cannot hold this character."""
+_WORDS = r"[^\W\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # written with spaces
+_GLUED = re.compile(rf"(?:(?<={_WORDS})|(?<=[.!?:;,)…])){_CODE}+(?={_WORDS})")
+_PLACEHOLDER = re.compile(
+    r"\$?\{\{?[\w.]+\}?\}|%(?:\d|(?:\d+\$)?[a-zA-Z@])(?![\w%$])|%\([\w.]+\)[a-zA-Z]|__[A-Z][A-Z0-9_]*__"
+)
+# Bytes and references of control characters, which XML cannot hold and exporters write nevertheless.
+_CONTROLS = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|x0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));"
+)
+
+
+def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
+    """Yields the segments of two languages in each unit, in whatever encoding the file declares. Warnings
+    have the number of the unit instead of a line.
+
+    Of formatting codes, placeholders such as `{0}` and `%s` stay, and a space stays between words that only a
+    code separates. Control characters, which XML does not allow, become spaces. All are noted.
+
+    A language `en` matches `en`, `EN-US` and so on; `en-GB` matches only itself. A unit without the language
+    has an empty side, and of two segments in one language the first counts; both are noted. External entities
+    and files are never fetched. Raises InputError, with the line, for broken XML, and at the end if no unit
+    had one of the languages.
+    """
+    wanted = [_code(layout.source or layout.source_language), _code(layout.target or layout.target_language)]
+    languages: set[str] = set()
+    number = 0
+    for number, unit in enumerate(_units(path), 1):
+        variants = [
+            (_code(variant.get(_LANGUAGE) or variant.get("lang") or ""), variant.find("{*}seg"))
+            for variant in unit.iterfind("{*}tuv")
+        ]
+        languages |= {language for language, _ in variants}
+        source, target = (
+            _line(
+                [segment for language, segment in variants if segment is not None and _is(language, code)],
+                number,
+                noted,
+            )
+            for code, noted in zip(wanted, warnings, strict=True)
+        )
+        yield source, target
+    for code in wanted if number else ():
+        if not any(_is(language, code) for language in languages):
+            there = ", ".join(sorted(languages))
+            what = f"none of the {number:,} units has the language '{code}'; there are: {there}"
+            raise InputError(what[:300], file=path, remedy="give the languages as the file writes them")
+
+
+def _line(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
+    """Returns the text of the first segment."""
+    if not segments:
+        warnings.note(NO_TEXT, number)
+        return ""
+    if len(segments) > 1:
+        warnings.note("second segment in the language", number)
+    for code in [element for element in segments[0].iter() if _tag(element) in _CODES]:
+        placeholders = _PLACEHOLDER.findall("".join(code.itertext()))
+        code[:] = ()
+        code.text = "".join([_CODE, *placeholders])
+    text = "".join(segments[0].itertext())
+    if _CODE in text:
+        warnings.note("formatting code", number)
+        text = _GLUED.sub(" ", text).replace(_CODE, "")
+    return plain_field(text, number, warnings)
+
+
+def _units(path: str | Path) -> Iterator[ET.Element]:
+    """Yields the units. Each is removed from the tree afterwards, because a whole memory may be too large."""
+    parser: Any = ET.XMLPullParser(("start", "end"))
+    inside: list[ET.Element] = []  # open elements, outermost first
+    size = 0  # bytes since the end of the last unit
+    try:
+        for chunk in _chunks(path):
+            if chunk:
+                parser.feed(chunk)
+            else:
+                parser.close()
+            for event, element in parser.read_events():
+                if event == "start":
+                    if not inside and _tag(element) != "tmx":
+                        what = f"is no TMX file: its first element is <{_tag(element)[:40]}>"
+                        raise InputError(what, file=path, remedy="is its name right?")
+                    inside.append(element)
+                elif _tag(inside.pop()) == "tu":
+                    if any(_tag(outer) == "tu" for outer in inside):
+                        raise InputError("a unit <tu> stands inside another", file=path, remedy=_AGAIN)
+                    size = 0
+                    yield element
+                    inside[-1].remove(element)
+            size += len(chunk)
+            if size > LONGEST_LINE:
+                what = f"a unit, or what is between two, is longer than {LONGEST_LINE:,} bytes"
+                raise InputError(what, file=path, remedy="is this a translation memory?")
+    except ET.ParseError as error:
+        message, _, _ = str(error).partition(": line")
+        what = f"is not valid XML: {message} (column {error.position[1] + 1})"
+        raise InputError(what, file=path, line=error.position[0], remedy=_AGAIN) from None
+    except (LookupError, ValueError) as error:  # encodings that Python does not know, or of several bytes
+        what = f"its encoding cannot be read: {error}"
+        raise InputError(what, file=path, remedy="convert it to UTF-8") from None
+
+
+def _chunks(path: str | Path) -> Iterator[bytes]:
+    """Yields the bytes of the file, and at its end none. U+0080, a control character that XML allows, stands
+    for those that it does not, except in UTF-16."""
+    with opened(path) as stream:
+        chunk = stream.read(_CHUNK)
+        wide = b"\0" in chunk[:4]
+        while chunk:
+            while b"&" in chunk[-_LONGEST_REFERENCE:] and (more := stream.read(_LONGEST_REFERENCE)):
+                chunk += more
+            yield chunk if wide else _CONTROLS.sub(b"&#128;", chunk)
+            chunk = stream.read(_CHUNK)
+    yield b""
+
+
+def _tag(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _code(language: str) -> str:
+    return language.strip().replace("_", "-").lower()
+
+
+def _is(language: str, wanted: str) -> bool:
+    return wanted in (language, language.partition("-")[0])
+
 
 FORMATS: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[LinePair]]] = {
     "tsv": read_tsv,
@@ -51,8 +361,8 @@ class ParallelText:
 def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None) -> list[ParallelText]:
     """Returns the parallel texts that the arguments of a command name, in their order.
 
-    A bilingual file (by its name or the layout) is one text, and so is a .zip file that holds one, or a text
-    in either language. Any other name is a source file, and the next name is its target. Raises InputError
+    A bilingual file (by its name or the layout) is one text. Any other name is a source file, and the next
+    name is its target. Raises InputError
     for a source without a target, files that do not exist, formats that are not read, and standard input
     named twice.
     """
@@ -61,10 +371,7 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None)
     texts, rest = [], [str(name) for name in names]
     while rest:
         name = source = rest.pop(0)
-        format, sides = _format(source, layout), _sides_in_zip(source, layout)
-        if sides:
-            reader = partial(read_pairs, *sides)
-        elif format != "lines":
+        if (format := _format(source, layout)) != "lines":
             reader = partial(FORMATS[format], source, layout)
         elif rest and _format(rest[0], layout) == "lines":
             name, reader = f"{source} | {rest[0]}", partial(read_pairs, source, rest.pop(0))
@@ -79,41 +386,9 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None)
     return texts
 
 
-def read_link_lines(path: str | Path) -> Iterator[str]:
-    """Yields the word links of each pair, as a line for `parse_links`: the lines of a file, or the links of
-    each unit if the name says TMX. Raises InputError as `read_lines`, `link_fields` and `read_tmx_links`
-    do."""
-    tmx = _format(str(path), Layout()) == "tmx"
-    return read_tmx_links(path) if tmx else link_fields(read_lines(path), path)
-
-
 def _format(name: str, layout: Layout) -> Format:
     """Returns the format of a file; "lines" if its name does not show a bilingual format."""
-    if layout.format:
-        return layout.format
-    suffix = text_suffix(name)
-    if _is_zip(name) and suffix not in _SUFFIXES and len(inner := texts_in_zip(Path(name))) == 1:
-        suffix = text_suffix(inner[0])
-    return _SUFFIXES.get(suffix, "lines")
-
-
-def _is_zip(name: str) -> bool:
-    return Path(name).suffix.lower() == ".zip" and Path(name).is_file()
-
-
-def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
-    """Returns the source and the target text in a .zip file of several texts, by the ends of their names, or
-    None for any other file."""
-    if layout.format in FORMATS or not _is_zip(name) or len(texts := texts_in_zip(Path(name))) < 2:
-        return None
-    languages = layout.source_language, layout.target_language
-    found = [[text for text in texts if text_suffix(text) == f".{language}"] for language in languages]
-    if [len(side) for side in found] == [1, 1] and found[0] != found[1]:
-        return f"{name}/{found[0][0]}", f"{name}/{found[1][0]}"
-    what = (
-        f"holds no pair of texts whose names end in .{languages[0]} and .{languages[1]}: {', '.join(texts)}"
-    )
-    raise InputError(what[:300], file=name, remedy=f"name the two, as in {name}/{texts[0]} {name}/{texts[1]}")
+    return layout.format or _SUFFIXES.get(text_suffix(name), "lines")
 
 
 def _check(names: Sequence[str | Path], layout: Layout) -> None:
@@ -127,16 +402,13 @@ def _check(names: Sequence[str | Path], layout: Layout) -> None:
     if [*map(str, names)].count(STDIN) > 1:
         raise InputError("standard input can be read only once", remedy="name a file in place of one `-`")
     for name in filter(lambda name: str(name) != STDIN, names):
-        if not Path(name).exists() and not archive_of(Path(name)):
+        if not Path(name).exists():
             raise InputError("no such file", file=name, remedy="check the path")
         if Path(name).is_dir():
             remedy = f"name the files in it; if they are a dataset or Parquet, {_CONVERT}"
             raise InputError("is a folder, not a text file", file=name, remedy=remedy)
         if not layout.format and (suffix := text_suffix(name)) in _NOT_READ:
-            with opened(name) as stream:
-                start = stream.readline(1000) if suffix == ".csv" else b""
-            columns = " with semicolons" if start.count(b";") > start.count(b",") else ""
-            raise InputError(f"{suffix} files{columns} are not read", file=name, remedy=_NOT_READ[suffix])
+            raise InputError(f"{suffix} files are not read", file=name, remedy=_NOT_READ[suffix])
     if bool(layout.source) != bool(layout.target) or (layout.source and layout.source == layout.target):
         raise InputError(
             "source and target each need a column, key or language of their own",

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 from rnnsearch.text.formats.lines import InputWarnings
 
-EXAMPLES = 3
+EXAMPLES, SAMPLES = 3, 10
 _SHOWN = 120  # characters of an example
 
 
@@ -33,10 +33,11 @@ class Dropped:
     pairs: int = 0
     examples: list[ShownPair] = field(default_factory=list)
 
-    def show(self, text: str, number: int, source: str, target: str) -> None:
-        """Keeps a dropped pair as an example, if it is one of the first."""
+    def add(self, pair: ShownPair) -> None:
+        """Counts a dropped pair, and keeps it as an example if it is one of the first."""
+        self.pairs += 1
         if len(self.examples) < EXAMPLES:
-            self.examples.append(ShownPair(text, number, _beginning(source), _beginning(target)))
+            self.examples.append(pair)
 
 
 @dataclass(slots=True)
@@ -62,32 +63,25 @@ class SideReport:
     """The report on one side of the kept pairs, each counted as often as it is used.
 
     kind: of the tokeniser's words; characters or clauses of text without spaces. words, distinct_words,
-    longest: of the tokenised text (longest sentence in words). uncounted: words with
-    this frequency or less may be missing in distinct_words, because the table was full; otherwise 0. tokens:
-    the words or subwords that the network reads; known_tokens: those with an id of their own;
-    known_sentences: sentences that have only such tokens. lengths: sentences of 0, 1, 2, … words. coverage:
-    (number of most frequent words, their share of the running words).
+    longest: of the tokenised text (longest sentence in words). tokens: the words or subwords that the network
+    reads; known_tokens: those with an id of their own; known_sentences: sentences that have only such tokens.
     """
 
     kind: str = "words"
     sentences: int = 0
     words: int = 0
     distinct_words: int = 0
-    uncounted: int = 0
     longest: int = 0
     tokens: int = 0
     known_tokens: int = 0
     known_sentences: int = 0
-    lengths: list[int] = field(default_factory=list)
-    coverage: list[tuple[int, float]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class PreparationReport:
     """The report of a whole preparation. Vocabulary sizes include the two specials.
 
-    pairs_used: those that are kept, each as often as its text is repeated. ratios: pairs by target words /
-    source words, as (lower bound, pairs); the last has no upper bound. links: None without word links.
+    pairs_used: those that are kept, each as often as its text is repeated. links: None without word links.
     dev_source, dev_target: None without dev.
     """
 
@@ -101,7 +95,6 @@ class PreparationReport:
     texts: list[TextReport] = field(default_factory=list)
     source: SideReport = field(default_factory=SideReport)
     target: SideReport = field(default_factory=SideReport)
-    ratios: list[tuple[float, int]] = field(default_factory=list)
     samples: list[ShownPair] = field(default_factory=list)
     links: int | None = None
     dev: list[TextReport] = field(default_factory=list)
@@ -168,13 +161,8 @@ class PreparationReport:
     def _side(self, name: str, side: SideReport, vocabulary: int = 0) -> Iterator[str]:
         yield name
         mean = side.words / max(side.sentences, 1)
-        more = (
-            f" or more (words that occur {side.uncounted:,} times or less may be missing)"
-            if side.uncounted
-            else ""
-        )
         yield (
-            f"  {side.kind:<10} {side.words:,}, {side.distinct_words:,} distinct{more}; {mean:.1f} per "
+            f"  {side.kind:<10} {side.words:,}, {side.distinct_words:,} distinct; {mean:.1f} per "
             f"sentence, at most {side.longest:,}"
         )
         entries = f"{vocabulary:,} entries; " if vocabulary else ""

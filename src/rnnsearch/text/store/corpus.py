@@ -18,7 +18,7 @@ from jaxtyping import Int64, Integer, UInt
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rnnsearch.config import DataSettings, first_fault
+from rnnsearch.config import DataSettings, first_fault, without_removed
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import check_regular, file_checksum, read_text, read_toml, reading
 from rnnsearch.text.codec import SIDES, Codec, load_codecs
@@ -38,7 +38,6 @@ AGAIN = "prepare the corpus again"
 
 Integers = Integer[NDArray[np.integer[Any]], " _"]
 Ids = UInt[NDArray[np.unsignedinteger[Any]], " _"]
-_Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class TrainContents(BaseModel):
@@ -46,17 +45,15 @@ class TrainContents(BaseModel):
     links."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
-    shards: list[_Count]
+    shards: list[Annotated[int, Field(ge=0, lt=2**63)]]
     links: bool
 
 
 class StoreContents(BaseModel):
-    """The content of data.toml, except its format. bytes: size of each file."""
+    """The content of data.toml, except its format. Earlier versions also wrote the size of each file."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     data: DataSettings
     train: TrainContents
-    bytes: dict[Annotated[str, Field(pattern=r"^[\w.-]+$")], _Count]
 
 
 def offsets_of(lengths: Integer[NDArray[np.integer[Any]], " n"]) -> Int64[NDArray[np.int64], " n+1"]:
@@ -74,7 +71,7 @@ class SentenceIds:
     """
 
     def __init__(
-        self, *parts: tuple[Ids, Int64[NDArray[np.int64], " offsets"]], lengths: Integers | None = None
+        self, *parts: tuple[Ids, Int64[NDArray[np.int64], " _"]], lengths: Integers | None = None
     ) -> None:
         self._parts = parts
         self._starts = [0, *accumulate(len(offsets) - 1 for _, offsets in parts)]
@@ -170,8 +167,8 @@ class Corpus:
         """Opens a prepared dataset; ids and lengths stay on disk until they are read, so any number of
         processes may open it.
 
-        The sizes of all files are verified, and the checksums of the smaller ones, up to CHECKED_BYTES.
-        Raises InputError if the dataset is missing, damaged or of another format."""
+        The checksums of the smaller files are verified, up to CHECKED_BYTES. Raises InputError
+        if the dataset is missing, damaged or of another format."""
         folder = Path(path)
         contents = read_contents(folder)
         _check(folder)
@@ -256,28 +253,24 @@ def _damaged(what: str, file: Path) -> InputError:
 
 
 def write_contents(folder: Path, settings: DataSettings, shards: list[int], links: bool) -> None:
-    """Writes the checksums, then data.toml with the size of every file. A folder without data.toml is no
-    dataset, so it is written last."""
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    sizes = {path.name: path.stat().st_size for path in files}
-    sizes[CHECKSUMS] = sum(64 + len(f"  {name}\n") for name in [*sizes, SETTINGS])
+    """Writes the checksums, then data.toml. A folder without data.toml is no dataset, so it is written
+    last."""
     train = {"shards": shards, "links": links}
-    text = tomli_w.dumps({"format": FORMAT, "data": settings.model_dump(), "train": train, "bytes": sizes})
-    lines = [f"{file_checksum(path)}  {path.name}\n" for path in files]
+    text = tomli_w.dumps({"format": FORMAT, "data": settings.model_dump(), "train": train})
+    lines = [f"{file_checksum(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
     lines.append(f"{hashlib.sha256(text.encode()).hexdigest()}  {SETTINGS}\n")
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
     (folder / SETTINGS).write_text(text, encoding="utf-8")
 
 
 def read_contents(folder: Path) -> StoreContents:
-    """Reads data.toml. Raises InputError unless this is a dataset of this format, whose files have the sizes
-    that they were written with."""
+    """Reads data.toml. Raises InputError unless this is a dataset of this format."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise InputError(what, file=folder, remedy=REMEDY)
     path = folder / SETTINGS
     try:
-        table = read_toml(path)
+        table = without_removed(read_toml(path))
     except FileNotFoundError:
         what = "is not a prepared dataset: it has no data.toml"
         raise InputError(what, file=folder, remedy=REMEDY) from None
@@ -289,13 +282,9 @@ def read_contents(folder: Path) -> StoreContents:
         what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")
     try:
-        contents = StoreContents.model_validate(table)
+        return StoreContents.model_validate(table)
     except ValidationError as error:
         raise _damaged(first_fault(error), path) from None
-    for name, size in contents.bytes.items():
-        if (found := _size(folder / name)) != size:
-            raise _damaged(f"it has {found:,} bytes, and {size:,} were written", folder / name)
-    return contents
 
 
 def is_store(folder: Path) -> bool:
@@ -307,20 +296,18 @@ def _check(folder: Path) -> None:
     """Compares CHECKED_BYTES of files with their checksums, small files first."""
     try:
         *lines, end = read_text(folder / CHECKSUMS).split("\n")
-        if end:
-            raise ValueError
         expected = {name: total for total, name in (line.split("  ", 1) for line in lines)}
+        if end or SETTINGS not in expected:  # its line is the last
+            raise ValueError
     except (OSError, ValueError):
         raise _damaged("it cannot be read", folder / CHECKSUMS) from None
+    sizes: list[tuple[int, Path]] = []
+    for path in (folder / name for name in expected):
+        with reading(path, AGAIN):
+            check_regular(path)
+            sizes.append((path.stat().st_size, path))
     left = CHECKED_BYTES
-    for size, name in sorted((_size(folder / name), name) for name in expected):
+    for size, path in sorted(sizes):
         left -= size
-        with reading(folder / name, AGAIN):
-            if left >= 0 and file_checksum(folder / name) != expected[name]:
-                raise _damaged("its checksum differs", folder / name)
-
-
-def _size(path: Path) -> int:
-    with reading(path, AGAIN):
-        check_regular(path)
-        return path.stat().st_size
+        if left >= 0 and file_checksum(path) != expected[path.name]:
+            raise _damaged("its checksum differs", path)
