@@ -10,7 +10,6 @@ import math
 import random
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
@@ -55,7 +54,7 @@ LARGE = 20_000
 """Number of pairs from which on the recipe's batch size is used."""
 VALIDATIONS, SHOWN = 20, 5
 """Maximum number of validations; number of development sentences on the page."""
-REFRESH = 3
+REFRESH = 10
 """Seconds after which the page loads itself again."""
 
 
@@ -289,19 +288,11 @@ class PageDisplay(Display):
             self.growth = read_json(page / "growth.json")
         self.charts: list[Markup] = []
         self.alignments: list[Markup] = []
-        self.written = 0.0
         self.score: dict[str, Any] = {}
 
     def begin(self, total: int, done: int) -> None:
         super().begin(total, done)
         self.look()
-
-    def update(self, update: int, epochs: float, nll_per_word: float, tokens_per_second: float) -> None:
-        super().update(update, epochs, nll_per_word, tokens_per_second)
-        if time.monotonic() - self.written >= REFRESH:
-            left = "" if self.seconds_left is None else f", about {self.seconds_left / 60:.0f} min left"
-            self.state = f"update {update:,} of {self.total:,}{left}; loss per word {nll_per_word:.2f}"
-            self.write()
 
     def samples(self, triples: Sequence[tuple[str, str, str]]) -> None:
         self.look()
@@ -311,6 +302,9 @@ class PageDisplay(Display):
         with suppress(OSError, InputError):  # a failure of the page must not end training
             rows = read_statistics(self.run).get("validations", [])
             x = [row["seconds"] / 60 for row in rows]
+            if rows and not self.score:
+                minutes, done = x[-1], rows[-1]["update"]
+                self.state = f"update {done:,} of {self.total:,} after {minutes:.1f} min"
             names = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
             self.charts = []
             for place, (key, name) in enumerate(names.items() if rows else ()):
@@ -333,7 +327,6 @@ class PageDisplay(Display):
 
     def write(self) -> None:
         """Writes the page."""
-        self.written = time.monotonic()
         sentences = []
         for place, (source, reference) in enumerate(self.pairs):
             grown = [(update, texts[place]) for update, texts in self.growth]

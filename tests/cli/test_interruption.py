@@ -13,7 +13,6 @@ from command_line import Command, sets, sizes
 
 import rnnsearch.demo
 from rnnsearch.cli import app
-from rnnsearch.cli import demo as demo_command
 from rnnsearch.training.log import read_statistics
 
 LIMITS = ("max_updates=6", "validate_every=100", "samples=0")
@@ -63,13 +62,10 @@ def test_the_demo_goes_on_where_it_was_interrupted(
     assert made == [1, 2, 3, 4, 5, 6] * 2  # a demo that is whole begins anew
 
 
-def test_the_demos_last_lines_do_as_they_stand(
-    command: Command, demo: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demos_last_lines_do_as_they_stand(command: Command, demo: list[str]) -> None:
     """Two are run; of the others the words are parsed and the files looked for."""
     lines = command(*demo).out.split("What to type next:")[1].split("\n")
     shown = [shlex.split(line) for line in lines if line.startswith("  ")]
-    monkeypatch.setattr(demo_command, "command_name", lambda: "rnnsearch")
     echoed, report, prepare, train = shown
     assert echoed[:1] + echoed[2:4] == ["echo", "|", "rnnsearch"]
     assert command(*echoed[4:], stdin=f"{echoed[1]}\n".encode()).code == 0
@@ -78,26 +74,3 @@ def test_the_demos_last_lines_do_as_they_stand(
         parameters = typer.main.get_command(app).commands[name].make_context(name, words).params  # type: ignore[attr-defined]
         assert parameters
         assert all(Path(word).exists() for word in words if word.startswith("my demo/") or word == "store")
-
-
-@pytest.mark.parametrize(
-    ("called", "on_path", "expected"),
-    [
-        ("{here}/bin/rnnsearch", "{here}/bin", "rnnsearch"),  # an environment that is activated
-        ("bin/rnnsearch", "/nowhere", "bin/rnnsearch"),  # make demo
-        ("bin/rnnsearch", "{here}/other", "bin/rnnsearch"),  # another one would be found
-        ("{here}/rnnsearch/__main__.py", "{here}/bin", "{python} -m rnnsearch"),
-    ],
-)
-def test_the_program_is_named_as_the_shell_finds_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: str, on_path: str, expected: str
-) -> None:
-    import sys
-
-    for folder in ("bin", "other"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "rnnsearch").touch(0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", [called.format(here=tmp_path), "demo"])
-    monkeypatch.setenv("PATH", on_path.format(here=tmp_path))
-    assert demo_command.command_name() == expected.format(python=shlex.quote(sys.executable))

@@ -110,19 +110,6 @@ def test_typed_lines_are_answered_one_by_one(
         assert process.stdout.read() == ""
 
 
-def test_a_dictionary_from_a_pipe_is_waited_for_visibly(
-    command: Command, tiny_run: Path, tmp_path: Path
-) -> None:
-    pipe = tmp_path / "dictionary"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=lambda: pipe.write_text("horse\tcheval\n"))
-    writer.start()
-    done = command(f"translate {tiny_run} --dictionary {pipe}", stdin=b"The man sees.\n")
-    writer.join()
-    assert done.code == 0
-    assert done.err.startswith(f"reading {pipe} to its end\n")
-
-
 @needs_a_full_disk
 @pytest.mark.slow
 def test_a_full_disk_is_one_line(tiny_run: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import typer
 
-from rnnsearch.cli.options import refuse, resumable, say
+from rnnsearch.cli.options import refuse, resumable
 from rnnsearch.errors import InputError
 from rnnsearch.installed import installed_models, is_name, need
 from rnnsearch.system.files import only_one
@@ -48,16 +48,11 @@ class Place(NamedTuple):
     def load(
         self, runs: Sequence[str | Path], dictionary: Path | None = None, glossary: Path | None = None
     ) -> Translator:
-        """Returns the translator of one run, or of an ensemble. Prints a note before it waits for a file from
-        a pipe."""
+        """Returns the translator of one run, or of an ensemble."""
         from rnnsearch.system.machine import set_up_cpu
-        from rnnsearch.text.formats.opening import is_on_disk
         from rnnsearch.translation.faithful import read_dictionary, read_glossary
         from rnnsearch.translation.translator import Translator
 
-        for file in (dictionary, glossary):
-            if file and not is_on_disk(file) and file.exists():
-                say(f"reading {file} to its end")
         set_up_cpu(self.threads)
         words = read_dictionary(dictionary) if dictionary else None
         terms = read_glossary(glossary) if glossary else None

@@ -48,30 +48,23 @@ def demo(*, out: Path = Path("demo"), set_: Set = None, corpus_only: bool = Fals
 
 
 def what_next(folder: Path) -> Iterator[str]:
-    """Yields commands that can be typed unchanged in this directory, with this PATH."""
-    program = command_name()
+    """Yields commands that can be typed unchanged in this directory."""
     names = "run", "corpus/train", "corpus/dev", "corpus/test"
     run, train, dev, test = (shlex.quote(str(folder / name)) for name in names)
-    yield "What to type next:"
-    yield f'  echo "The old man sees the house." | {program} translate {run}'
-    yield f"  {program} report {run} --test {test}.en {test}.fr --out demo-report"
+    yield from next_lines()
+    yield f'  echo "The old man sees the house." | rnnsearch translate {run}'
+    yield f"  rnnsearch report {run} --test {test}.en {test}.fr --out demo-report"
     yield "What to type for a corpus of your own, shown with that of the demo:"
-    yield f"  {program} prepare {train}.en {train}.fr --dev {dev}.en {dev}.fr --out store --recipe demo"
-    yield f"  {program} train demo --data store --out run"
-    activate = Path(program).parent / "activate"
-    if activate.exists():
-        yield f"After `source {activate}` the program is called rnnsearch."
+    yield f"  rnnsearch prepare {train}.en {train}.fr --dev {dev}.en {dev}.fr --out store --recipe demo"
+    yield "  rnnsearch train demo --data store --out run"
 
 
-def command_name() -> str:
-    """Returns how to call this program here: by its name if the shell finds it, else by its path."""
-    called = sys.argv[0]
-    if Path(called).name != "rnnsearch":  # python -m rnnsearch
-        return f"{shlex.quote(sys.executable)} -m rnnsearch"
-    found = shutil.which("rnnsearch")
-    if found and os.path.realpath(found) == os.path.realpath(shutil.which(called) or called):
-        return "rnnsearch"
-    return shlex.quote(called)
+def next_lines() -> Iterator[str]:
+    """Yields the heading of further commands, and first how the shell finds the program, if it does not."""
+    activate = Path(sys.executable).with_name("activate")
+    if not shutil.which("rnnsearch") and activate.exists():
+        yield f"So that the shell finds rnnsearch: source {shlex.quote(str(activate))}"
+    yield "What to type next:"
 
 
 @describe(
@@ -102,9 +95,9 @@ def try_(
     with resumable():
         scores = try_corpus(files, out, minutes, set_ or (), show)
     print("scores   " + ", ".join(f"{name} {value:.2f}" for name, value in scores.items()))
-    print(f"page     {out / 'page' / 'index.html'}\n\nWhat to type next:")
-    program, run = command_name(), shlex.quote(str(out / "run"))
-    print(f"  {program} translate {run}")
+    run = shlex.quote(str(out / "run"))
+    print(f"page     {out / 'page' / 'index.html'}\n", *next_lines(), sep="\n")
+    print(f"  rnnsearch translate {run}")
     if len(files) == 2:
-        print(f"  {program} align {run} {shlex.join(map(str, files))}")
-    print(f"  {program} export {run} --out page")
+        print(f"  rnnsearch align {run} {shlex.join(map(str, files))}")
+    print(f"  rnnsearch export {run} --out page")
