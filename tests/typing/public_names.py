@@ -93,7 +93,7 @@ def translated() -> Iterator[Translation]:
     translator.translate(["a"], beams=5)  # type: ignore[call-arg]
     translator.translate(["a"], beam="5")  # type: ignore[arg-type]
     translator.stream(["a"], normalise="words")  # type: ignore[arg-type]
-    translator.sample(["a"], no_unk=1.0)  # type: ignore[arg-type]
+    translator.stream(["a"], no_unk=1.0)  # type: ignore[arg-type]
     assert_type(translator.score([("a", "b")]), list[float])
     assert_type(translator.align([("a", "b")], posterior=True), list[Translation])
     yield from translator.stream(iter(["a"]))
