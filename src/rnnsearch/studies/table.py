@@ -231,7 +231,7 @@ def _learning(variants: Variants, album: Album) -> list[Block]:
         "development set at the best validation."
     )
     heads = ["Variant", "million parameters", "minutes", "NLL", "BLEU"]
-    blocks: list[Block] = [_table("learning", "Learning and cost", heads, rows, note)]
+    blocks: list[Block] = [_table("cost", "Size, time and development scores", heads, rows, note)]
     if curves:
         what = "Development NLL per sentence, mean of the seeds"
         figure = curve_figure(curves, "updates", what)
