@@ -96,7 +96,7 @@ translate {run} {folder} → folder/config.toml: is not a run
 translate {run} {here}/nosuch → nosuch: no such file
 translate {run} {latin1} → latin1:2: byte 8 of the line is not UTF-8 (convert the file
 translate {run} {short} → short.gz: the compressed file is damaged or incomplete
-translate {run} {plain} → plain.gz: is not a valid gzip file
+translate {run} {plain} → plain.gz: the compressed file is damaged or incomplete: Not a gzipped file
 translate {run} {pieces} {three} → subword-run: has another source vocabulary than
 translate {run} {three} --beam 0 → search.beam: Input should be greater than 0
 translate {run} {three} --beam 1001 → search.beam: Input should be less than or equal to 1000
