@@ -21,14 +21,14 @@ import numpy as np
 import tomli_w
 
 from rnnsearch.builtin.corpus import generate, split, write_examples
-from rnnsearch.config import Settings
+from rnnsearch.config import Settings, stored
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.measures import Statistics, system_statistics
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.evaluation.test_set import System, TestSet, require_lines
 from rnnsearch.records import Translation
-from rnnsearch.studies.study import StudyFolder, StudyRun, StudyTest
-from rnnsearch.system.files import only_one, whole_folder, write_text
+from rnnsearch.studies.study import CorpusFiles, StudyFolder, StudyRun, StudyTest
+from rnnsearch.system.files import only_one, read_json, read_toml, whole_folder, write_text
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.formats.lines import read_lines, read_pairs
@@ -135,14 +135,17 @@ def prepare(folder: StudyFolder, commands: Commands, say: Callable[[str], None])
             remedy = "check the path; paths are relative to the folder of --data"
             raise InputError("no such file", file=path, remedy=remedy)
         sizes[path.name] = path.stat().st_size
-    content = {"corpus": study.model_dump(), "data": folder.corpus.data.model_dump(), "bytes": sizes}
-    if note.exists() and json.loads(note.read_text("utf-8")) != json.loads(json.dumps(content)):
+    if note.exists():
+        old = read_json(note)
+        files, data = CorpusFiles(**old["corpus"]), stored({"data": old["data"]}, str(note)).data
+    if note.exists() and (files, data, old["bytes"]) != (study, folder.corpus.data, sizes):
         what, remedy = "the corpus was prepared from other files or settings", "begin again in another folder"
         raise InputError(what, file=folder.path, remedy=remedy)
     corpus, recipe = folder / "corpus", folder / "recipes" / "corpus.toml"
     if not corpus.exists():
         with whole_folder(corpus, lambda path: False) as parts:
             _write_corpus(folder, parts)
+    content = {"corpus": study.model_dump(), "data": folder.corpus.data.model_dump(), "bytes": sizes}
     write_text(note, json.dumps(content, indent=2) + "\n")
     tests = {name: folder.read_test(name) for name in folder.tests}
     write_recipe(recipe, folder.corpus)
@@ -190,15 +193,10 @@ def _write_corpus(folder: StudyFolder, out: Path) -> None:
         write_text(out / "train.links", "".join(f"{line}\n" for line in lines))
 
 
-def as_recipe(settings: Settings) -> str:
-    """Returns resolved settings as TOML."""
-    return tomli_w.dumps(settings.model_dump(exclude_none=True))
-
-
 def write_recipe(path: Path, settings: Settings) -> None:
     """Writes resolved settings as a recipe."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, as_recipe(settings))
+    write_text(path, tomli_w.dumps(settings.model_dump(exclude_none=True)))
 
 
 class Commands:
@@ -257,8 +255,7 @@ def _end_with_parent() -> None:
 def train(folder: StudyFolder, commands: Commands, run: StudyRun) -> str:
     """Trains a run, or resumes its training; returns the error, "" if it succeeded."""
     recipe = folder / "recipes" / f"{run.name}.toml"
-    before = recipe.read_text("utf-8") if recipe.exists() else ""
-    if before != as_recipe(run.settings):
+    if not recipe.exists() or stored(read_toml(recipe), str(recipe)) != run.settings:
         # a training that ended did so by other settings; its next checkpoint says how
         (run.path / "log" / "statistics.json").unlink(missing_ok=True)
     elif read_statistics(run.path).get("ended_because"):
