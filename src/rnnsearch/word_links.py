@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,8 @@ Link = tuple[int, int]
 
 # At most nine digits: no text has such positions, and a wrong file gives one clear error. A score may follow.
 _PHARAOH_ITEM = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})(?:[:/]-?[0-9]*\.?[0-9]+(?:[eE]-?[0-9]+)?)?")
+_NUMBERED = re.compile(r"\s*([0-9]{1,9})(?:[:.](?=\s|$)|\s*\|\|\||\s*$|\s+(?=[0-9]+[-?p][0-9]))")
+_SCORE = re.compile(r"\s*-?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,32 @@ class GoldLinks:
         return GoldLinks(
             frozenset(link[::-1] for link in self.sure), frozenset(link[::-1] for link in self.possible)
         )
+
+
+def link_fields(lines: Iterable[str], file: object) -> Iterator[str]:
+    """Yields the links of each line of a file, for `parse_links`: without a sentence number before them, and
+    without text and score in further fields (fast_align): `source ||| target ||| links`, with or without
+    `||| score`, and `links ||| score`.
+
+    Raises InputError, with file and line, if the first line is numbered and a later one is not the next.
+    """
+    start = None
+    for number, line in enumerate(lines, 1):
+        match = _NUMBERED.match(line)
+        if number == 1 and match and int(match[1]) <= 1:
+            start = int(match[1])
+        if start is not None:
+            if match is None or int(match[1]) != number - 1 + start:
+                remedy = "number every sentence, in order, or none"
+                what = f"does not begin with the sentence's number {number - 1 + start}"
+                raise InputError(what, file=str(file), line=number, remedy=remedy)
+            line = line[match.end() :]
+        fields = line.split("|||")
+        if len(fields) in (3, 4):
+            line = fields[2]
+        elif len(fields) == 2 and _SCORE.fullmatch(fields[1]):
+            line = fields[0]
+        yield line
 
 
 def parse_links(line: str, file: object, number: int, *, swapped: bool = False) -> list[Link]:

@@ -40,7 +40,12 @@ def outcome(read: Callable[[Path], Sized], path: Path) -> Sized | str:
         ("  0-0\t1-1 \r\n", [{(0, 0), (1, 1)}]),
         ("0-0 1?2 3p4\n", [{(0, 0), (1, 2), (3, 4)}]),
         ("0-0\u20281-1\n2-2", [{(0, 0), (1, 1)}, {(2, 2)}]),
-        ("0-0:0.93 1p1/1e-3 2-3:-4\n", [{(0, 0), (1, 1), (2, 3)}]),  # a score behind each link
+        # a score behind each link; sentence numbers; fast_align's fields, with scores and without
+        ("0-0:0.93 1p1/1e-3 2-3:-4\n", [{(0, 0), (1, 1), (2, 3)}]),
+        ("1 0-0 1-1\n2\n3 2-2\n", [{(0, 0), (1, 1)}, set(), {(2, 2)}]),
+        ("1\t0?0\n2\t1-1\n", [{(0, 0)}, {(1, 1)}]),
+        ("the cat ||| le chat ||| 0-0 1-1\na ||| b |||\n", [{(0, 0), (1, 1)}, set()]),
+        ("0-0 1-1 ||| -12.25\n ||| -0.5\n", [{(0, 0), (1, 1)}, set()]),
         ("", []),
     ],
 )
@@ -68,6 +73,11 @@ def test_a_malformed_item_is_refused_with_its_line(tmp_path: Path, item: str) ->
     path = written(tmp_path, f"0-0\n\n1-1 {item}\n")
     with pytest.raises(InputError, match=re.escape(f"{path}:3: ") + ".*is not a link"):
         read_pharaoh(path)
+
+
+def test_a_number_left_out_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"links.txt:2: does not begin with the sentence's number 2"):
+        read_pharaoh(written(tmp_path, "1 0-0\n3 0-0\n"))
 
 
 def test_gold_links_from_one_are_recognised_by_their_text(tmp_path: Path) -> None:

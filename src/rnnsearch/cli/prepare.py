@@ -45,7 +45,7 @@ Amount = Annotated[int | None, typer.Option(min=1, max=10**15)]
 
 @describe(
     """
-    files FILE...: Source and target files alternating, or bilingual files. .gz, .bz2, .xz and .zst are
+    files FILE...: Source and target files alternating, or bilingual files. .gz, .bz2, .xz, .zst and .zip are
     decompressed; - is stdin.
     out: Folder for the prepared dataset.
     dev FILE...: Development pairs for validation during training; files as above.

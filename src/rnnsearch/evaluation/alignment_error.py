@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
-from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.formats.readers import read_link_lines
 from rnnsearch.text.links import FROM_ZERO, PairWordCounts, count_from_one
 from rnnsearch.text.tokens import given_words
 from rnnsearch.word_links import GoldLinks, Link, parse_gold_links
@@ -118,7 +118,7 @@ def read_pharaoh(path: str | Path) -> list[set[Link]]:
     Possible links, written `i?j` or `ipj` in gold files, count as links here; `read_gold` keeps them apart.
     Raises InputError with file and line for anything else.
     """
-    lines = enumerate(read_lines(path), 1)
+    lines = enumerate(read_link_lines(path), 1)
     return [set(parse_gold_links(line, path, number).possible) for number, line in lines]
 
 
@@ -137,7 +137,7 @@ def read_gold(
     Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out a
     sentence: the n-th entry must belong to the n-th line of the text.
     """
-    lines = list(read_lines(path))
+    lines = list(read_link_lines(path))
     if not _is_naacl(lines, path):
         numbered = enumerate(lines, 1)
         found = [parse_gold_links(line, path, number, first=first or 0) for number, line in numbered]

@@ -21,7 +21,7 @@ from rnnsearch.system.files import reading, written_whole
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
 from rnnsearch.text.formats.lines import in_step, read_lines
-from rnnsearch.text.formats.readers import ParallelText
+from rnnsearch.text.formats.readers import ParallelText, read_link_lines
 from rnnsearch.text.links import DEFAULT, LinkWords, symmetrise, vote
 from rnnsearch.word_links import Link, format_links, parse_links
 
@@ -128,7 +128,11 @@ def link_texts(
     with tempfile.TemporaryDirectory(prefix="rnnsearch-") as work:
         directions = Path(work) / "forward", Path(work) / "reverse"
         sizes = align_texts(texts, directions, settings=settings, words=words, progress=progress)
-        return link_files(*directions, outs, sizes=sizes, method=method)
+        report = link_files(*directions, outs, sizes=sizes, method=method)
+    sides = (side_tokeniser(side, settings) for side in SIDES)
+    for language in (side.language for side in sides if side.unspaced):
+        report += f"words    {language} has no spaces: links count characters, Latin words and numbers\n"
+    return report
 
 
 def link_files(
@@ -192,6 +196,6 @@ def _pairs(forward: str | Path, reverse: str | Path) -> Iterator[tuple[list[Link
         what = f"has {one:,} lines of links, but {reverse} has {other:,}"
         return InputError(what, file=forward, remedy="give one line for each pair")
 
-    lines = in_step(read_lines(forward), read_lines(reverse), unequal)
+    lines = in_step(read_link_lines(forward), read_link_lines(reverse), unequal)
     for number, (one, other) in enumerate(lines, 1):
         yield parse_links(one, forward, number), parse_links(other, reverse, number)

@@ -73,10 +73,14 @@ def test_what_is_odd_is_counted_by_line(text: Path) -> None:
     [
         (b"a\nb\nd\xe9j\xe0\n", r"text\.en:3: byte 2 of the line is not UTF-8 \(convert the file"),
         *(
-            ("The house is old.\n".encode(name), r"text\.en:1: the file is not UTF-8, but UTF-16.*iconv")
-            for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")
+            (text.encode(name), rf"text\.en:1: the file is {name[:6].upper()} \(convert.*iconv -f {name} -t")
+            for name in (*("utf-16", "utf-16-le", "utf-16-be"), *("utf-32", "utf-32-le", "utf-32-be"))
+            for text in (
+                *("Hi.\n", "déjà vu\r\n", "\nThe house is old.\nWhere is it?\n", "Где мой дом? Там.\n" * 3),
+                *("这座房子在山上。\n她在哪里？\n" * 9, "घर कहाँ है\n" * 9, "บ้านอยู่ที่ไหน\n" * 9),
+            )
         ),
-        *((PACK[end](b"a\n"), r"text\.en:1: .*(no text|the name of a compressed file)") for end in PACKED),
+        *((PACK[end](b"a\n"), r"text\.en:1: .*the name of a compressed file") for end in PACKED),
         (b"\xed\xa0\x80\n", "not UTF-8"),  # a surrogate
     ],
 )
@@ -86,9 +90,9 @@ def test_text_that_is_not_utf8_is_refused(text: Path, content: bytes, message: s
         list(read_lines(text))
 
 
-@pytest.mark.parametrize("name", ["a.SGML", "a.xliff.gz", "a.srt", "a.zip"])
+@pytest.mark.parametrize("name", ["a.SGML", "a.xliff.gz", "a.srt"])
 def test_lines_that_are_not_sentences_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match=rf"{name}: .* are not sentences \((write|save|unpack)"):
+    with pytest.raises(InputError, match=rf"{name}: .* are not sentences \((write|save)"):
         read_lines(name)
 
 
@@ -220,7 +224,7 @@ def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: s
         number for number, raw in enumerate(raw_lines, 1) if raw.decode("utf-8", "ignore").encode() != raw
     ]
     if isinstance(lines, InputError):
-        assert "the file is not UTF-8" in str(lines) or f"{path}:{broken[0]}: " in str(lines)
+        assert "the file is UTF-" in str(lines) or f"{path}:{broken[0]}: " in str(lines)
         return
     assert not broken
     assert len(lines) == len(raw_lines)

@@ -4,6 +4,7 @@ import gzip
 import io
 import sys
 import tracemalloc
+import zipfile
 from collections.abc import Callable
 from itertools import islice, pairwise
 from pathlib import Path
@@ -56,6 +57,11 @@ CASES: list[tuple[Any, ...]] = [
     ("a.tsv", b"id\tfr\ten\r\n1\ta\tb\r\n", "b|a"),
     ("a.tsv", b"id\tnl\tsv\n1\ta\tb\n", "b|a", {"source": "sv", "target": "nl"}),
     ("a.tsv", b"ID\tFR \tEn\n7\ta\tb\n", "b|a"),
+    ("a.tsv", b"French\tenglish\na\tb\n", "b|a"),
+    ("a.tsv", b"fra_Latn\teng_Latn\na\tb\n", "b|a"),
+    ("a.tsv", b"score\tText (fr)\tText (en-GB)\n7\ta\tb\n", "b|a"),
+    ("a.tsv", b"Target text\tsrc_text\nb\ta\n", "a|b"),
+    ("a.tsv", "français ?\tL'anglais oui.\n1998\t1998\n".encode(), "français ?|L'anglais oui., 1998|1998"),
     ("a.tsv", b"sv\tnl\n", "sv|nl"),  # no names that anyone could know: a pair
     ("a.tsv", b"", ""),
     # JSON lines
@@ -168,13 +174,39 @@ def test_a_control_character_in_a_memory_is_a_counted_space(tmp_path: Path, cont
         assert (corpus.warnings[0].lines, corpus.warnings[1].lines) == ({"control character": 1}, {})
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.XLF", "a.srt.bz2", "a.zip"])
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.XLF", "a.srt.bz2"])
 def test_formats_that_are_not_read_say_what_to_do(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"a,b\n")
-    with pytest.raises(InputError, match=rf"{name}: \.\w+ files are not read \((write|save|unpack)"):
+    with pytest.raises(InputError, match=rf"{name}: \.\w+ files are not read \((write|save)"):
         parallel_texts([tmp_path / name])
     with pytest.raises(InputError, match=r"is a folder.*TSV or JSON lines"):
         parallel_texts([tmp_path])
+    (tmp_path / "s.csv").write_text("a b;c\n")
+    with pytest.raises(InputError, match=r"s\.csv: \.csv files with semicolons are not read"):
+        parallel_texts([tmp_path / "s.csv"])
+
+
+def zipped(path: Path, **texts: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in texts.items():
+            archive.writestr(name.replace("_", "."), content)
+    return path
+
+
+def test_archives_of_one_text_or_of_both_sides(tmp_path: Path) -> None:
+    both = {"README": b"x", "a.en-fr_fr": b"1\n2\n", "a.en-fr_en": b"3\n4", "dir/a_xml": b"<x/>"}
+    assert read(zipped(tmp_path / "a.zip", **both)) == [("3", "1"), ("4", "2")]
+    (text,) = parallel_texts([str(tmp_path / f"a.zip/a.en-fr.{end}") for end in ("fr", "en")])
+    assert list(text.pairs()) == [("1", "3"), ("2", "4")]
+    assert read(zipped(tmp_path / "b.zip", c_tsv=b"a\tb\n")) == [("a", "b")]
+    assert read(zipped(tmp_path / "c.tmx.zip", x=memory(unit("en: a", "fr: b")))) == [("a", "b")]
+    with pytest.raises(InputError, match=r"a\.zip: holds no such text, but 3: .* \(name one of them"):
+        read(tmp_path / "a.zip", format="tsv")
+    with pytest.raises(InputError, match="holds no such text"):
+        list(parallel_texts([tmp_path / "a.zip/x.en", tmp_path / "a.zip/a.en-fr.fr"])[0].pairs())
+    (tmp_path / "a.zip").write_bytes((tmp_path / "a.zip").read_bytes()[:-30])
+    with pytest.raises(InputError, match=r"a\.zip: the compressed file is damaged or incomplete"):
+        read(tmp_path / "a.zip")
 
 
 BREAK, NO_TEXT = "line break inside the text", "no text on this side"
@@ -238,6 +270,9 @@ FAULTS: list[tuple[Any, ...]] = [
     ("a.tsv", b"a\tb\n", r"a\.tsv:1: does not name columns 'en' and 'fr'; it has: a, b", {"source": "en", "target": "fr"}),
     ("a.tsv", b"a\tb\nc\xff\td\n", r"a\.tsv:2: byte 2 of the line is not UTF-8"),
     ("a.tsv", b"a;b\nc;d\n", r"a\.tsv:1: has no column 2"),
+    ("a.tsv", b"1.5\ta b\n", "a.tsv:1: does not name columns"),
+    ("a.tsv", b"Hi you\tdoc-1:3\n", "a.tsv:1: does not name columns"),
+    ("a.tsv", b"".join(b"a%d b\tz\n" % i for i in range(20)), "column 2 holds the same words again and again"),
     ("a.tsv", b"\n1\tHi you\tSalut\n", "a.tsv:2: does not name columns 'source' and 'target' or .*; it has: 1, Hi you"),
     ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a", "fr":\n', r"a\.jsonl:2: is not valid JSON: .* \(each "
     r"line must be one JSON"),

@@ -6,6 +6,7 @@ that are not text raise InputError.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -28,10 +29,14 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{
 NO_LINES = dict.fromkeys((".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line")
 NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
 NO_LINES |= dict.fromkeys((".srt", ".vtt"), "write one sentence per line, without numbers and times")
-NO_LINES |= {".zip": "unpack it, and name the files in it"}
 """Suffix of a file whose lines are not sentences → what to do with it."""
 
 _BOM = "\ufeff"
+_MARKS = {b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be"} | {
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+}
+_SAMPLE = 1 << 14  # bytes from which the encoding is found
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -83,13 +88,13 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
     Otherwise as `read_lines`.
     """
     with opened(path) as stream:
+        if encoding := _wide_encoding(stream.peek(_SAMPLE)[:_SAMPLE] if hasattr(stream, "peek") else b""):
+            remedy = f"convert it with `iconv -f {encoding} -t utf-8`"
+            raise InputError(f"the file is {encoding[:6].upper()}", file=path, line=1, remedy=remedy)
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 what = f"the line is longer than {LONGEST_LINE:,} bytes"
                 raise InputError(what, file=path, line=number, remedy="is this a text file?")
-            if number == 1 and raw.count(b"\0") * 5 >= len(raw) > 1:
-                what = "the file is not UTF-8, but UTF-16, UTF-32 or no text"
-                raise InputError(what, file=path, line=1, remedy="convert it with `iconv -f utf-16 -t utf-8`")
             line = _decoded(raw, path, number)
             if number == 1 and line.startswith(_BOM):
                 line = line.removeprefix(_BOM)
@@ -97,6 +102,26 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
                 if not line:  # the file is empty except for the mark
                     return
             yield line.removesuffix("\n")
+
+
+def _wide_encoding(sample: bytes) -> str:
+    """Returns the name of UTF-16 or UTF-32 if the beginning of a file is in one of them, by its byte order
+    mark, or because it is printable text with many spaces or ASCII characters in that encoding alone."""
+    for mark, encoding in _MARKS.items():
+        if sample.startswith(mark):
+            return encoding[:6]
+    found, most = "", 0
+    for encoding in _MARKS.values() if b"\0" in sample else ():
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(sample)
+        except UnicodeDecodeError:
+            continue
+        strange = sum(not (character.isprintable() or character in "\t\r\n") for character in text)
+        spaces, plain = text.count(" ") + text.count("\n"), sum(map(str.isascii, text))
+        wide = sample.count(0) * 5 >= len(sample) * 2 or (len(text) >= 20 and spaces * 200 >= len(text))
+        if wide and "\0" not in text and strange * 50 <= len(text) and plain > most:
+            found, most = encoding, plain
+    return found
 
 
 def read_pairs(

@@ -7,9 +7,10 @@ import gzip
 import io
 import lzma
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,6 +19,9 @@ from rnnsearch.errors import InputError
 
 STDIN = "-"
 
+_ZIP = ".zip/"
+# Files beside the text of a downloaded archive.
+_NOTES = ("readme", "license", "licence", "copying", "_", ".")
 _BUFFER = 1 << 18  # bytes decompressed at a time
 _FAULTS: dict[type[OSError], tuple[str, str]] = {
     FileNotFoundError: ("no such file", "check the path"),
@@ -38,7 +42,8 @@ def text_suffix(path: str | Path) -> str:
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """Yields the bytes of a file: a plain one, a .gz, .bz2, .xz or .zst file, or standard input for `-`.
+    """Yields the bytes of a file: a plain one, a .gz, .bz2, .xz or .zst file, the only text in a .zip file,
+    `archive.zip/name` for one of several, or standard input for `-`.
 
     Raises InputError for a file that cannot be opened or read, for damaged compression, and for .zst without
     the library that reads it.
@@ -47,7 +52,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         if str(path) == STDIN:
             with _stdin() as stream:
                 yield stream
-        elif unpack := COMPRESSIONS.get(Path(path).suffix.lower()):
+        elif unpack := COMPRESSIONS.get(".zip" if _ZIP in str(path).lower() else Path(path).suffix.lower()):
             with unpack(path) as packed, io.BufferedReader(packed, _BUFFER) as stream:
                 # Python's gzip and bz2 read a file of 0 bytes as valid and empty; a failed download leaves
                 # such a file.
@@ -57,7 +62,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         else:
             with Path(path).open("rb") as stream:
                 yield stream
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
         if isinstance(error, OSError) and error.errno is not None:  # gzip and bz2 give no number
             what, remedy = _FAULTS.get(type(error), (f"cannot be read: {error.strerror}", ""))
         else:
@@ -77,6 +82,35 @@ def _stdin() -> Iterator[BinaryIO]:
     else:
         with open(descriptor, "rb", closefd=False) as stream:
             yield stream
+
+
+def texts_in_zip(path: str | Path) -> list[str]:
+    """Returns the names of the texts in a .zip file, without notes. Raises InputError if it is damaged."""
+    with suppress(OSError):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+                return [name for name in names if not Path(name).name.lower().startswith(_NOTES)]
+        except zipfile.BadZipFile as error:
+            raise InputError(f"the compressed file is damaged or incomplete: {error}", file=path) from None
+    return []
+
+
+@contextmanager
+def _open_zip(path: str | Path) -> Iterator[Any]:
+    """Opens the only text in a .zip file, or `archive.zip/name`."""
+    end = str(path).lower().find(_ZIP) + len(_ZIP)
+    outer, name = (str(path)[: end - 1], str(path)[end:]) if end >= len(_ZIP) else (str(path), "")
+    names = [name] if name else texts_in_zip(outer)
+    with zipfile.ZipFile(outer) as archive:
+        if len(names) != 1 or names[0] not in archive.namelist():
+            what = f"holds no such text, but {len(texts_in_zip(outer))}: {', '.join(texts_in_zip(outer))}"
+            raise InputError(what[:200], file=path, remedy=f"name one of them, as in {outer}/NAME")
+        try:
+            with archive.open(names[0]) as member:
+                yield member
+        except (RuntimeError, NotImplementedError) as error:  # encrypted, or an unknown compression
+            raise InputError(f"cannot be read: {error}", file=path, remedy="unpack it yourself") from None
 
 
 @contextmanager
@@ -102,5 +136,6 @@ COMPRESSIONS: dict[str, Callable[[str | Path], Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
     ".zst": _open_zstandard,
+    ".zip": _open_zip,
 }
 """Suffix → function that opens such a file."""

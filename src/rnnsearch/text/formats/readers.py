@@ -21,9 +21,11 @@ from rnnsearch.text.formats.lines import (
     plain_field,
     plain_line,
     raw_lines,
+    read_lines,
     read_pairs,
 )
-from rnnsearch.text.formats.opening import STDIN, opened, text_suffix
+from rnnsearch.text.formats.opening import STDIN, opened, text_suffix, texts_in_zip
+from rnnsearch.word_links import link_fields
 
 Format = Literal["", "lines", "tsv", "tmx", "jsonl"]
 LinePair = tuple[str, str]
@@ -79,6 +81,25 @@ class OneSide(Layout):
         return [(name, name) for name in names]
 
 
+_LANGUAGES = """
+    ar ara Arabic, bg bul Bulgarian, bn ben Bengali, ca cat Catalan, cs ces Czech, da dan Danish,
+    de deu German, el ell Greek, en eng English, eo epo Esperanto, es spa Spanish, et est Estonian,
+    eu eus Basque, fa fas Persian, fi fin Finnish, fr fra French, ga gle Irish, gl glg Galician,
+    he heb Hebrew, hi hin Hindi, hr hrv Croatian, hu hun Hungarian, id ind Indonesian, is isl Icelandic,
+    it ita Italian, ja jpn Japanese, ko kor Korean, lt lit Lithuanian, lv lav Latvian, mk mkd Macedonian,
+    ms msa Malay, mt mlt Maltese, nb nob Norwegian Bokmål, nl nld Dutch, no nor Norwegian, pl pol Polish,
+    pt por Portuguese, ro ron Romanian, ru rus Russian, sk slk Slovak, sl slv Slovenian, sq sqi Albanian,
+    sr srp Serbian, sv swe Swedish, sw swa Swahili, ta tam Tamil, th tha Thai, tr tur Turkish,
+    uk ukr Ukrainian, ur urd Urdu, vi vie Vietnamese, zh zho Chinese
+"""
+NAMES = {
+    code: (name, three) for code, three, name in (w.strip().split(maxsplit=2) for w in _LANGUAGES.split(","))
+}
+"""Code of a language → its English name, and its code of three letters."""
+# One word of ASCII characters with a digit or a sign of addresses.
+_IDENTIFIER = re.compile(r"(?=.*[0-9/@:#_])[!-~]+")
+_FEW = 20  # pairs of a table from which a column is judged
+
 Record = dict[str, Any]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = object()
@@ -92,6 +113,7 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     told, besides what `read_lines` raises.
     """
     columns: tuple[int, int] | None = None
+    first: list[LinePair] = []
     for number, line in enumerate(raw_lines(path, warnings[0]), 1):
         cells = line.split("\t")
         if cells in _EMPTY_ROWS:
@@ -108,7 +130,13 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
             remedy = "write TABs between the columns; correct or delete the line, or give other columns"
             raise InputError(what, file=path, line=number, remedy=remedy)
         source = plain_line(cells[columns[0]], number, warnings[0])
-        yield source, plain_line(cells[columns[1]], number, warnings[1])
+        target = plain_line(cells[columns[1]], number, warnings[1])
+        if len(first) < _FEW and not layout.source:
+            first.append((source, target))
+            if len(first) == _FEW and 1 in (same := [len(set(side)) for side in zip(*first, strict=True)]):
+                what = f"column {columns[same.index(1)] + 1} holds the same words again and again"
+                raise InputError(what, file=path, remedy="give the numbers of two columns of text")
+        yield source, target
 
 
 def _columns(cells: list[str], layout: Layout, path: str | Path, number: int) -> tuple[tuple[int, int], bool]:
@@ -119,10 +147,28 @@ def _columns(cells: list[str], layout: Layout, path: str | Path, number: int) ->
             return (int(source) - 1, int(target) - 1), False
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
-    if len(cells) < 3 and not layout.source:
+    languages = layout.source_language, layout.target_language
+    for sides in (map(_language_names, languages), ({"source", "src"}, {"target", "tgt", "trg"})):
+        found = [[i for i, cell in enumerate(header) if _names(cell, side)] for side in sides]
+        if not layout.source and [len(places) for places in found] == [1, 1] and found[0] != found[1]:
+            return (found[0][0], found[1][0]), True
+    numbers = [not any(map(str.isalpha, cell)) or _IDENTIFIER.fullmatch(cell) is not None for cell in header]
+    if len(cells) < 3 and not layout.source and len(set(numbers)) == 1:
         return (0, 1), False
     what = f"does not name columns {layout.wanted()}; it has: {', '.join(cells)}"
     raise InputError(what[:300], file=path, line=number, remedy="give the numbers of two columns of text")
+
+
+def _language_names(code: str) -> set[str]:
+    name, three = NAMES.get(code.casefold().split("-")[0], (code, code))
+    return {code.casefold(), three, name.casefold()}
+
+
+def _names(cell: str, words: set[str]) -> bool:
+    """Tells whether a cell is a name with one of the words, as French, fr-CA, fra_Latn and text_fr are for
+    French."""
+    parts = re.findall(r"[^\W_]+", cell)
+    return 0 < len(parts) <= 3 and not any(map(str.isdigit, cell)) and not words.isdisjoint([*parts, cell])
 
 
 def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
@@ -371,7 +417,9 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None)
     texts, rest = [], [str(name) for name in names]
     while rest:
         name = source = rest.pop(0)
-        if (format := _format(source, layout)) != "lines":
+        if sides := _sides_in_zip(source, layout):
+            reader = partial(read_pairs, *sides)
+        elif (format := _format(source, layout)) != "lines":
             reader = partial(FORMATS[format], source, layout)
         elif rest and _format(rest[0], layout) == "lines":
             name, reader = f"{source} | {rest[0]}", partial(read_pairs, source, rest.pop(0))
@@ -388,7 +436,24 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None)
 
 def _format(name: str, layout: Layout) -> Format:
     """Returns the format of a file; "lines" if its name does not show a bilingual format."""
-    return layout.format or _SUFFIXES.get(text_suffix(name), "lines")
+    suffix = text_suffix(name)
+    if name.lower().endswith(".zip") and suffix not in _SUFFIXES and len(inner := texts_in_zip(name)) == 1:
+        suffix = text_suffix(inner[0])
+    return layout.format or _SUFFIXES.get(suffix, "lines")
+
+
+def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
+    """Returns the source and the target text in a .zip file, by the ends of their names, if it has both."""
+    inner = texts_in_zip(name) if name.lower().endswith(".zip") and not layout.format else []
+    languages = layout.source_language, layout.target_language
+    found = [f"{name}/{text}" for end in languages for text in inner if text_suffix(text) == f".{end}"]
+    return (found[0], found[1]) if len(found) == 2 and found[0] != found[1] else None
+
+
+def read_link_lines(path: str | Path) -> Iterator[str]:
+    """Yields the word links of each pair, as a line for `parse_links`. Raises InputError as `read_lines` and
+    `link_fields` do."""
+    return link_fields(read_lines(path), path)
 
 
 def _check(names: Sequence[str | Path], layout: Layout) -> None:
@@ -402,13 +467,16 @@ def _check(names: Sequence[str | Path], layout: Layout) -> None:
     if [*map(str, names)].count(STDIN) > 1:
         raise InputError("standard input can be read only once", remedy="name a file in place of one `-`")
     for name in filter(lambda name: str(name) != STDIN, names):
-        if not Path(name).exists():
+        if not Path(name).exists() and ".zip/" not in str(name).lower():
             raise InputError("no such file", file=name, remedy="check the path")
         if Path(name).is_dir():
             remedy = f"name the files in it; if they are a dataset or Parquet, {_CONVERT}"
             raise InputError("is a folder, not a text file", file=name, remedy=remedy)
         if not layout.format and (suffix := text_suffix(name)) in _NOT_READ:
-            raise InputError(f"{suffix} files are not read", file=name, remedy=_NOT_READ[suffix])
+            with opened(name) as stream:
+                start = stream.readline(1000) if suffix == ".csv" else b""
+            columns = " with semicolons" if start.count(b";") > start.count(b",") else ""
+            raise InputError(f"{suffix} files{columns} are not read", file=name, remedy=_NOT_READ[suffix])
     if bool(layout.source) != bool(layout.target) or (layout.source and layout.source == layout.target):
         raise InputError(
             "source and target each need a column, key or language of their own",

@@ -24,8 +24,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
-from rnnsearch.text.formats.lines import in_step, plain_line, read_lines
-from rnnsearch.text.formats.readers import LinePair, ParallelText
+from rnnsearch.text.formats.lines import in_step, plain_line
+from rnnsearch.text.formats.readers import LinePair, ParallelText, read_link_lines
 from rnnsearch.text.links import (
     FROM_ZERO,
     LinkWords,
@@ -218,7 +218,7 @@ def _linked(text: ParallelText, file: str) -> Iterator[tuple[LinePair, str]]:
         remedy = "give one line for each pair, and an empty line for a pair without links"
         return InputError(what, file=file, remedy=remedy)
 
-    return in_step(text.pairs(), read_lines(file), unequal)
+    return in_step(text.pairs(), read_link_lines(file), unequal)
 
 
 class Cleaner:
