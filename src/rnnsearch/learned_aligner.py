@@ -45,8 +45,8 @@ has."""
 
 
 class Aligners(NamedTuple):
-    """What aligns a corpus together. runs: networks of both directions. eflomal: its link files of both
-    directions. step: makes further steps in their work folder."""
+    """Networks and eflomal that align a corpus together. runs: networks of both directions.
+    eflomal: its link files of both directions. step: makes further steps in their work folder."""
 
     runs: tuple[str, str]
     eflomal: tuple[Path, Path]

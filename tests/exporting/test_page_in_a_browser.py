@@ -393,7 +393,7 @@ def test_another_sentence_is_looked_into_beside_the_first(opened: Page) -> None:
         "Set([...document.querySelectorAll('[id]')].map((one) => one.id)).size"
     )
     opened.screen(390)
-    assert opened.run("document.documentElement.scrollWidth <= innerWidth")
+    assert opened.run("document.documentElement.scrollWidth <= visualViewport.width")
     opened.click("#beside-close")
     assert opened.run("document.getElementById('beside').hidden")
     assert opened.messages == []

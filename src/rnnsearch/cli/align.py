@@ -124,8 +124,9 @@ def align(
 
 
 class Aligning(NamedTuple):
-    """What links depend on, besides the runs. how: options of WordAligner. form: pharaoh, jsonl, json or
-    picture. reverse: runs from target to source. truths: gold links of each pair, if any, from gold_files."""
+    """Everything that links depend on, besides the runs. how: options of WordAligner. form: pharaoh, jsonl,
+    json or picture. reverse: runs from target to source. truths: gold links of each pair, if any, from
+    gold_files."""
 
     how: dict[str, Any]
     form: str

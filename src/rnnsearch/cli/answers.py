@@ -71,7 +71,7 @@ class Work(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What is done, for progress and messages. source: file whose lines are counted. key: checksum of
+    """A line-by-line task, for progress and messages. source: file whose lines are counted. key: checksum of
     everything that the answers depend on, except the text; needed for --out. observe: (results, number of the
     first) → results, for notes."""
 

@@ -102,9 +102,9 @@ def translate(
 
 
 class Translating(NamedTuple):
-    """What translations depend on, besides the runs. search: settings to change. form: json, nbest or text.
-    plots: folder of pictures. whole: whether batches are full, so that rounding does not depend on when lines
-    arrive."""
+    """Everything that translations depend on, besides the runs. search: settings to change. form: json,
+    nbest or text. plots: folder of pictures. whole: whether batches are full, so that rounding does not
+    depend on when lines arrive."""
 
     search: dict[str, Any]
     form: str
