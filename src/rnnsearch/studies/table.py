@@ -29,8 +29,8 @@ from rnnsearch.evaluation.measures import AER, BLEU, CHRF, NLL_PER_WORD, Statist
 from rnnsearch.evaluation.statistics import FEWEST, SufficientStatistics, buckets, p_statement
 from rnnsearch.evaluation.test_set import System, read_hypotheses
 from rnnsearch.installed import package_version
-from rnnsearch.studies.run import DEPARTURE, Measured
-from rnnsearch.studies.study import StudyFolder
+from rnnsearch.studies.run import DEPARTURE, Measured, Row
+from rnnsearch.studies.study import StudyFolder, StudyTest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,6 +67,10 @@ METRICS = (
     Metric(DEPARTURE, "α off the links, %", 100.0),
 )
 BY_LENGTH = {"bleu": METRICS[0], "departure": METRICS[-1]}
+PARTS = {"a quarter": 0.25, "half": 0.5, "the end": 1.0}
+"""Points of training that a table shows."""
+DEVELOPMENT = {"dev_nll": "NLL per sentence", "dev_bleu": "BLEU"}
+"""Development scores, and what a figure calls them."""
 Variants = dict[str, dict[int, Measured]]
 """variant → seed → run; only runs that count"""
 
@@ -90,7 +94,7 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
     if missing := sorted({run.name for run in folder.runs} - {run.row["run"] for run in runs}):
         remarks.append(f"Not done yet: {', '.join(missing)}.")
     album, count = Album(folder / "figures"), max(map(len, variants.values()), default=0)
-    learning = [*_learning(variants, album), *map(Paragraph, remarks)]
+    learning = [*_learning(folder.tests, variants, album), *map(Paragraph, remarks)]
     document = Document(
         folder.study.title or Path(folder.name).stem,
         f"Mean ± sample standard deviation over {count} seeds." if count > 1 else "One seed.",
@@ -208,35 +212,60 @@ def _by_length(
     return blocks
 
 
-def _learning(variants: Variants, album: Album) -> list[Block]:
-    """Returns a table of sizes, times and final development scores, and the learning curves."""
+def _learning(tests: dict[str, StudyTest], variants: Variants, album: Album) -> list[Block]:
+    """Returns a table of sizes, times and development scores at three points of training, the learning
+    curves, and a figure of each variant's gain against its cost."""
+    curves: dict[tuple[str, str], list[Curve]] = {}
     rows: list[list[Value]] = []
-    curves = []
+    gains = []
     for place, (variant, seeds) in enumerate(variants.items()):
         every = [run.row for run in seeds.values()]
+        hours = [one["hours"] for one in every if one.get("hours")]
+        minutes = 60 * statistics.fmean(hours) if hours else None
         row: list[Value] = [variant, f"{(every[0].get('parameters') or 0) / 1e6:.2f}"]
-        for key, factor, form in (("hours", 60, ",.0f"), ("dev_nll", 1, ".2f"), ("dev_bleu", 1, ".2f")):
-            values = [factor * one[key] for one in every if one.get(key) is not None]
-            row.append(f"{statistics.fmean(values):{form}}" if values else None)
+        row.append(None if minutes is None else f"{minutes:,.0f}")
+        for key in DEVELOPMENT:
+            updates, times, scores = _development(every, key)
+            for part in PARTS.values():
+                before = sum(update <= part * every[0]["updates"] for update in updates)
+                row.append(f"{scores[before - 1]:.2f}" if before else None)
+            if len(updates) > 1:
+                curves.setdefault((key, "updates"), []).append(Curve(variant, place, updates, scores))
+                curves.setdefault((key, "minutes"), []).append(Curve(variant, place, times, scores))
         rows.append(row)
-        points = zip(*(one.get("validations") or [] for one in every), strict=False)
-        x, y = [], []
-        for point in points:
-            if all("dev_nll" in one for one in point):
-                x.append(statistics.fmean(one["update"] for one in point))
-                y.append(statistics.fmean(one["dev_nll"] for one in point))
-        curves += [Curve(variant, place, x, y)] if len(x) > 1 else []
+        name = next((name for name, test in tests.items() if test.translate), None)
+        if name and minutes is not None:
+            bleus = [run.statistics[name][BLEU].score().value for run in seeds.values()]
+            gains.append(Curve(variant, place, [minutes], [statistics.fmean(bleus)]))
     note = (
         "Minutes of training, validation included; NLL per sentence and BLEU (greedy search) of the "
-        "development set at the best validation."
+        "development set."
     )
-    heads = ["Variant", "million parameters", "minutes", "NLL", "BLEU"]
+    heads = ["Variant", "million parameters", "minutes"]
+    heads += [f"{score}, {part}" for score in ("NLL", "BLEU") for part in PARTS]
     blocks: list[Block] = [_table("cost", "Size, time and development scores", heads, rows, note)]
-    if curves:
-        what = "Development NLL per sentence, mean of the seeds"
-        figure = curve_figure(curves, "updates", what)
-        blocks.append(_pictures(album, figure, "dev-nll-by-update", f"{what}, against updates"))
+    for (key, axis), lines in curves.items():
+        caption = f"Development {DEVELOPMENT[key]}, mean of the seeds, against {axis} of training"
+        figure = curve_figure(lines, f"{axis} of training", DEVELOPMENT[key])
+        blocks.append(_pictures(album, figure, f"{key.replace('_', '-')}-by-{axis}", caption))
+    if len(gains) > 1:
+        figure = curve_figure(gains, "minutes of training", "BLEU")
+        blocks.append(
+            _pictures(album, figure, "gain-and-cost", f"BLEU on {name} against the time of training")
+        )
     return blocks
+
+
+def _development(rows: Sequence[Row], key: str) -> tuple[list[float], list[float], list[float]]:
+    """Returns updates, minutes and a development score, as means over the runs, at each validation that all
+    runs have."""
+    points = zip(*(one.get("validations") or [] for one in rows), strict=False)
+    found = [
+        [statistics.fmean(one[name] for one in point) for name in ("update", "seconds", key)]
+        for point in points
+        if all(one.get(key) is not None for one in point)
+    ]
+    return [one[0] for one in found], [one[1] / 60 for one in found], [one[2] for one in found]
 
 
 def _pictures(album: Album, figure: Figure, name: str, caption: str) -> Pictures:
