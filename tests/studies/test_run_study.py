@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import shutil
 import signal
+import statistics
 import subprocess
 import time
 from collections.abc import Callable
@@ -221,6 +223,22 @@ def test_the_command(copy: Path, command: Command, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(copy)
     done = command("experiment study.toml --out out --only general --only additive")
     assert (done.code, done.lines[0]) == (0, "# Tiny")
+    with (copy / "out" / "tables" / "cost.csv").open(encoding="utf-8", newline="") as file:
+        shown = {row["Variant"]: row for row in csv.DictReader(file)}["general"]
+    nll = {
+        update: statistics.fmean(
+            one["dev_nll"]
+            for row in rows_of(copy / "out")
+            if row["variant"] == "general"
+            for one in row["validations"]
+            if one["update"] == update
+        )
+        for update in (10, 20, 40)
+    }
+    parts = [float(shown[f"NLL, {part}"]) for part in ("a quarter", "half", "the end")]
+    assert parts == pytest.approx(list(nll.values()), abs=0.006)
+    figures = {path.stem for path in (copy / "out" / "figures").glob("*.svg")}
+    assert {"dev-nll-by-updates", "dev-nll-by-minutes", "gain-and-cost"} <= figures
     failed = command("experiment study.toml --out out --only broken")
     assert failed.code == 2
     assert failed.err.split("\n")[-2].startswith(
