@@ -5,15 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import read_file
-
-if TYPE_CHECKING:
-    from sentencepiece import SentencePieceProcessor
 
 WORD_START = "▁"
 """U+2581 begins the first subword of every word."""
@@ -33,8 +30,11 @@ class Subwords:
     """
 
     def __init__(self, model: bytes) -> None:
-        self._model = model
-        self._processor = _processor(model)
+        from sentencepiece import SentencePieceProcessor
+
+        self._model, self._processor = model, SentencePieceProcessor()
+        if not model or not self._processor.LoadFromSerializedProto(model):
+            raise ValueError("not a sentencepiece model")
         self.marks_words = any(subword.startswith(WORD_START) for subword in self.vocabulary())
         self._cache: dict[str, list[str]] = {}
 
@@ -49,7 +49,34 @@ class Subwords:
         million words, the same share of each. size: number of subwords wanted; a small corpus may give fewer.
         Raises InputError if there are no words, or too few to train on.
         """
-        return cls(_train(counts, kind, size, marks_words))
+        import sentencepiece
+
+        model = io.BytesIO()
+        sentencepiece.set_random_generator_seed(_SEED)
+        frequencies = (f"{word}\t{count}" for word, count in _ordered(counts))
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=frequencies if kind == "bpe" else _running_text(counts, marks_words),
+                add_dummy_prefix=marks_words,
+                input_format="tsv" if kind == "bpe" else "text",
+                model_writer=model,
+                model_type=kind,
+                vocab_size=size + 1,  # + 1 for its unknown symbol, which is mandatory
+                hard_vocab_limit=False,
+                unk_id=0,
+                bos_id=-1,
+                eos_id=-1,
+                pad_id=-1,
+                normalization_rule_name="identity",  # a subword must not change the spelling
+                # one unknown character in some 700 sentences, but no subwords for stray characters
+                character_coverage=0.99999,
+                num_threads=1,  # one summation order: the same text gives the same model
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            what = f"sentencepiece cannot make {size} {kind} subwords of this text: {error}"
+            raise InputError(what, remedy="lower data.vocabulary_size, or give more text") from None
+        return cls(model.getvalue())
 
     @classmethod
     def load(cls, path: Path, content: bytes | None = None) -> Subwords:
@@ -123,51 +150,6 @@ class Subwords:
 def _spelt(word: str) -> str:
     # A word start inside a word would cut it in two.
     return word.replace(WORD_START, "_")
-
-
-def _processor(model: bytes) -> SentencePieceProcessor:
-    from sentencepiece import SentencePieceProcessor
-
-    processor = SentencePieceProcessor()
-    if not model or not processor.LoadFromSerializedProto(model):
-        raise ValueError("not a sentencepiece model")
-    return processor
-
-
-def _train(counts: Mapping[str, int], kind: str, size: int, marks_words: bool) -> bytes:
-    import sentencepiece
-
-    model = io.BytesIO()
-    sentencepiece.set_random_generator_seed(_SEED)
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_frequencies(counts) if kind == "bpe" else _running_text(counts, marks_words),
-            add_dummy_prefix=marks_words,
-            input_format="tsv" if kind == "bpe" else "text",
-            model_writer=model,
-            model_type=kind,
-            vocab_size=size + 1,  # + 1 for its unknown symbol, which is mandatory
-            hard_vocab_limit=False,
-            unk_id=0,
-            bos_id=-1,
-            eos_id=-1,
-            pad_id=-1,
-            normalization_rule_name="identity",  # a subword must not change the spelling
-            # one unknown character in some 700 sentences, but no subwords for stray characters
-            character_coverage=0.99999,
-            num_threads=1,  # one summation order: the same text gives the same model
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        what = f"sentencepiece cannot make {size} {kind} subwords of this text: {error}"
-        raise InputError(what, remedy="lower data.vocabulary_size, or give more text") from None
-    return model.getvalue()
-
-
-def _frequencies(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yields lines of a word, a TAB and its frequency."""
-    for word, count in _ordered(counts):
-        yield f"{word}\t{count}"
 
 
 def _running_text(counts: Mapping[str, int], several: bool = True) -> Iterator[str]:

@@ -56,10 +56,6 @@ class InputWarnings:
         self.lines[kind] = self.lines.get(kind, 0) + 1
         self.first.setdefault(kind, line)
 
-    def clear(self) -> None:
-        self.lines.clear()
-        self.first.clear()
-
 
 SideWarnings = tuple[InputWarnings, InputWarnings]
 """The warnings about the source and about the target."""

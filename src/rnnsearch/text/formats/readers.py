@@ -394,13 +394,12 @@ class ParallelText:
     warnings: SideWarnings = field(default_factory=lambda: (InputWarnings(), InputWarnings()))
 
     def pairs(self) -> Iterator[LinePair]:
-        """Reads the pairs from the first on, and clears the warnings first. No side contains a control
-        character or a line break.
+        """Reads the pairs from the first on, with new warnings. No side contains a control character or a
+        line break.
 
         Raises InputError, with the file and the line or row, if something cannot be read.
         """
-        for warnings in self.warnings:
-            warnings.clear()
+        self.warnings = InputWarnings(), InputWarnings()
         return self.reader(self.warnings)
 
 

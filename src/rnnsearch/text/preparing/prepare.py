@@ -11,7 +11,6 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
@@ -124,17 +123,7 @@ def prepare_texts(
     Raises InputError for texts and links that cannot be read or are not parallel, if `out` exists, if the
     disk is full, and if no pair is kept.
     """
-    for given, what in ((links, "file(s) of links"), (repeat, "number(s) of repetitions")):
-        if given and len(given) != len(texts):
-            remedy = "give one for each corpus, in the same order"
-            raise InputError(f"{len(given)} {what} given for {len(texts)} corpora", remedy=remedy)
-    if (
-        links
-        and settings.subwords != "none"
-        and any(side_tokeniser(side, settings).unspaced for side in SIDES)
-    ):
-        what = "word links of text without spaces count characters, and its subwords are others"
-        raise InputError(what, remedy="add --set data.subwords=none")
+    _check(len(texts), links, repeat, settings)
     cleaner = Cleaner(settings, links_reversed, link_words)
     with whole_folder(Path(out), lambda folder: overwrite and is_store(folder)) as folder:
         report = PreparationReport()
@@ -144,17 +133,17 @@ def prepare_texts(
         work = folder / "work"
         work.mkdir()
         counts = clean(chunks(texts, links), cleaner, work, workers, report, progress)
-        for text, read in zip(report.texts, texts, strict=True):  # the texts may be read again
-            text.source_warnings, text.target_warnings = deepcopy(read.warnings)
-        codecs: dict[Side, Codec] = {}
-        for side in SIDES:
-            known = vocabulary[side] if vocabulary else None
-            codecs[side] = make_codec(side, counts.pop(side), settings, progress, known)
-            codecs[side].save(folder, side)
-            getattr(report, side).kind = codecs[side].tokeniser.unit
+        for text, read in zip(report.texts, texts, strict=True):
+            text.source_warnings, text.target_warnings = read.warnings
+        known: Mapping[Side, Codec] = vocabulary or {}
+        codecs = {
+            side: make_codec(side, counts.pop(side), settings, progress, known.get(side)) for side in SIDES
+        }
+        for side, codec in codecs.items():
+            codec.save(folder, side)
+            getattr(report, side).kind = codec.tokeniser.unit
+            setattr(report, f"{side}_vocabulary", len(codec.vocabulary))
         report.unit = "words" if codecs["source"].subwords is None else "subwords"
-        report.source_vocabulary = len(codecs["source"].vocabulary)
-        report.target_vocabulary = len(codecs["target"].vocabulary)
         shards = encode(work, codecs, settings, bool(links), report, progress)
         (work / DROPPED).rename(folder / DROPPED)
         shutil.rmtree(work)
@@ -166,6 +155,18 @@ def prepare_texts(
         (folder / "report.txt").write_text(report.text(), encoding="utf-8")
         write_contents(folder, settings, shards, bool(links))
     return report
+
+
+def _check(texts: int, links: Sequence[str | Path], repeat: Sequence[int], settings: DataSettings) -> None:
+    """Raises InputError for faults that can be found before reading."""
+    for given, what in ((links, "file(s) of links"), (repeat, "number(s) of repetitions")):
+        if given and len(given) != texts:
+            remedy = "give one for each corpus, in the same order"
+            raise InputError(f"{len(given)} {what} given for {texts} corpora", remedy=remedy)
+    unspaced = any(side_tokeniser(side, settings).unspaced for side in SIDES)
+    if links and unspaced and settings.subwords != "none":
+        what = "word links of text without spaces count characters, and its subwords are others"
+        raise InputError(what, remedy="add --set data.subwords=none")
 
 
 def _text(source: Lines | Iterable[tuple[str, str]], target: Lines | None) -> ParallelText:
