@@ -148,9 +148,8 @@ def prepare_texts(
         (work / DROPPED).rename(folder / DROPPED)
         shutil.rmtree(work)
         if development:
-            sources, targets = zip(*development, strict=True)
-            report.dev_source = encode_dev(sources, "source", codecs["source"], folder)
-            report.dev_target = encode_dev(targets, "target", codecs["target"], folder)
+            for side, lines in zip(SIDES, zip(*development, strict=True), strict=True):
+                setattr(report, f"dev_{side}", encode_dev(lines, side, codecs[side], folder))
         (folder / "report.json").write_text(report.json(), encoding="utf-8")
         (folder / "report.txt").write_text(report.text(), encoding="utf-8")
         write_contents(folder, settings, shards, bool(links))
