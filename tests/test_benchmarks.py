@@ -40,40 +40,6 @@ def test_growth_measures_every_command_on_files_of_each_size(tmp_path: Path) -> 
     assert [name for name, pairs in large if pairs < 602] == ["train", "translate --out", "align --out"]
 
 
-@pytest.mark.parametrize(
-    ("words", "fault"),
-    [
-        (["--target", "here", "here"], "same number of files"),
-        (["--target", "nowhere"], "nowhere"),
-        (["--target", "here", "--sizes", "0"], "at least 1"),
-        (["--target", "here", "--sizes", "3"], "has 2 pairs"),
-        (["--target", "here", "--of", "align"], "--run"),
-        (["--target", "here", "--recipe", "multi20k"], "multi30k"),
-        (["--target", "here", "--run", "neither", "--of", "align", "--sizes", "2"], "neither"),
-    ],
-)
-def test_growth_answers_bad_input_in_one_line(tmp_path: Path, words: list[str], fault: str) -> None:
-    (tmp_path / "here").write_text("a\nb\n")
-    words = [str(tmp_path / word) if word in ("here", "nowhere") else word for word in words]
-    done = growth("--source", tmp_path / "here", *words)
-    (line,) = done.stderr.splitlines()
-    assert (done.returncode, fault in line) == (2, True), line
-
-
-def test_a_toolkit_that_is_not_there_is_named_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    peers = runpy.run_path(str(BENCHMARKS / "peers.py"))
-    for python, fault in ((sys.executable, "No module named 'pymarian'"), ("no-python", "No such file")):
-        monkeypatch.setattr(sys, "argv", ["peers.py", "--peers", python, "--toolkits", "rnnsearch", "Marian"])
-        with pytest.raises(SystemExit, match="2"):
-            peers["main"]()
-        printed = capsys.readouterr()
-        (line,) = printed.err.splitlines()
-        assert fault in line
-        assert not printed.out
-
-
 @pytest.mark.slow
 def test_rnnsearch_trains_and_translates_sentences_of_one_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import gpu
 from gpu_parts import speed, values
-from gpu_parts.common import Options, Row, held, relative, row, small
+from gpu_parts.common import Options, Row, small
 
 
 def rows_of(part: Callable[[Options, Callable[[Row], None]], None], device: str) -> list[Row]:
@@ -66,45 +66,6 @@ def test_every_measurement_has_its_figures(part: str, figure: str) -> None:
     assert all(one[figure] >= 0 and "error" not in one for one in rows)
 
 
-def test_a_row_fails_alone() -> None:
-    rows: list[Row] = []
-    with row(rows.append, "first"):
-        raise ValueError("one\nline")
-    with row(rows.append, "second") as found:
-        held(found, float("nan"), 1.0)
-    assert rows[0] == {"what": "first", "error": "ValueError: one line"}
-    assert rows[1]["ok"] is False
-
-
-def test_relative_differences() -> None:
-    expected = {
-        "large": torch.tensor([3.0, 4.0]),
-        "small": torch.tensor([1e-4]),
-        "rows": torch.eye(2).to_sparse(),
-    }
-    assert relative(expected, expected) == 0.0
-    assert relative(expected | {"large": torch.tensor([3.0, 4.5])}, expected) == pytest.approx(0.1)
-    assert relative(expected | {"small": torch.tensor([2e-4])}, expected) == pytest.approx(1e-4 / 5e-3)
-    assert relative(expected | {"rows": torch.eye(2)}, expected) == 0.0
-    broken = relative(expected | {"large": torch.tensor([3.0, float("nan")])}, expected)
-    assert broken != broken
-    with pytest.raises(ValueError, match="small"):
-        relative({"large": expected["large"], "rows": expected["rows"]}, expected)
-
-
-@pytest.mark.parametrize(
-    ("code", "limit", "state"),
-    [
-        ("", 60, "done"),
-        ("raise SystemExit(3)", 60, "exit code 3"),
-        ("import os; os.kill(os.getpid(), 11)", 60, "ended by SIGSEGV"),
-        ("import time; time.sleep(60)", 0.5, "out of time after 0 s"),
-    ],
-)
-def test_the_state_says_how_a_part_ended(code: str, limit: float, state: str) -> None:
-    assert gpu.state_after([sys.executable, "-S", "-E", "-c", code], limit) == state
-
-
 def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,22 +90,3 @@ def test_the_command(
     code, printed, _ = run("--parts", "model", "runs", "--limit", "1.2")
     assert code == 1
     assert printed.splitlines()[-2:] == ["model: exit code 1", "runs: not run"]
-
-
-def test_the_table_names_every_failure() -> None:
-    good: Row = {"part": "model", "what": "a", "difference": 2e-6, "limit": 1e-4, "ok": True}
-    rows = [
-        good,
-        good | {"what": "b", "difference": 0.1, "ok": False},
-        {"part": "updates", "what": "c", "error": "E: no"},
-        {"part": "updates", "what": "d", "TFLOP/s": 250.04},
-    ]
-    text = gpu.table({"model": "done", "updates": "out of time after 5 s"}, rows)
-    assert "| model | done | 2 | 1 | 1e+03 |" in text
-    assert "| updates: d | TFLOP/s 250 |" in text
-    assert text.splitlines()[-3:] == [
-        "updates: out of time after 5 s",
-        "model: b: 0.1, at most 0.0001",
-        "updates: c: E: no",
-    ]
-    assert text.count("holds") == 0

@@ -6,15 +6,12 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
 import rnnsearch
 import rnnsearch.extending
-from rnnsearch.installed import package_version
 
 HEAVY = {"torch", "matplotlib", "sacrebleu", "sacremoses", "sentencepiece", "tensorboard", "safetensors"}
 BESIDE_HELP = HEAVY | {"numpy", "jaxtyping"}
@@ -119,36 +116,3 @@ def test_translating_imports_only_what_it_uses(tiny_run: Path, tmp_path: Path) -
     imported = imported_by("import rnnsearch.cli; run(rnnsearch.cli.main)", *words)
     assert "torch" in imported
     assert not imported & BESIDE_TRANSLATION
-
-
-def test_the_version_is_that_of_the_installed_package() -> None:
-    try:
-        expected = version("rnnsearch")
-    except PackageNotFoundError:
-        expected = "0 (not installed)"
-    assert package_version() == expected
-    assert package_version()[0].isdigit()
-    assert rnnsearch.__version__ == package_version()
-
-
-def public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
-    for name in PUBLIC:
-        found = getattr(rnnsearch, name)
-        if inspect.isclass(found):
-            for method, function in inspect.getmembers(found, inspect.isroutine):
-                if not method.startswith("_") and "rnnsearch" in str(getattr(function, "__module__", "")):
-                    yield f"{name}.{method}", function
-        elif inspect.isfunction(found):
-            yield name, found
-
-
-def test_whoever_takes_a_path_takes_a_string() -> None:
-    taking = {
-        f"{name}({parameter.name})": str(parameter.annotation)
-        for name, function in public_functions()
-        for parameter in inspect.signature(function).parameters.values()
-        if re.search(r"\bPath\b|\bLines\b", str(parameter.annotation))
-    }
-    assert taking.keys() >= {"Translator.load(runs)", "Corpus.open(path)", "train(path)", "prepare(source)"}
-    assert taking.keys() >= {"prepare(out)", "load_config(recipe)"}
-    assert all(re.search(r"\bstr\b|\bLines\b", annotation) for annotation in taking.values()), taking

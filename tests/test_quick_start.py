@@ -11,7 +11,6 @@ from command_line import Command, sets, sizes
 
 from rnnsearch import Translator, quick_start
 from rnnsearch.config import DataSettings
-from rnnsearch.system.files import only_one
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
@@ -101,14 +100,6 @@ def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
     assert "try: holds something else, or the work on other files or settings" in refused.err
 
 
-def test_the_second_of_two_at_once_prepares_nothing(command: Command, tiny_corpus: Path) -> None:
-    with only_one(Path("try"), "running try"):
-        refused = command(f"try {tiny_corpus}/train.en {tiny_corpus}/train.fr --no-open {SETTINGS}")
-        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-        assert "is running try here" in refused.err
-        assert [path.name for path in Path("try").iterdir()] == [".lock"]
-
-
 @pytest.mark.parametrize(
     ("source", "target", "said"),
     [
@@ -146,13 +137,3 @@ def test_bad_input_is_one_line_and_leaves_nothing(
 )
 def test_a_name_ends_in_the_language(name: str, code: str) -> None:
     assert quick_start.language_of(Path(name)) == code
-
-
-def test_a_damaged_note_of_the_folder_is_one_line(command: Command, tiny_corpus: Path) -> None:
-    Path("try").mkdir()
-    Path("try/try.json").write_text("{")
-    outcome = command(f"try {tiny_corpus}/train.en {tiny_corpus}/train.fr --no-open {SETTINGS}")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("rnnsearch: try/try.json: is damaged: ")
-    assert outcome.err.count("\n") == 1
-    assert Path("try/try.json").read_text() == "{"

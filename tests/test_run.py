@@ -14,7 +14,7 @@ import tomli_w
 import torch
 
 from rnnsearch import Translator
-from rnnsearch.config import REMOVED, load_config
+from rnnsearch.config import REMOVED
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
@@ -112,32 +112,6 @@ def test_a_run_of_before_the_checksums_is_read(tiny_run: Path, tmp_path: Path) -
                 Run.open(run)
 
 
-@pytest.mark.parametrize("part", ["cell=lstm", "alignment=window", "tie_output=true", "initialisation=paper"])
-def test_weights_that_are_read_are_not_initialised(
-    part: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Random numbers would be thrown away: at the paper's size that takes longer than reading the weights."""
-    known = Run.open(tiny_run)
-    sizes = [f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]
-    run = Run(
-        tmp_path / "run", load_config("", [*sizes, f"model.{part}"]), known.source, known.target
-    ).create()
-    made = run.make_network()
-    save_tensors(run.model_path, made.state_dict(), {})
-
-    def refused(*_: object, **__: object) -> None:
-        raise AssertionError("drawn")
-
-    with monkeypatch.context() as patch:
-        for name in ("normal_", "zeros_", "orthogonal_", "xavier_uniform_"):
-            patch.setattr(f"torch.nn.init.{name}", refused)
-        loaded = run.load_network()
-    assert all(
-        torch.equal(one, other) for one, other in zip(made.parameters(), loaded.parameters(), strict=True)
-    )
-    assert len(run.make_network().output.weight.unique()) > 100  # and afterwards they are drawn again
-
-
 def test_weights_that_are_not_numbers_are_refused(tiny_run: Path, tmp_path: Path) -> None:
     run = Run.open(Path(shutil.copytree(tiny_run, tmp_path / "run")))
     tensors, notes = load_tensors(run.model_path, "")
@@ -170,26 +144,3 @@ def test_nothing_in_a_run_is_executed(tiny_run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is damaged"):
         run.load_network()
     assert not exploded.exists()
-
-
-@pytest.mark.parametrize("part", ["cell", "encoder", "alignment", "readout"])
-def test_foreign_code_is_not_even_imported_without_consent(
-    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
-) -> None:
-    (tmp_path / f"foreign_{part}.py").write_text(
-        f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    known = Run.open(tiny_run)
-    settings = load_config("demo", [f"model.{part}=foreign_{part}:Part"])
-    run = Run(known.path, settings, known.source, known.target)
-    with pytest.raises(
-        InputError, match=f"model.{part} = 'foreign_{part}:Part' names code outside rnnsearch"
-    ):
-        run.make_network()
-    assert not (tmp_path / "ran").exists()
-    with pytest.raises(
-        InputError, match="cannot be imported"
-    ):  # with consent it is, and has no class of that name
-        run.make_network(trust_code=True)
-    assert (tmp_path / "ran").exists()

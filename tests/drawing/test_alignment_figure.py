@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -139,21 +137,6 @@ def test_weights_of_another_shape_are_refused() -> None:
     for draw in (alignment_figure, alignment_text):
         with pytest.raises(InputError, match=r"shape \(5, 4\).*\(4, 5\)"):
             draw(SOURCE, TARGET, WEIGHTS.T)
-
-
-def test_drawing_leaves_no_global_state_and_importing_loads_nothing_heavy() -> None:
-    code = """
-import sys
-from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation import alignment_error as alignment
-from rnnsearch.drawing import alignments as figures
-assert not {"matplotlib", "sacrebleu", "torch"} & sys.modules.keys(), "imported too early"
-import numpy
-figures.alignment_figure(["a"], ["b"], numpy.ones((1, 1)))
-assert "matplotlib.pyplot" not in sys.modules
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 PICTURE = """\

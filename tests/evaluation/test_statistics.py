@@ -24,7 +24,6 @@ from rnnsearch.evaluation.statistics import (
     LengthBand,
     SufficientStatistics,
     buckets,
-    by_length,
     compare,
     comparisons,
     p_statement,
@@ -227,19 +226,3 @@ def test_buckets_are_those_of_the_figure() -> None:
         "61+": [61, 62, 300],
     }
     assert members(buckets(LENGTHS, (20, 60))) == {"21–60": [21, 60], "61+": [61, 62, 300]}
-
-
-def test_the_score_of_a_bucket_is_that_of_its_lines() -> None:
-    references = ["a b c d e", "a b c d f", "w x y z z", "w x y z a b"]
-    hypotheses = ["a b c d e", "a b c c f", "w x y z a", "w x y z z b"]
-    points = by_length(
-        bleu_statistics(hypotheses, references, tokenise="none"), buckets([3, 10, 12, 25]), samples=0
-    )
-    expected = [
-        sacrebleu.corpus_bleu(hypotheses[part], [references[part]]).score
-        for part in (slice(2), slice(2, 3), slice(3, 4))
-    ]
-    assert [point.value for point in points[:3]] == pytest.approx(expected)
-    assert [point.sentences for point in points] == [2, 1, 1, 0, 0, 0, 0]
-    assert (points[3].value, points[3].low, points[3].high) == (None, None, None)
-    assert (str(points[0].words), points[0].low, points[0].high) == ("1–10", None, None)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -542,25 +541,6 @@ def test_the_search_grows_step_by_step(opened: Page) -> None:
         "Step 2 (keeps|ends) “.+” \\d+ %", opened.run("document.querySelector('#tree .said').textContent")
     )
     assert opened.messages == []
-
-
-def test_what_taught_the_attention_is_said_of_each_model(exported: Path, tmp_path: Path) -> None:
-    taught = tmp_path / "taught"
-    shutil.copytree(exported / "words", taught)
-    config = taught / "config.toml"
-    text = config.read_text(encoding="utf-8")
-    config.write_text(
-        text.replace('alignment_loss = "none"', 'alignment_loss = "cross-entropy"'), encoding="utf-8"
-    )
-    export_page([exported / "words", taught], tmp_path / "page")
-    with static_host(tmp_path / "page") as address, browser(tmp_path) as tab:
-        tab.open(address)
-        tab.wait("document.querySelectorAll('#model option').length === 2")
-        said = "document.getElementById('taught').textContent"
-        assert "Nobody told this network" in tab.run(said)
-        tab.run("document.getElementById('model').selectedIndex = 1")
-        tab.run("document.getElementById('model').dispatchEvent(new Event('change'))")
-        assert "was also shown word links" in tab.run(said)
 
 
 def test_several_sentences_and_another_model(opened: Page) -> None:

@@ -43,43 +43,6 @@ def test_a_sentence_is_read_as_if_alone(reverse: bool) -> None:
     )
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_a_step_with_a_context(dtype: torch.dtype) -> None:
-    one = cell(4, dtype)
-    words, state, context = (
-        random(3, 2, 5, dtype=dtype),
-        random(3, 2, 6, dtype=dtype),
-        random(3, 2, 4, dtype=dtype),
-    )
-    projected = one.project(words)
-    given = projected.clone()
-    expected = reference(GatedCell.forward)(one, projected, state, context)
-    with linear_cache()():
-        found = one(projected, state, context)
-    assert torch.equal(projected, given)  # nothing is overwritten
-    torch.testing.assert_close(found, expected)
-    with linear_cache(torch.bfloat16)():
-        rounded = one(projected, state, context)
-    assert torch.equal(rounded, found) == (dtype == torch.float64)  # only float32 weights are rounded
-    torch.testing.assert_close(rounded, expected, atol=0.03, rtol=0.0)
-
-
-def test_gradients_and_dropout_are_left_to_the_plain_cell() -> None:
-    one = cell(4)
-    state, context = random(3, 6), random(3, 4)
-    projected = one.project(random(3, 5))
-    with linear_cache()():
-        assert one(projected, state, context).requires_grad
-        with torch.no_grad():
-            keep = torch.zeros(3, 6, dtype=torch.float64)
-            dropped = one(projected, state, context, keep)
-            torch.testing.assert_close(
-                dropped, reference(GatedCell.forward)(one, projected, state, context, keep)
-            )
-            assert not torch.allclose(dropped, one(projected, state, context))
-
-
 class Doubled(Linear):
     def forward(self, x: Tensor) -> Tensor:
         return 2 * super().forward(x)

@@ -8,7 +8,6 @@ import torch
 from small import randomised
 from torch import Tensor
 
-from rnnsearch.kernels.layers import tanh, where_real
 from rnnsearch.model.layers import Linear
 from rnnsearch.system.kernel_dispatch import linear_cache
 
@@ -89,15 +88,3 @@ class TestLinear:
             assert found.dtype == torch.float32
             error = float((found - expected).norm() / expected.norm())
             assert 1e-5 < error < 1e-2  # 1e-5: the products were made in bfloat16 indeed
-
-
-def test_tanh_has_torchs_values_and_gradients() -> None:
-    x = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
-    torch.testing.assert_close(tanh(x), torch.tanh(x))
-    assert torch.autograd.gradcheck(tanh, (x,))
-
-
-def test_where_real_keeps_the_state_of_padding() -> None:
-    new, old = torch.randn(2, 3), torch.randn(2, 3)
-    assert torch.equal(where_real(torch.tensor([True, True]), new, old), new)
-    assert torch.equal(where_real(torch.tensor([True, False]), new, old), torch.stack((new[0], old[1])))

@@ -4,7 +4,6 @@ borders, bfloat16."""
 from __future__ import annotations
 
 import math
-from unittest.mock import Mock
 
 import pytest
 import torch
@@ -70,29 +69,6 @@ def test_padding_left_out_by_a_mask(smoothing: float, chunk: int, monkeypatch: p
     torch.testing.assert_close(found, torch.autograd.grad(3 * expected, layer))
 
 
-def test_definition_of_label_smoothing() -> None:
-    """The reference distribution is (1 − ε) on the target and ε/K on every word, the target included."""
-    layer, targets = inputs()
-    with torch.no_grad():
-        log_p = torch.log_softmax(F.linear(*layer), 1).tolist()
-        expected = 0.0
-        for row, target in zip(log_p, targets.tolist(), strict=True):
-            for word, value in enumerate(row):
-                expected -= ((1 - 0.3) * (word == target) + 0.3 / WORDS) * value
-        loss, _ = negative_log_likelihood(*layer, targets, 0.3)
-    assert float(loss) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("wanted", [0, 1, 2])
-def test_one_leaf_alone(wanted: int) -> None:
-    layer, targets = inputs()
-    for k, tensor in enumerate(layer):
-        tensor.requires_grad_(k == wanted)
-    loss, _ = negative_log_likelihood(*layer, targets)
-    expected = torch.autograd.grad(reference(*layer, targets), layer[wanted])
-    torch.testing.assert_close(torch.autograd.grad(loss, layer[wanted]), expected)
-
-
 def test_no_rows() -> None:
     layer, targets = inputs(rows=0)
     loss, nll = negative_log_likelihood(*layer, targets, 0.1)
@@ -138,17 +114,3 @@ def test_bfloat16_products(smoothing: float) -> None:
     ):
         assert found.dtype == torch.float32
         assert 1e-6 < float((found - exact).norm() / exact.norm()) < 1e-2
-
-
-@pytest.mark.parametrize("switched_off", [True, False])
-def test_no_gradients_are_made_without_need(switched_off: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measuring a loss costs no gradient: neither where gradients are switched off nor for tensors that need
-    none."""
-    made = Mock(wraps=torch.zeros_like)
-    monkeypatch.setattr(torch, "zeros_like", made)
-    layer, targets = inputs()
-    with torch.set_grad_enabled(not switched_off):
-        negative_log_likelihood(*(each if switched_off else each.detach() for each in layer), targets)
-    assert not made.called
-    negative_log_likelihood(*layer, targets)
-    assert made.called

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from small import ALIGNMENTS, nll, sentences, small_network, small_settings
+from small import ALIGNMENTS, nll, sentences, small_settings
 from torch import Tensor
 
 from rnnsearch.config import ModelSettings
@@ -110,20 +110,6 @@ def test_paper() -> None:
     assert_begin(parameters, PAPER)
 
 
-def test_orthogonal_matrices_are_drawn_each() -> None:
-    parameters = fresh(cell="lstm")
-    blocks = [
-        block
-        for name, parameter in parameters.items()
-        if name.endswith(".U.weight")
-        for block in blocks_of(parameter)
-    ]
-    assert len(blocks) == 12
-    for k, block in enumerate(blocks):
-        assert_orthogonal(block, f"block {k}")
-        assert not any(torch.allclose(block, other) for other in blocks[:k])
-
-
 def test_lstm_begins_with_open_forget_gates() -> None:
     bias = fresh(cell="lstm")["decoder.cell.W.bias"]
     i, f, o, g = bias.split(N)
@@ -201,20 +187,6 @@ def test_position_signal_begins_as_large_as_embeddings(initialisation: str, devi
     parameters = fresh(encoder="embedding-position", initialisation=initialisation)
     assert parameters["encoder.scale"].tolist() == pytest.approx([deviation])
     assert_deviation(parameters["source_embedding.weight"], deviation, "source_embedding.weight")
-
-
-def test_attention_is_uniform_at_the_start() -> None:
-    """v_a = 0 (B.1): every real position weighs the same before the first update."""
-    network = small_network()
-    with torch.no_grad():
-        network.decoder.alignment.v_a.weight.zero_()  # type: ignore[union-attr,operator]
-    lengths = torch.tensor([4, 2])
-    words = torch.ones(2, 4, dtype=torch.long)
-    (forced,) = network.teacher_forced(words, lengths, words[:, :3])
-    expected = torch.tensor([[0.25] * 4, [0.5, 0.5, 0.0, 0.0]], dtype=torch.float64)[:, None].expand(
-        -1, 3, -1
-    )
-    torch.testing.assert_close(forced.weights, expected)
 
 
 @pytest.mark.parametrize("initialisation", ["paper", "glorot"])

@@ -48,13 +48,6 @@ def test_words_weights_links_gold_and_measures_are_in_the_page() -> None:
     assert found["measures"] == {name: measure.name for name, measure in MEASURES.items()}
 
 
-def test_no_text_can_break_out_of_the_page() -> None:
-    plain, nasty = Elements(page()), Elements(page(title=NASTY, word=NASTY))
-    assert nasty.found == plain.found
-    assert nasty.scripts[1] == plain.scripts[1]
-    assert data(page(title=NASTY, word=NASTY))["sentences"][0]["runs"][0]["source"][0] == NASTY
-
-
 def test_only_the_page_s_own_script_may_run() -> None:
     found = Elements(page())
     (policy,) = (

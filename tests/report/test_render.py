@@ -68,11 +68,6 @@ def test_numbers_are_written_as_their_column_says_and_the_best_stand_out() -> No
     assert [cell.numeric for cell in third] == [False, True, True, True, False]
 
 
-def test_a_single_number_is_no_winner() -> None:
-    table = Table("t", "c", (Column("System"), Column("BLEU", ".2f", "highest")), [["a", 1.0], ["b", None]])
-    assert not table.shown(table.rows[0])[1].best
-
-
 def test_files_hold_what_was_computed() -> None:
     read = list(csv.DictReader(io.StringIO(as_csv(TABLE))))
     assert read[0] == {
@@ -113,13 +108,6 @@ def test_markdown_s_blocks_are_paragraphs_of_their_own() -> None:
     markdown = as_markdown(document(TABLE, TABLE, Paragraph("Then.")), tables="tables")
     assert "\n\nData: [tables/scores.csv](tables/scores.csv)\n\n**Scores" in markdown
     assert "(tables/scores.csv)\n\nThen.\n\n" in markdown
-
-
-def test_texts_stand_under_the_heading_of_numbers() -> None:
-    table = Table(
-        "t", "c", (Column("System"), Column("1–10")), [["Sentences", 251], ["a", "15.8 (13.2–18.4)"]]
-    )
-    assert [table.shown(row)[1].numeric for row in table.rows] == [True, True]
 
 
 def test_sentences_in_both_forms() -> None:

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 import started_commands
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from started_commands import settings
 
 from rnnsearch.config import TrainingSettings
@@ -43,21 +41,6 @@ def test_by_hand(form: str, expected: float) -> None:
     )
     assert float(loss) == pytest.approx(expected, rel=1e-12)  # a sentence without links adds nothing
     assert rows == 2
-
-
-@given(st.lists(st.floats(-5, 5), min_size=3, max_size=3), st.integers(1, 7))
-def test_where_the_losses_are_least(energies: list[float], linked: int) -> None:
-    """At the shares of the links; the product form, which is never above the cross-entropy (Jensen), wherever
-    α lies on links alone."""
-    row = torch.tensor([float(linked >> j & 1) for j in range(3)], dtype=torch.float64)
-    links, alpha = int(row.sum()), torch.softmax(torch.tensor(energies, dtype=torch.float64), -1)
-    losses = {form: float(loss(alpha, row / links)) for form, loss in LOSSES.items()}
-    assert losses["cross-entropy"] >= losses["product"] - 1e-12 >= math.log(links) - 2e-12
-    assert losses["squared"] >= 0
-    for form, least in {"cross-entropy": math.log(links), "product": math.log(links), "squared": 0.0}.items():
-        assert float(LOSSES[form](row / links, row / links)) == pytest.approx(least, abs=1e-12)
-    within = row * alpha / (row * alpha).sum()
-    assert float(LOSSES["product"](within, row / links)) == pytest.approx(math.log(links), abs=1e-12)
 
 
 @pytest.mark.parametrize("form", LOSSES)

@@ -16,11 +16,10 @@ from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, read_progress, save_checkpoint
+from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.trainer import Trainer
 
 PROGRESS = TrainingProgress(corpus_pairs=3, update=1, pairs=3, validations=[{"update": 1, "dev_nll": 2.5}])
-OPTIMISERS = ["adadelta", "adam", "adamw", "sgd"]
 
 Change = Callable[[dict[str, Tensor], dict[str, Any]], object]
 
@@ -41,21 +40,6 @@ def saved(path: Path, trainer: Trainer) -> Path:
 def adadelta() -> Trainer:
     torch.manual_seed(1)
     return trained()
-
-
-@pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_what_is_written_is_read(tmp_path: Path, optimiser: str) -> None:
-    path, other = saved(tmp_path / "last", trained(optimiser)), trained(optimiser)
-    assert load_checkpoint(path, other) == read_progress(path) == PROGRESS
-    again = saved(tmp_path / "again", other)
-    one, two = load_tensors(path, "")[0], load_tensors(again, "")[0]
-    assert all(torch.equal(one[name], two[name]) for name in one)
-
-
-def test_before_the_first_update_there_is_no_state(tmp_path: Path) -> None:
-    trainer = Trainer(small_network(torch.float32), TrainingSettings(), 0)
-    save_checkpoint(tmp_path / "last", trainer, TrainingProgress())
-    assert load_checkpoint(tmp_path / "last", trainer).update == 0
 
 
 def without(start: str) -> Change:
