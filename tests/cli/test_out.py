@@ -104,16 +104,6 @@ def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, for
     assert alike(Path("piped").read_text("utf-8"), printed.out)
 
 
-@pytest.mark.parametrize("form", ["", " --json", " --threshold 0.2"])
-def test_links_are_what_would_be_printed(command: Command, tiny_run: Path, form: str) -> None:
-    line = ALIGN.format(run=tiny_run) + form
-    printed, done = command(line), command(f"{line} --out out")
-    assert (done.code, done.out, done.err, len(printed.lines)) == (0, "", "", 11)
-    found = Path("out").read_text("utf-8")
-    # In JSON, numbers show that batches are of other pairs.
-    assert found == printed.out or ("--json" in form and found.count("\n") == 11)
-
-
 def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, tiny_run: Path) -> None:
     """Printed, and written in two goes: `aer`, `links` and `prepare` read what Pharaoh lines say."""
     line = ALIGN.format(run=tiny_run)

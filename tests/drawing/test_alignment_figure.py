@@ -20,7 +20,6 @@ from rnnsearch.drawing.alignments import (
     Panel,
     alignment_figure,
     alignment_text,
-    comparison_figure,
     comparison_text,
 )
 from rnnsearch.errors import InputError
@@ -250,25 +249,6 @@ def test_gold_links_outside_the_words_are_refused() -> None:
         InputError, match=r"gold link 0-4 \(source-target\) is outside the sentence of 5 by 4 words"
     ):
         alignment_figure(SOURCE, TARGET, WEIGHTS, gold=GoldLinks(frozenset([(0, 4)])))
-
-
-def test_several_runs_stand_side_by_side_under_their_titles(tmp_path: Path) -> None:
-    panels = [
-        Panel("one $x$", SOURCE, TARGET, WEIGHTS),
-        Panel("another", SOURCE[1:], TARGET[:2], WEIGHTS[:2, 1:]),
-    ]
-    figure = comparison_figure(panels, tmp_path / "a.svg")
-    pixels(figure)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["one $x$", "another"]
-    boxes = [axes.get_window_extent() for axes in figure.axes]
-    whole = [axes.get_tightbbox() for axes in figure.axes]
-    assert all(box is not None for box in whole)
-    assert whole[0].x1 < whole[1].x0, "they do not overlap"
-    assert boxes[0].y1 == pytest.approx(boxes[1].y1), "their tops are level"
-    for box, panel in zip(boxes, panels, strict=True):
-        assert box.width / len(panel.source_tokens) == pytest.approx(
-            box.height / len(panel.target_tokens), rel=1e-6
-        )
 
 
 HALVES = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])

@@ -28,10 +28,8 @@ from rnnsearch.evaluation.measures import (
 from rnnsearch.evaluation.test_set import RunAnswers, System
 from rnnsearch.evaluation.test_set import TestSet as Texts
 from rnnsearch.records import Translation
-from rnnsearch.report.scores import NUMBER_COLUMNS as COLUMNS
 from rnnsearch.report.scores import measures_json as as_json
 from rnnsearch.report.scores import measures_text as as_text
-from rnnsearch.report.scores import number_rows
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
@@ -180,19 +178,6 @@ def test_a_model_that_tosses_a_coin_has_perplexity_2() -> None:
     assert per_word.lower_is_better
     assert nll_statistics([forced(-1.0, 0), forced(-10.0, 3)])["NLL per word"].score().value == 11 / 5
     assert perplexity(1e6) == math.inf
-
-
-def test_json_holds_every_number(everything: Measures) -> None:
-    whole = json.loads(as_json(everything, {"references": "file"}))
-    assert whole["references"] == "file"
-    assert whole["sentences"] == 4
-    assert whole["systems"][1] == {"name": "zweite", "run": "run"}
-    assert whole["lines_without_unknown_words"] == [1, 2, 3]
-    assert set(whole["signatures"]) == {"BLEU", "chrF2", "length ratio"}
-    rows = [{"table": name, **row} for name in ("scores", "lengths", "significance") for row in whole[name]]
-    assert rows == list(number_rows(everything))
-    assert len(rows) == len(everything.scores) + len(everything.by_length) + 2
-    assert all(set(row) <= set(COLUMNS) for row in rows)
 
 
 def test_a_value_that_is_no_number_is_null_in_json() -> None:

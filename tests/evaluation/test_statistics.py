@@ -29,7 +29,6 @@ from rnnsearch.evaluation.statistics import (
     p_statement,
     p_value,
     ratio,
-    resampled_sums,
 )
 
 METRICS = {
@@ -73,14 +72,6 @@ def test_a_bootstrap_score_is_that_of_the_text_drawn(name: str) -> None:
         assert score == pytest.approx(
             METRICS[name]([HYPOTHESES[i] for i in lines], [REFERENCES[i] for i in lines]).score().value
         )
-
-
-def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = RANDOM.random((11, 2))
-    whole = resampled_sums(values, 9, seed=3)
-    monkeypatch.setattr("rnnsearch.evaluation.statistics.DRAWN_AT_ONCE", 25)
-    np.testing.assert_allclose(resampled_sums(values, 9, seed=3), whole)
-    assert len({tuple(row) for row in whole.tolist()}) == 9
 
 
 def test_the_interval_of_a_mean_is_that_of_its_normal_distribution() -> None:

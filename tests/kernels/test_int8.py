@@ -3,17 +3,13 @@ for."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from torch import Tensor
 
 from rnnsearch.config import ModelSettings
-from rnnsearch.errors import InputError
 from rnnsearch.kernels import int8, layers
 from rnnsearch.kernels.int8 import Int8Linear, shared_inputs
-from rnnsearch.kernels.layers import LinearCache
 from rnnsearch.model.layers import Linear, linear, linear_together
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import log_probabilities
@@ -136,19 +132,6 @@ def test_bfloat16_only_where_a_cpu_multiplies_faster_in_it(
     assert fastest_precision(torch.device("cpu")) == "float32"
 
 
-def test_a_matrix_is_converted_once_and_its_rows_as_itself() -> None:
-    torch.manual_seed(2)
-    module, small, x = Linear(IN, OUT, bias=True), Linear(IN, 2), torch.randn(4, IN)
-    cache = LinearCache(torch.int8)
-    with cache(), torch.no_grad():
-        whole = linear(module, x)
-        assert isinstance(cache.of(module), Int8Linear)
-        assert cache.of(module) is cache.of(module)
-        torch.testing.assert_close(linear(small, x), x @ small.weight.T)  # too few outputs to be worth it
-    assert not torch.equal(whole, module(x))
-    torch.testing.assert_close(whole, module(x), atol=0.01, rtol=0.05)
-
-
 def test_layers_together_are_the_layers_side_by_side() -> None:
     torch.manual_seed(2)
     first, second, x = Linear(IN, OUT, bias=True), Linear(IN, 2 * OUT), torch.randn(4, 3, IN)
@@ -158,15 +141,6 @@ def test_layers_together_are_the_layers_side_by_side() -> None:
             with linear_cache(precision)(), torch.no_grad():
                 apart = torch.cat((linear(first, x), linear(second, x)), -1)
                 torch.testing.assert_close(linear_together((first, second), x), apart)
-
-
-def test_only_where_torch_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="no int8 products") as error:
-        Int8Linear(torch.empty(OUT, IN, device="meta"), None)
-    assert "bfloat16" in str(error.value)
-    monkeypatch.setattr(torch.ops, "onednn", SimpleNamespace())  # as in a torch without these products
-    with pytest.raises(InputError, match="no int8 products"):
-        Int8Linear(torch.empty(OUT, IN), None)
 
 
 @pytest.mark.parametrize(("precision", "rounding"), [("float32", 1e-5), ("bfloat16", 0.01), ("int8", 0.05)])

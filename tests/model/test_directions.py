@@ -21,9 +21,7 @@ from small import (
 from small import linked_batch as batch_of
 from torch import Tensor
 
-from rnnsearch.config import TrainingSettings
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, right_to_left
-from rnnsearch.training.trainer import Trainer
 
 TURNED = torch.tensor([[5, 2, 0, 1, 4], [0, 3, 3, 2, 5], [3, 1, 1, 4, 0]])
 """The targets of `sentences`, each one's words written from the last to the first; the end of sentence and
@@ -157,20 +155,6 @@ def test_what_is_shared_learns_from_both(wiring: str, training: dict[str, Any]) 
         torch.testing.assert_close(
             moved, expected, rtol=1e-9, atol=1e-11, msg=lambda text, name=name: f"{name}: {text}"
         )
-
-
-def test_the_figures_of_an_update_are_means_over_directions() -> None:
-    network = small_network(decoder="bidirectional")
-    updates = {}
-    for reading in ("forward", "backward", "bidirectional"):
-        trained = network if reading == "bidirectional" else one_way(network, reading)
-        settings = TrainingSettings(alignment_loss="product")
-        updates[reading] = Trainer(trained, settings, 0).update([batch_of(LINKS)], 1)
-    forward, backward, both = (updates[reading] for reading in ("forward", "backward", "bidirectional"))
-    assert both.nll == pytest.approx((forward.nll + backward.nll) / 2, rel=1e-12)
-    assert both.alignment_loss == pytest.approx(forward.alignment_loss + backward.alignment_loss, rel=1e-12)
-    assert both.linked_rows == forward.linked_rows + backward.linked_rows
-    assert (both.pairs, both.target_tokens) == (3, 9)
 
 
 @pytest.mark.parametrize("wiring", WIRINGS)

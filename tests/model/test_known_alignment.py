@@ -24,7 +24,6 @@ from small import (
     WIRINGS,
     assert_as_finite_differences,
     gradients,
-    movement,
     small_network,
     small_settings,
 )
@@ -207,22 +206,6 @@ def test_finite_differences(form: str, wiring: str, forced: bool) -> None:
     network, given = small_network(wiring=wiring), batch(SOME)
     loss = partial(total, network, given, form, 0.7, forced)
     assert_as_finite_differences(network, loss, fast_mode=True)
-
-
-@pytest.mark.parametrize("forcing", ["none", "known"])
-@pytest.mark.parametrize("wiring", WIRINGS)
-@pytest.mark.parametrize("form", LOSSES)
-def test_an_update_follows_the_gradient_of_both(form: str, wiring: str, forcing: str) -> None:
-    """With plain SGD the parameters move by the gradient: that of the sum of both losses over the batches,
-    averaged over all sentences."""
-    network, given = small_network(wiring=wiring), batch(SOME)
-    other = batch(ALL)
-    losses = [total(network, part, form, 0.3, forcing == "known") / 6 for part in (given, other)]
-    expected = gradients(network, losses[0] + losses[1])
-    alignment = {"alignment_loss": form, "alignment_weight": 0.3, "alignment_forcing": forcing}
-    moved = movement(network, given, other, **alignment)
-    for name, gradient in expected.items():
-        torch.testing.assert_close(-moved[name], gradient, rtol=1e-8, atol=1e-10, msg=name)
 
 
 @pytest.mark.parametrize("wiring", WIRINGS)

@@ -6,45 +6,9 @@ from __future__ import annotations
 import pytest
 import torch
 from agreement import assert_search_as_teacher_forced
-from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, Sentences, sentences, small_network, teacher_forced
-from torch import Tensor
+from small import ALIGNMENTS, WIRINGS, sentences, small_network
 
 from rnnsearch.model.network import TranslationNetwork
-
-Steps = tuple[Tensor, Tensor]
-"""(log p (batch, target, K), weights (batch, target, source))."""
-
-
-def stepwise(network: TranslationNetwork, batch: Sentences) -> Steps:
-    """The given target words, one `network.step` a word."""
-    source, state = network.encode(batch.source, batch.lengths)
-    log_p, weights = [], []
-    for i in range(batch.target.shape[1]):
-        previous = batch.target[:, i - 1 : i] if i else None
-        row, seen, state = network.step(previous, state, source)
-        log_p.append(row)
-        weights.append(seen.weights)
-    return torch.cat(log_p, 1), torch.cat(weights, 1)
-
-
-@pytest.mark.parametrize("wiring", WIRINGS)
-@pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("cell", CELLS)
-@torch.no_grad()
-def test_teacher_forcing_equals_steps(cell: str, encoder: str, wiring: str) -> None:
-    for k, alignment in enumerate(ALIGNMENTS):
-        readout = ("maxout", "tanh")[k % 2]
-        network = small_network(
-            cell=cell,
-            encoder=encoder,
-            alignment=alignment,
-            wiring=wiring,
-            readout=readout,
-            factored_output=k > 2,
-        )
-        torch.testing.assert_close(
-            stepwise(network, sentences()), teacher_forced(network, sentences()), rtol=0, atol=1e-12
-        )
 
 
 @pytest.mark.parametrize(

@@ -170,22 +170,6 @@ def test_several_test_sets(
     assert len(ids) == len(set(ids))
 
 
-def test_outside_systems_alone(material: dict[str, Path], tmp_path: Path) -> None:
-    test = read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
-    page = make_report(
-        [],
-        [test],
-        tmp_path / "out",
-        systems={"A": {"test": test.reference}, "B": {"test": lines(material["other.fr"])}},
-    )
-    table = rows(page.parent / "tables" / "table-1.csv")
-    assert [row["System"] for row in table] == ["A", "B"]
-    assert float(table[0]["BLEU"]) == pytest.approx(100)
-    assert "BLEU, No UNK" not in table[0]
-    first, _ = rows(page.parent / "tables" / "significance.csv")
-    assert first["B"].startswith("+")
-
-
 def test_tables_and_figures_of_an_earlier_report_go(material: dict[str, Path], tmp_path: Path) -> None:
     test = read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
     out = tmp_path / "out"

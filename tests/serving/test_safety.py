@@ -209,15 +209,6 @@ def of_one_pair(
         yield client
 
 
-def test_models_of_one_pair_have_names(of_one_pair: TestClient) -> None:
-    listed = of_one_pair.get("/config.json").json()["models"]
-    assert [one["name"] for one in listed] == ["mine", "en-fr", "news", "fr-en"]
-    languages = of_one_pair.get("/languages").json()
-    assert [(one["code"], one["targets"]) for one in languages] == [("en", ["fr"]), ("fr", ["en"])]
-    config = of_one_pair.get("/config.json").json()
-    assert config["examples"]["en-fr"] == ["An example of en-fr."]
-
-
 @pytest.mark.parametrize(
     ("asked", "model"),
     [

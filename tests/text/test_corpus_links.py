@@ -139,12 +139,6 @@ def test_faulty_files_leave_nothing_behind(folder: Path, forward: str, reverse: 
     assert sorted(folder.iterdir()) == before
 
 
-def test_the_extra_is_named_where_it_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linking, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"needs the package eflomal \(pip install 'rnnsearch\[align\]'"):
-        aligned()
-
-
 @pytest.mark.skipif(find_spec("eflomal") is None, reason="needs the extra `align`")
 def test_eflomal_learns_words(
     tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

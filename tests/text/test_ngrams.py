@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.text.ngrams import FALLBACK, EncodedText, NgramModel, discounts, encode_text
+from rnnsearch.text.ngrams import FALLBACK, EncodedText, NgramModel, encode_text
 from rnnsearch.text.vocabulary import Vocabulary
 
 Sentence = tuple[str, ...]
@@ -120,15 +119,6 @@ def test_every_probability_is_that_of_the_definition_with_estimated_discounts() 
         )
 
 
-@given(sentences_, st.integers(1, 4))
-def test_probabilities_sum_to_one_after_every_context(sentences: list[Sentence], order: int) -> None:
-    model = learnt(sentences, order)
-    for length in range(3):
-        for context in product(range(1, len(WORDS)), repeat=length):
-            total = sum(probability(model, list(context), word) for word in range(len(WORDS)))
-            assert total == pytest.approx(1, abs=1e-5)
-
-
 @given(st.lists(sentences_, min_size=1, max_size=3))
 def test_a_sentence_scores_the_same_alone_and_among_others(parts: list[list[Sentence]]) -> None:
     model = learnt(parts[0], 3)
@@ -146,16 +136,3 @@ def test_cross_entropy_is_bits_per_word() -> None:
     assert model.cross_entropies(text).tolist() == pytest.approx(
         [-logs[:4].sum() / math.log(2) / 3, -logs[5] / math.log(2)]
     )
-
-
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        ([1] * 8 + [2] * 4 + [3] * 2 + [4], [0, 0.5, 1.25, 2.0]),  # y = 8 / 16
-        ([1] * 8 + [2] * 4 + [3] * 2, [0, *FALLBACK]),  # nothing was counted four times
-        ([1] * 2 + [2] * 2 + [3] * 9 + [4], [0, *FALLBACK]),  # D_2 would be negative
-        ([], [0, *FALLBACK]),
-    ],
-)
-def test_discounts(counts: list[int], expected: list[float]) -> None:
-    assert discounts(np.array([*counts, 7, 9], dtype=np.int64)).tolist() == pytest.approx(expected)

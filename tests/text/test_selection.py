@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import gzip
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,24 +141,7 @@ def test_texts_without_words_are_refused(
         select(files[:2], files[2:], tmp_path / "kept", (9, "pairs"), settings=SETTINGS)
 
 
-def test_a_pool_from_a_pipe_is_refused_before_it_is_read(
-    corpora: Corpora, chosen: Callable[..., list[Pair]], tmp_path: Path
-) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe: the pool is read several times"):
-        chosen(9, "pairs", files=(corpora[0], [tmp_path / "pipe", corpora[1][1]]))
-
-
 SPACE = Tokeniser("space", "en"), Tokeniser("space", "fr")
-
-
-def test_the_sample_is_in_the_order_of_the_pool_and_of_the_seed() -> None:
-    pool = [(f"{i} " * (i % 4 + 1), f"{i} " * (i % 3 + 1)) for i in range(500)]
-    samples = [random_sample(pool, SPACE, 100, seed) for seed in (1, 1, 2)]
-    assert samples[0] == samples[1] != samples[2]
-    for sample in samples:
-        firsts = [int(source.split()[0]) for source, _ in sample]
-        assert firsts == sorted(firsts) == [int(target.split()[0]) for _, target in sample]
 
 
 def test_every_part_of_the_pool_is_sampled_alike() -> None:

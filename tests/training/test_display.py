@@ -71,19 +71,3 @@ def test_samples_take_a_line_each_on_a_terminal(terminal: pytest.MonkeyPatch) ->
     assert len(reference.encode("utf-16-le")) // 2 < 60  # wide letters take two columns
     assert reference.endswith("…")
     assert translation == "  translation  short\N{REPLACEMENT CHARACTER}[2J"
-
-
-def test_samples_are_whole_in_a_file() -> None:
-    stream = io.StringIO()
-    Display(stream).samples([SAMPLE])
-    assert stream.getvalue().startswith(f"  source       {SAMPLE[0]}\n  reference    {SAMPLE[1]}\n")
-
-
-def test_quiet_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for quiet, variable in ((True, ""), (None, "1")):
-        monkeypatch.setenv("RNNSEARCH_QUIET", variable)
-        stream = io.StringIO()
-        display = Display(stream, quiet=quiet)
-        display.say("update 5")
-        display.samples([SAMPLE])
-        assert stream.getvalue() == ""

@@ -105,22 +105,6 @@ def test_schedules(schedule: str, warmup: int, expected: list[float]) -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("changed", "updates_per_epoch", "expected"),
-    [
-        ({}, 100, 0),
-        ({"max_updates": 70}, 100, 70),
-        ({"max_epochs": 0.5}, 25, 13),  # 12.5 updates: the thirteenth is still made
-        ({"max_epochs": 0.07}, 100, 7),  # 0.07 · 100 is a little more than 7 in floating point
-        ({"max_epochs": 1, "max_updates": 150}, 100, 100),
-        ({"max_minutes": 3, "patience": 2}, 100, 0),
-    ],
-    ids=str,
-)
-def test_total_updates(changed: dict[str, Any], updates_per_epoch: float, expected: int) -> None:
-    assert total_updates(TrainingSettings(**changed), updates_per_epoch) == expected
-
-
 def test_schedule_without_an_end() -> None:
     with pytest.raises(InputError, match=r"cosine.*max_updates or training.max_epochs"):
         total_updates(TrainingSettings(schedule="cosine", max_minutes=5, patience=3), 100)

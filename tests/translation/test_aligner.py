@@ -130,13 +130,6 @@ def test_words_that_are_not_there_have_no_span(first: int, end: int) -> None:
         pair.target_characters(100, 120)
 
 
-def test_a_corpus_is_aligned_as_it_comes() -> None:
-    found = aligner().stream((PAIR for _ in range(3)), batch_size=1)
-    assert [pair.links for pair in found] == [[(1, 2), (2, 1), (3, 4), (5, 5), (6, 6)]] * 3
-    assert aligner().align([("", "")])[0].links == []
-    assert aligner().align([]) == []
-
-
 def test_two_runs_are_loaded_and_align_text_and_words(tiny_run: Path, tiny_reverse_run: Path) -> None:
     both = Aligner.load(tiny_run, tiny_reverse_run)
     line, words = "The dog sleeps .", ["Le", "chien", "dort", "."]

@@ -146,26 +146,6 @@ def test_time_is_shared_by_source_words(
     assert [output.seconds for output in found] == expected
 
 
-def test_an_interruption_costs_one_block(
-    run: OpenedRun, test_set: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = Outputs(run, test_set, Kind.TRANSLATIONS, tmp_path)
-    _, whole = made.read(silent)
-    made.path.unlink()
-
-    def stopped(text: str, done: int, total: int | None) -> None:
-        if done == 12:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        made.read(stopped)
-    assert not made.path.exists()
-    done: list[int] = []
-    _, again = made.read(lambda text, count, total: done.append(count))
-    assert done == [14]
-    assert [replace(one, seconds=0.0).translation for one in again] == [one.translation for one in whole]
-
-
 WEIGHTS = np.array([[0.75, 0.25, 0.0], [0.0004, 0.0, 0.9996]], dtype=np.float32)
 OURS = Translation(
     "text", ["a", "b"], ["x", "y", "</s>"], -1.23456789, [-0.5, -0.75, -0.25], WEIGHTS, finished=False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
-import queue
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -78,22 +77,6 @@ def test_a_translation_stops_between_steps_when_it_is_cancelled(reader: Translat
         assert next(asked) == limit + 1  # not one step more
 
 
-@pytest.mark.parametrize(
-    ("search", "said"),
-    [
-        ({"baem": 12}, "unknown setting search.baem"),
-        ({"nbest": 5, "beam": 3}, "search.nbest = 5 is more than search.beam = 3"),
-    ],
-)
-def test_unknown_search_settings_are_refused(
-    translator: Translator, search: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(InputError, match=said):
-        translator.translate(LINES, **search)
-    with pytest.raises(InputError, match=said):
-        translator.stream(LINES, **search)  # at once, not at the first line
-
-
 def test_a_call_changes_the_search_for_itself_only(translator: Translator) -> None:
     before = translator.search
     assert len(translator.translate(LINES[:1], beam=4, nbest=3, min_length_ratio=0.5)[0].alternatives) == 2
@@ -109,12 +92,6 @@ def test_results_come_in_the_order_of_the_lines(reader: Translator) -> None:
     backwards = reader.translate(reversed(LINES), min_length_ratio=0.5)
     assert all(map(same, together, reversed(backwards)))
     assert reader.translate([]) == []
-
-
-def test_an_empty_line_has_an_empty_translation(translator: Translator) -> None:
-    for result in translator.translate(["", " \t "], nbest=3):
-        assert (result.text, result.tokens, result.source_tokens) == ("", [], ["</s>"])
-        assert (result.alternatives, result.alignment.shape, result.links()) == ([], (0, 1), [])
 
 
 def counted(lines: Iterator[Any]) -> tuple[Iterator[Any], list[int]]:
@@ -138,17 +115,6 @@ def test_endless_text_is_translated_and_scored_as_it_comes(translator: Translato
         results = use(lines)
         assert next(results).source_tokens == ["She", "sleeps", ".", "</s>"]
         assert len(taken) <= ahead
-
-
-def test_a_line_that_comes_alone_is_translated_at_once(translator: Translator) -> None:
-    """Each line is sent only after the answer to the one before."""
-    sent: queue.Queue[str | None] = queue.Queue()
-    results = translator.stream(iter(sent.get, None), beam=1)
-    for line in LINES[:3]:
-        sent.put(line)
-        assert next(results).text == translator.translate([line], beam=1)[0].text
-    sent.put(None)
-    assert list(results) == []
 
 
 def test_forced_decoding_repeats_what_search_found(reader: Translator) -> None:

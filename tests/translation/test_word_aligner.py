@@ -190,16 +190,6 @@ def test_measures_of_pairs_and_of_all() -> None:
     assert lines[1][lines[0].index("aer")] == "0.2"
 
 
-def test_without_gold_and_second_direction_their_columns_are_empty() -> None:
-    lines = [
-        line.split("\t")
-        for line in measures_of_pairs([measure_pair(one, None) for one in aligner().align(PAIRS)])
-    ]
-    for name in ("aer", "precision", "recall", "agreement"):
-        assert {line[lines[0].index(name)] for line in lines[1:]} == {""}
-    assert [line.split("\t")[0] for line in measures_of_pairs([])] == ["pair"]
-
-
 def test_the_page_has_every_run_with_its_own_links() -> None:
     found = list(aligner(reverse=REVERSE, method="union").align(PAIRS))
     gold = GoldLinks(frozenset([(0, 0)]))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -128,13 +127,6 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, text: Path) -> No
         list(read_lines(tmp_path))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
-def test_a_file_without_permission_is_refused(text: Path) -> None:
-    text.touch(mode=0)
-    with pytest.raises(InputError, match="Permission denied"):
-        list(read_lines(text))
-
-
 def test_a_line_without_end_is_refused(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "LONGEST_LINE", 100)
     text.write_bytes(b"a" * 99 + b"\n" + b"a" * 100 + b"\n")
@@ -179,15 +171,6 @@ def test_a_file_named_as_standard_input_is_does_not_stand_for_it(
     assert (is_on_disk("text"), is_on_disk("-"), is_on_disk("nosuch")) == (True, False, False)
     check_pairs("-", "text")
     assert list(read_lines("-")) == ["1", "2"]  # nothing has read it before
-
-
-def test_pairs_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "s").write_bytes(b"1\n\xff")
-    (tmp_path / "t").write_bytes(b"a\n")
-    pairs = read_pairs(tmp_path / "s", tmp_path / "t")
-    assert next(pairs) == ("1", "a")
-    with pytest.raises(InputError):
-        next(pairs)
 
 
 # Bytes that are special to some reader somewhere, thrown in among any others.

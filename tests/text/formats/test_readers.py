@@ -393,13 +393,6 @@ def test_a_given_format_counts_more_than_the_name(
     assert read("-", format=format) == [("a", "b")]
 
 
-def test_a_text_can_be_read_twice(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_bytes(b"a\tb\n\n")
-    (text,) = parallel_texts([tmp_path / "a.tsv"])
-    assert list(text.pairs()) == list(text.pairs()) == [("a", "b"), ("", "")]
-    assert text.warnings[0].lines == {"empty line": 1}
-
-
 RECORDS: dict[str, Callable[[int], bytes]] = {
     "tsv": lambda n: b"source %d\ttarget %d\n" % (n, n),
     "jsonl": lambda n: b'{"en": "source %d", "fr": "target %d"}\n' % (n, n),

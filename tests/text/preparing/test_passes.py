@@ -58,27 +58,6 @@ def shuffled(
     return shards
 
 
-def test_every_pair_lies_in_one_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "SHARD_BYTES", 100)
-    shards = shuffled(tmp_path, 200, expected=450)
-    assert len(shards) == 5
-    assert sorted(one for shard in shards for one in shard) == list(range(200))
-    assert all(shard != sorted(shard) and 15 < len(shard) < 75 for shard in shards)
-    few = shuffled(tmp_path / "few", 7, expected=5000)  # most of the 50 buckets are empty, and make none
-    assert all(few)
-    assert sorted(one for shard in few for one in shard) == list(range(7))
-
-
-@pytest.mark.parametrize("expected", [1, 900])
-def test_the_order_is_a_function_of_the_seed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: int
-) -> None:
-    monkeypatch.setattr(preparation, "SHARD_BYTES", 300)
-    first = shuffled(tmp_path / "a", 100, block=10, expected=expected)
-    assert first == shuffled(tmp_path / "b", 100, block=33, expected=expected)
-    assert first != shuffled(tmp_path / "c", 100, block=10, expected=expected, seed=2)
-
-
 def test_every_order_is_about_equally_likely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three pairs, in one bucket or several: each of the six orders in a sixth of 300 shuffles, give or take
     five deviations."""

@@ -179,21 +179,6 @@ def test_the_report_counts_what_the_vocabulary_knows(tmp_path: Path) -> None:
     assert (tmp_path / "store" / "report.txt").read_text() == report.text()
 
 
-@pytest.mark.parametrize("subwords", ["unigram", "bpe"])
-def test_subwords_leave_no_word_unknown(tmp_path: Path, subwords: str) -> None:
-    source, target = numbered(tmp_path)
-    report = prepare(
-        source, target, tmp_path / "store", settings=settings(subwords=subwords, vocabulary_size=30)
-    )
-    corpus = Corpus.open(tmp_path / "store")
-    assert Counter(words(corpus, corpus.train)) == Counter(
-        zip(read_lines(source), read_lines(target), strict=True)
-    )
-    assert report.unit == "subwords"
-    assert report.source.known_tokens == report.source.tokens > report.source.words
-    assert report.source_vocabulary <= 32
-
-
 def test_large_vocabularies_get_larger_ids(tmp_path: Path) -> None:
     source = write(tmp_path / "s", [" ".join(f"w{i}-{j}" for j in range(100)) for i in range(700)])
     target = write(tmp_path / "t", ["a"] * 700)
@@ -332,16 +317,6 @@ def test_lines_are_cleaned_as_those_of_files_are(tmp_path: Path) -> None:
     cleaned = ["one two", "three four", "five six", "se\ufffdven"]
     assert Corpus.open(tmp_path / "store").dev_source_lines == cleaned
     assert report.texts[0].source_warnings.lines == {"control character": 1, "line break inside the text": 1}
-
-
-def test_several_corpora_follow_one_another(tmp_path: Path) -> None:
-    (tmp_path / "b.tsv").write_text("s2\tt2\ns3\tt3\n")
-    texts = parallel_texts([write(tmp_path / f"a.{side}", [f"{side}0", f"{side}1"]) for side in "st"])
-    table = parallel_texts([tmp_path / "b.tsv"])
-    report = prepare_texts(texts + table, tmp_path / "store", dev=table + texts, settings=settings())
-    assert sorted(stored(tmp_path)) == [(f"s{i}", f"t{i}") for i in range(4)]
-    assert [text.pairs_read for text in report.texts] == [2, 2]
-    assert Corpus.open(tmp_path / "store").dev_source_lines == ["s2", "s3", "s0", "s1"]
 
 
 some_words = st.lists(
@@ -570,14 +545,6 @@ def test_a_link_between_words_becomes_links_between_all_their_pieces(tmp_path: P
         ]
         assert sorted(corpus.train.links(i).tolist()) == expected
         assert len(expected) > 2
-
-
-def test_the_report_shows_ten_random_pairs_that_stay(tmp_path: Path) -> None:
-    text = [(f"s{i}", f"t{i}") if i % 3 else ("", "") for i in range(60)]
-    samples = prepared(tmp_path, text).samples
-    assert len({sample.number for sample in samples}) == 10
-    assert all((sample.source, sample.target) == text[sample.number - 1] != ("", "") for sample in samples)
-    assert samples == prepared(tmp_path, text).samples != prepared(tmp_path, text, seed=2).samples
 
 
 CHINESE = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import signal
@@ -18,7 +17,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.preparing.prepare import prepare
 from rnnsearch.text.store import corpus
-from rnnsearch.text.store.corpus import CHECKSUMS, Corpus, Pairs, SentenceIds, map_array
+from rnnsearch.text.store.corpus import Corpus, map_array
 
 SETTINGS = DataSettings.model_validate({"tokeniser": "space"})
 
@@ -35,15 +34,6 @@ def store(tmp_path: Path) -> Path:
     dev = (tmp_path / "dev.s", tmp_path / "dev.t")
     prepare(tmp_path / "train.s", tmp_path / "train.t", tmp_path / "store", dev=dev, settings=SETTINGS)
     return tmp_path / "store"
-
-
-def test_pairs_of_sentences() -> None:
-    pairs = Pairs(SentenceIds.of([[5, 0], [0]]), SentenceIds.of([[7, 8, 0], [9, 0]]))
-    assert len(pairs) == 2
-    assert (pairs.source_lengths.tolist(), pairs.target_lengths.tolist()) == ([2, 1], [3, 2])
-    assert (pairs.source(1).tolist(), pairs.target(0).tolist()) == ([0], [7, 8, 0])
-    with pytest.raises(ValueError, match="1 source sentences, 2 target"):
-        Pairs(SentenceIds.of([[0]]), SentenceIds.of([[0], [0]]))
 
 
 def test_a_store_that_was_moved_opens_with_all_its_parts(store: Path, tmp_path: Path) -> None:
@@ -68,14 +58,6 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(InputError, match=rf"{name}: {message}.* \(make it with"):
             Corpus.open(tmp_path / name)
-
-
-def test_every_file_has_a_checksum(store: Path) -> None:
-    lines = [line.split("  ") for line in (store / CHECKSUMS).read_text().split("\n")[:-1]]
-    assert {name for _, name in lines} == {path.name for path in store.iterdir()} - {CHECKSUMS}
-    assert all(
-        hashlib.sha256((store / name).read_bytes()).hexdigest() == checksum for checksum, name in lines
-    )
 
 
 @pytest.mark.parametrize(
