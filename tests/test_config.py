@@ -124,26 +124,6 @@ def test_a_wrong_override_is_refused(case: str) -> None:
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[model\n", "mine.toml: is not TOML"),
-        ("model = 3\n", "mine.toml: model: Input should be a valid dictionary"),
-        (
-            "[model]\nhiden_size = 3\n",
-            "mine.toml: unknown setting model.hiden_size (did you mean 'model.hidden_size'? `rnnsearch "
-            "settings` lists them all)",
-        ),
-        ("hidden_size = 3\n", "mine.toml: unknown setting hidden_size"),
-    ],
-)
-def test_a_wrong_recipe_is_named(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "mine.toml").write_text(text)
-    with pytest.raises(InputError) as error:
-        load_config(tmp_path / "mine.toml")
-    assert said in str(error.value)
-
-
 def test_recipes_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"no recipe 'nosuch' \(name a TOML file or one of aligner, demo, "):
         load_config("nosuch")

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from rnnsearch.cli import app
 from rnnsearch.cli.answers import as_json
-from rnnsearch.config import SearchSettings, Settings, load_config, recipe_names, validated
+from rnnsearch.config import Settings, load_config, recipe_names, validated
 from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
@@ -38,10 +38,6 @@ from rnnsearch.model.readout import READOUTS
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.studies.study import open_study
-from rnnsearch.text.store.batches import Batch
-from rnnsearch.translation.beam import beam_search
-from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import NetworkState, network_step
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -394,32 +390,6 @@ def by_hand(network: TranslationNetwork, source: Tensor, ids: tuple[int, ...]) -
         energies = (1 - g) * torch.stack(fresh) + g * energies
         rows.append(torch.softmax(energies, 0))
     return torch.stack(rows)
-
-
-def test_own_scorer_equation(reader: Path) -> None:
-    """Training's walk and search, which reorders hypotheses, find the weights of the page's equation, and the
-    same probabilities."""
-    (reader / "my_scorer.py").write_text(OWN[0], "utf-8")
-    network = own_network()
-    source, lengths = torch.tensor([[3, 2, 4, 5, 0], [6, 2, 0, 1, 1]]), torch.tensor([5, 3])
-    state = NetworkState(*network.encode(source, lengths))
-    found = beam_search(
-        network_step(network), state, lengths, SearchSettings(beam=4, nbest=4, normalise="length")
-    )
-    for row, length, hypotheses in zip(source, lengths, found, strict=True):
-        assert (
-            sum(len(hypothesis.ids) > 2 for hypothesis in hypotheses) >= 2
-        )  # long enough to remember something
-        for hypothesis in hypotheses:
-            target = torch.tensor([hypothesis.ids])
-            log_p, weights = forced_decoding(
-                [network], Batch(row[None, :length], length[None], target, torch.tensor([target.shape[1]]))
-            )
-            np.testing.assert_allclose(
-                weights[0], by_hand(network, row[None, :length], hypothesis.ids), rtol=0, atol=1e-5
-            )
-            np.testing.assert_allclose(hypothesis.weights, weights[0], rtol=0, atol=1e-5)
-            np.testing.assert_allclose(hypothesis.log_probabilities, log_p[0], rtol=0, atol=1e-5)
 
 
 def test_python_of_the_evaluation_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from rnnsearch.training.trainer import Trainer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-import gpu
 from gpu_parts import speed, values
 from gpu_parts.common import Options, Row, small
 
@@ -64,29 +61,3 @@ def test_every_measurement_has_its_figures(part: str, figure: str) -> None:
     rows = rows_of(speed.PARTS[part], "cpu")
     assert rows
     assert all(one[figure] >= 0 and "error" not in one for one in rows)
-
-
-def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A part that is fine; one for whose device there is none; one for which no time is left."""
-    out = tmp_path / "gpu.jsonl"
-
-    def run(*words: str) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpu.py", "--small", "--out", str(out), *words])
-        with pytest.raises(SystemExit) as leaving:
-            gpu.main()
-        return leaving.value.code, *capfd.readouterr()
-
-    code, printed, said = run("--device", "cpu", "--parts", "machine")
-    assert code == 0, said
-    rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [one["what"] for one in rows][:2] == ["device", "square products in float32"]
-    assert "| machine | done |" in printed
-    assert "machine: device" in said
-
-    fails = lambda *_: time.sleep(0.3) or "exit code 1"  # noqa: E731
-    monkeypatch.setattr(gpu, "state_after", fails)
-    code, printed, _ = run("--parts", "model", "runs", "--limit", "1.2")
-    assert code == 1
-    assert printed.splitlines()[-2:] == ["model: exit code 1", "runs: not run"]

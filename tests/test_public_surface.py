@@ -45,22 +45,6 @@ def test_every_name_can_be_imported(name: str) -> None:
     assert name in TYPES or inspect.getdoc(found)
 
 
-def test_type_checkers_see_what_is_imported_when_used() -> None:
-    """The names under TYPE_CHECKING are those that __getattr__ finds, from the same modules."""
-    import ast
-
-    tree = ast.parse(Path(str(rnnsearch.__file__)).read_text("utf-8"))
-    (checked,) = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {
-        alias.name: node.module
-        for node in checked.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert seen == {name: module for module, names in rnnsearch._LAZY.items() for name in names.split()}
-    assert {*seen, "InputError"} == {*PUBLIC}
-
-
 def test_other_names_do_not_exist() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nosuch'"):
         _ = rnnsearch.nosuch

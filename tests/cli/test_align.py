@@ -135,21 +135,6 @@ def test_mistakes(command: Command, tiny_run: Path, case: str) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["en", "fr", "gold", "short"]
 
 
-def test_posterior_links(aligned: Align, tiny_run: Path) -> None:
-    """Quick and exact ones link alike; the exact ones are what forced decoding in float32 says."""
-    plain, informed = aligned("--json"), aligned("--posterior --json")
-    for one, other in zip(plain, informed, strict=True):
-        assert one["score"] == other["score"]
-        assert np.array(other["alignment"]).sum(1) == pytest.approx(1, abs=5e-3)
-    assert any(one["alignment"] != other["alignment"] for one, other in zip(plain, informed, strict=True))
-    quick, exact = aligned("--posterior"), aligned("--posterior --exact")
-    shared, every = sum(len(a & b) for a, b in zip(quick, exact, strict=True)), sum(map(len, exact))
-    assert shared >= 0.9 * every > 0
-    pairs = list(zip(lines_of("en"), lines_of("fr"), strict=True))
-    forced = Translator.load(tiny_run).align(pairs, posterior=True, exact=True)
-    assert [set(one.links()) for one in forced] == exact
-
-
 def test_links_need_no_probabilities(
     command: Command, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

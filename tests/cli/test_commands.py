@@ -188,28 +188,3 @@ def test_from_two_files_to_a_score(
     Path("translated").write_text(translated.out, "utf-8")
     measured = command(f"evaluate --hyp translated --ref {tiny_corpus}/test.fr")
     assert [line.split()[0] for line in measured.lines] == ["BLEU", "chrF2"]
-
-
-def test_foreign_code_needs_consent(
-    command: Command, tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    scorer = "from rnnsearch.model.alignment import AdditiveAlignment as Scorer"
-    write(Path("own_scorer.py"), ["from pathlib import Path", scorer, "Path('ran').touch()"])
-    limits = [f"training.{limit}" for limit in ("max_updates=1", "validate_bleu=false", "samples=0")]
-    settings = sets(*sizes(8), *limits, "model.alignment=own_scorer:Scorer")
-    done = command(f"train demo --data {tiny_store} --out run {settings}")
-    assert done.code == 0  # whoever trains has named the code himself
-    Path("ran").unlink()
-    said = "model.alignment = 'own_scorer:Scorer' names code outside rnnsearch (add --trust-code"
-    for line in (
-        "translate run -",
-        "score run own_scorer.py own_scorer.py",
-        "align run own_scorer.py own_scorer.py",
-    ):
-        assert_refused(command(line, stdin=b"The man.\n"), said)
-        assert not Path("ran").exists()
-    assert (
-        len(command("translate run --trust-code --search.max_length_ratio 1", stdin=b"The man.\n").lines) == 1
-    )

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from command_line import Command, assert_refused
 
-from rnnsearch.run import Run
 from rnnsearch.text.store.corpus import Corpus
 
 BLANKS = "--set data.tokeniser=space"
@@ -65,24 +64,3 @@ def test_a_corpus_has_more_weight_by_repetition(command: Command, folder: Path) 
         assert_refused(done, "--repeat takes whole numbers from 1 to 1,000")
     done = command(f"{TWO_TEXTS} --overwrite --repeat 2")
     assert_refused(done, "1 number(s) of repetitions given for 2 corpora")
-
-
-def test_the_vocabulary_of_a_run(
-    command: Command, tiny_subword_run: Path, tiny_corpus: Path, tmp_path: Path
-) -> None:
-    texts = f"prepare {tiny_corpus}/dev.en {tiny_corpus}/dev.fr --overwrite"
-    line = f"{texts} --out {tmp_path}/store --vocabulary {tiny_subword_run}"
-    for extra in ("", " --recipe demo --set data.subwords=bpe"):
-        done = command(line + extra)
-        assert (done.code, done.err) == (0, "")
-        corpus, run = Corpus.open(tmp_path / "store"), Run.open(tiny_subword_run)
-        assert (corpus.source.vocabulary, corpus.target.vocabulary) == (
-            run.source.vocabulary,
-            run.target.vocabulary,
-        )
-        assert corpus.settings.subwords == "bpe"
-    for setting in ("subwords=none", "source_language=de", "lowercase=true", "vocabulary_size=70"):
-        done = command(f"{line} --set data.{setting}")
-        assert_refused(done, f"data.{setting.split('=')[0]} = ", "does not fit the vocabulary of")
-    done = command(f"{texts} --vocabulary {tiny_corpus} --out {tmp_path}/other")
-    assert_refused(done, "is not a run")

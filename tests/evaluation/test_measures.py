@@ -141,14 +141,6 @@ def test_nothing_is_measured_that_nobody_asked_for() -> None:
     assert "Without unknown words: 0 of 4 pairs" in as_text(none_known)
 
 
-def test_pairs_are_known_that_every_run_knows() -> None:
-    runs = [
-        System(name, REFERENCES, run=run([-1.0] * 4, [1] * 4, dict.fromkeys(known, "x")))
-        for name, known in (("a", [0, 1, 3]), ("b", [1, 2, 3]))
-    ]
-    assert measure(TEST, [*runs, FIRST], MeasureOptions(samples=2)).known == [1, 3]
-
-
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="no system to evaluate"):
         measure(TEST, [])

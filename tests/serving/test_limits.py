@@ -77,15 +77,6 @@ def test_a_client_that_goes_away_frees_its_place(held_of: Callable[..., Held]) -
     assert held.batches == [["A cat ."]]
 
 
-def test_after_the_deadline_the_request_is_given_up(held_of: Callable[..., Held]) -> None:
-    held = held_of(deadline=0.5)
-    status, headers, answer = held.post(**CAT)
-    assert (status, "retry-after" in headers) == (503, True)
-    assert "not answered within 0.5 s" in answer["error"]["message"]
-    held.wait_for_queue(0)
-    held.go.set()
-
-
 @pytest.mark.parametrize(
     ("path", "fields"), [("/v1/translate", {"text": "A cat ."}), ("/translate", {"q": "A cat ."})]
 )

@@ -15,7 +15,6 @@ from rnnsearch.errors import InputError
 from rnnsearch.system import files
 from rnnsearch.system.files import (
     checksum,
-    lock,
     only_one,
     parse_json,
     parse_toml,
@@ -104,12 +103,6 @@ def test_only_one_process_at_a_time(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="stop"), only_one(tmp_path / "other" / "folder", "baking"):
         raise ValueError("stop")
     assert names(tmp_path) == ["new"]  # a lock leaves nothing behind
-
-
-def test_a_file_is_locked_once(tmp_path: Path) -> None:
-    with (tmp_path / "file").open("w") as one, (tmp_path / "file").open("w") as other:
-        assert lock(one.fileno())
-        assert not lock(other.fileno())
 
 
 def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:

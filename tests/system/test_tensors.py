@@ -23,7 +23,6 @@ from rnnsearch.system.tensors import (
     quantise,
     save_tensors,
     scales_of,
-    tensor_bytes,
 )
 
 DTYPES = (
@@ -120,22 +119,6 @@ def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     file.write_bytes(b"")
     with pytest.raises(InputError, match=r"/\\udcff\\t\\n: is damaged"):
         load_tensors(file, "")
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        ({"a": torch.ones(2, 3)}, ""),
-        ({}, "there is no tensor a"),
-        ({"a": torch.ones(2, 3), "b": MATRIX}, "there is an unexpected tensor b"),
-        ({"a": torch.ones(3, 2)}, "the shape of a is [3, 2], and [2, 3] is expected"),
-        ({"a": MATRIX.half()}, "the dtype of a is torch.float16, and torch.float32 is expected"),
-    ],
-)
-def test_differences(found: dict[str, torch.Tensor], said: str) -> None:
-    expected = {"a": torch.empty(2, 3, device="meta")}
-    assert difference(found, expected) == said
-    assert tensor_bytes(expected) == 24
 
 
 # Weights in a quarter of the space: a search in int8 reads of them what it would make of the whole ones.

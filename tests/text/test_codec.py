@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from rnnsearch.config import DataSettings
-from rnnsearch.errors import InputError
-from rnnsearch.text.codec import SIDES, Codec, DecodedSentence, EncodedSentence, load_codecs
+from rnnsearch.text.codec import Codec, DecodedSentence, EncodedSentence
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
@@ -50,22 +47,6 @@ def test_subwords_know_their_words(split: Codec) -> None:
     assert sorted(set(encoded.word_of)) == [0, 1, 2, 3]
     decoded = split.decode(encoded.ids)
     assert decoded == DecodedSentence(encoded.words, encoded.word_of[:-1])
-
-
-@pytest.mark.parametrize("subwords", ["none", "bpe"])
-def test_it_comes_back_from_its_folder(plain: Codec, split: Codec, tmp_path: Path, subwords: str) -> None:
-    codec = plain if subwords == "none" else split
-    settings = DataSettings.model_validate(
-        {"tokeniser": "space", "source_language": "de", "target_language": "fr", "subwords": subwords}
-    )
-    for side in SIDES:
-        codec.save(tmp_path, side)
-    loaded = load_codecs(tmp_path, settings)[1]
-    assert (loaded.tokeniser, loaded.vocabulary) == (codec.tokeniser, codec.vocabulary)
-    assert loaded.encode("la saison") == codec.encode("la saison")
-    (tmp_path / ("vocabulary.source.txt" if subwords == "none" else "subwords.source.model")).unlink()
-    with pytest.raises(InputError, match=r"source\.(txt|model): cannot be read"):
-        load_codecs(tmp_path, settings)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

@@ -79,17 +79,6 @@ def test_the_aligner_sees_the_tokenisers_words_and_links_count_them(
     )
 
 
-def test_prepare_understands_both_counts(folder: Path, diagonal: list[list[str]]) -> None:
-    aligned(method="forward")
-    exact = stored_links(folder)
-    assert ("'t", "le") in exact[1]
-    assert ("can", "le") not in exact[1]
-    aligned(method="forward", words="given")
-    assert diagonal[2][0] == "The man can't see it."
-    assert ("'t", "le") in stored_links(folder)[1]
-    assert ("can", "le") in stored_links(folder)[1]  # both are parts of `can't`
-
-
 def test_what_links_count_may_be_said(folder: Path, diagonal: list[list[str]]) -> None:
     """`auto` takes links that fit both for the given words; whoever knows better can say so."""
     (folder / "a.links").write_text("2-1\n\n\n\n")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from rnnsearch.errors import InputError
 from rnnsearch.text.links import (
     character_ranges,
-    check_links,
     project,
     symmetrise,
     vote,
@@ -140,20 +139,6 @@ def test_against_symal(words: tuple[list[int], list[int]]) -> None:
         assert symmetrise(forward, reverse, method) == symal(a, b, *options), method
 
 
-@pytest.mark.parametrize(
-    ("line", "links", "swapped_links"),
-    [
-        ("", "", ""),
-        ("  ", "", ""),
-        ("0-0 1-2", "0-0 1-2", "0-0 2-1"),
-        (" 10-3\t0-0 ", "10-3 0-0", "3-10 0-0"),
-    ],
-)
-def test_a_line_of_links(line: str, links: str, swapped_links: str) -> None:
-    assert parse_links(line, "f", 1) == pairs(links)
-    assert parse_links(line, "f", 1, swapped=True) == pairs(swapped_links)
-
-
 NO_LINKS = "x|1|1-|-1|1--2|-1-2|1-2-3|1?2|²-1|٣-1|1-2,|9999999999-1|1.0-2|1 - 2"
 
 
@@ -161,16 +146,6 @@ NO_LINKS = "x|1|1-|-1|1--2|-1-2|1-2-3|1?2|²-1|٣-1|1-2,|9999999999-1|1.0-2|1 - 
 def test_what_is_no_link_is_refused_with_its_line(item: str) -> None:
     with pytest.raises(InputError, match=r"^gold.txt:7: '.*' is not a link \(write links source-target"):
         parse_links(f"0-0 {item} 1-1", "gold.txt", 7)
-
-
-@pytest.mark.parametrize(
-    ("links", "message"),
-    [("2-0", "refers to source word 2, but the line has 2"), ("0-0 1-3", "target word 3")],
-)
-def test_a_link_to_a_word_that_is_not_there_is_refused(links: str, message: str) -> None:
-    with pytest.raises(InputError, match=f"^f:3: .*{message}"):
-        check_links(pairs(links), (2, 3), "f", 3)
-    check_links(pairs("1-2"), (2, 3), "f", 3)
 
 
 @pytest.mark.parametrize(

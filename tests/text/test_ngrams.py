@@ -4,7 +4,6 @@ import math
 from collections import Counter, defaultdict
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,13 +125,3 @@ def test_a_sentence_scores_the_same_alone_and_among_others(parts: list[list[Sent
     together = model.cross_entropies(encode_text(everything, WORDS))
     alone = np.concatenate([model.cross_entropies(encode_text([sentence], WORDS)) for sentence in everything])
     assert together.tolist() == alone.tolist()
-
-
-def test_cross_entropy_is_bits_per_word() -> None:
-    model = learnt([("a", "b"), ("a", "c")], 2)
-    text = encode_text([("a", "b"), ()], WORDS)
-    logs = model.log_probabilities(text)
-    assert text.ids.tolist() == [5, *WORDS.ids("ab"), 0, 5, 0]
-    assert model.cross_entropies(text).tolist() == pytest.approx(
-        [-logs[:4].sum() / math.log(2) / 3, -logs[5] / math.log(2)]
-    )

@@ -117,14 +117,6 @@ def test_a_crash_between_the_two_renames_leaves_no_new_side_beside_an_old_one(
     assert list(tmp_path.glob("kept.*")) == renamed
 
 
-def test_a_pool_smaller_than_the_domain_is_its_own_sample(corpora: Corpora, tmp_path: Path) -> None:
-    write(tmp_path / "small.en", ["the dog", "", "a law"])
-    write(tmp_path / "small.fr", ["A", "b", "c"])
-    pool = [tmp_path / "small.en", tmp_path / "small.fr"]
-    report = select(corpora[0], pool, tmp_path / "kept", (9, "pairs"), settings=SETTINGS)
-    assert "sample of the pool (seed 1): 2 pairs, 4 | 2 words\npool: selected 2 of 3 pairs" in report
-
-
 @pytest.mark.parametrize(
     ("domain", "pool", "message"),
     [

@@ -94,14 +94,3 @@ def test_a_model_depends_on_the_words_alone_and_comes_back(
         assert copy.split(SENTENCES[0]) == subwords.split(SENTENCES[0])
     with pytest.raises(InputError, match="sentencepiece cannot make 40"):
         Subwords.train({}, kind, 40)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(None, "cannot be read"), (b"", "is not a"), (b"no model", "is not a sentencepiece model")],
-)
-def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes | None, message: str) -> None:
-    if content is not None:
-        (tmp_path / "model").write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        Subwords.load(tmp_path / "model")

@@ -21,7 +21,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 import rnnsearch.page
 from rnnsearch.exporting.static_page import moses_rules
 from rnnsearch.text import moses
-from rnnsearch.text.moses import LATIN, SIGNS, Detokeniser, FastMoses, prefixes
+from rnnsearch.text.moses import Detokeniser, FastMoses, prefixes
 from rnnsearch.text.tokens import Tokeniser, changes, normalise
 
 ENGLISH, FRENCH, GERMAN, CHINESE = (Tokeniser("moses", language) for language in ("en", "fr", "de", "zh"))
@@ -338,17 +338,6 @@ def test_the_lists_of_abbreviations_are_sacremoses_own(
     assert prefixes(language) == {word for word in every if "#" not in word}
     monkeypatch.setattr(moses, "_prefix_files", lambda: None)
     assert prefixes.__wrapped__(language) == prefixes(language)
-
-
-def test_latin_letters_and_signs_are_what_sacremoses_takes_them_for() -> None:
-    tokeniser = MosesTokenizer("en")
-    letters = [letter for letter in map(chr, range(0x3000)) if LATIN.match(letter)]
-    assert len(letters) > 200
-    for letter in letters:
-        assert letter in tokeniser.IsAlnum
-        assert (letter in tokeniser.IsAlpha) == (not letter.isdigit())
-        assert (letter in tokeniser.IsLower) == letter.islower()
-    assert not SIGNS & {*tokeniser.IsAlnum, *tokeniser.IsLower}
 
 
 def test_an_ordinary_sentence_needs_none_of_sacremoses_rules() -> None:

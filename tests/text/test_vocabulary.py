@@ -34,12 +34,6 @@ def test_no_word_left_out_is_more_frequent_than_one_that_is_in(
     assert all((-counts[i], i) < (-counts[o], o) for i in inside for o in outside)
 
 
-def test_the_most_frequent_words_come_first_and_others_are_unknown() -> None:
-    assert entries(count(SENTENCES, size=2)) == ["</s>", "<unk>", "a", "c"]
-    assert entries(count(SENTENCES[::-1], size=3)) == ["</s>", "<unk>", "a", "c", "b"]  # ties: by the word
-    assert Vocabulary(["a", "b"]).ids(["b", "x", "a"]) == [3, UNK, 2]
-
-
 def test_text_that_spells_a_special_is_an_unknown_word() -> None:
     vocabulary = count([["</s>", "</s>", "<unk>", "a"]], size=10)
     assert entries(vocabulary) == ["</s>", "<unk>", "a"]

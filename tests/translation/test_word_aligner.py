@@ -4,7 +4,6 @@ a network."""
 from __future__ import annotations
 
 import tracemalloc
-from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import shares, summed
 from rnnsearch.records import Translation
-from rnnsearch.report.alignments import browsed, measure_pair, measures_of_pairs
+from rnnsearch.report.alignments import measure_pair, measures_of_pairs
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
@@ -188,16 +187,3 @@ def test_measures_of_pairs_and_of_all() -> None:
     assert [line[0] for line in lines] == ["pair", "1", "2", "all"]
     assert len({len(line) for line in lines}) == 1
     assert lines[1][lines[0].index("aer")] == "0.2"
-
-
-def test_the_page_has_every_run_with_its_own_links() -> None:
-    found = list(aligner(reverse=REVERSE, method="union").align(PAIRS))
-    gold = GoldLinks(frozenset([(0, 0)]))
-    sentence = browsed(1, found[0], ["forward", "reverse"], gold)
-    assert [run["title"] for run in sentence["runs"]] == ["forward", "reverse"]
-    assert [len(run["links"]) for run in sentence["runs"]] == [3, 3]
-    turned = sentence["runs"][1]
-    assert (turned["source"], turned["target"]) == (["a", "b", "c"], ["x", "y", "z"])
-    shades = np.frombuffer(b64decode(turned["weights"]), np.uint8).reshape(3, 3) / 255
-    np.testing.assert_allclose(shades, [[0.9, 0.2, 0.0], [0.1, 0.3, 0.8], [0.0, 0.5, 0.2]], atol=0.003)
-    assert [round(run["measures"]["precision"], 3) for run in sentence["runs"]] == [0.333, 0.333]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import io
 import sys
 import tracemalloc
@@ -332,23 +331,6 @@ def test_without_its_library_a_compression_says_what_to_install(
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=r"a\.tsv\.zst: .*pip install 'rnnsearch\[zstd\]'"):
         read(tmp_path / "a.tsv.zst")
-
-
-def test_several_corpora_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name, content in {
-        "a.en": b"1\n",
-        "a.fr.gz": gzip.compress(b"2\n"),
-        "b.TSV": b"3\t4\n",
-        "c.en": b"5",
-        "c.tsv.fr": b"6",
-    }.items():
-        Path(name).write_bytes(content)
-    texts = parallel_texts(["a.en", "a.fr.gz", Path("b.TSV"), "c.en", "c.tsv.fr"])
-    assert [text.name for text in texts] == ["a.en | a.fr.gz", "b.TSV", "c.en | c.tsv.fr"]
-    assert [pair for text in texts for pair in text.pairs()] == [("1", "2"), ("3", "4"), ("5", "6")]
-    (lines,) = parallel_texts(["b.TSV", "a.en"], layout=Layout(format="lines"))  # as if named otherwise
-    assert list(lines.pairs()) == [("3 4", "1")]
 
 
 @pytest.mark.parametrize(

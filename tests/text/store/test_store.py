@@ -36,18 +36,6 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_a_store_that_was_moved_opens_with_all_its_parts(store: Path, tmp_path: Path) -> None:
-    corpus = Corpus.open(str(store.rename(tmp_path / "elsewhere")))
-    assert corpus.settings == SETTINGS
-    assert len(corpus.train) == 2
-    assert corpus.dev is not None
-    assert corpus.dev_source_lines == ["b x", ""]
-    assert corpus.dev_target_lines == ["B", "E"]
-    assert corpus.source.decode(corpus.dev.source(0).tolist()).words == ["b", "<unk>"]
-    assert corpus.dev.source(1).tolist() == [0]
-    assert corpus.dev.target_lengths.tolist() == [2, 2]
-
-
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
