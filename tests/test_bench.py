@@ -71,15 +71,6 @@ def test_wrong_options_are_one_line(words: str, said: str, command: Any) -> None
     assert said in done.err
 
 
-def test_threads_are_an_option(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(bench, "set_up_cpu", lambda threads, processes: asked.append(threads))
-    line = f"bench translate --words 20 --length 2 --repetitions 1 {sets(*SMALL, 'training.threads=5')}"
-    for more in ("", " --threads 3", " --threads 0"):
-        assert command(line + more).code == 0
-    assert asked == [5, 3, 0]
-
-
 @pytest.mark.parametrize("work", ["train", "translate"])
 def test_command(work: str, command: Any) -> None:
     line = f"bench {work} --words 20 --length 4 --repetitions 1 {sets(*SMALL)}"

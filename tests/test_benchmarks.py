@@ -3,7 +3,6 @@ Never a time."""
 
 from __future__ import annotations
 
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -38,20 +37,3 @@ def test_growth_measures_every_command_on_files_of_each_size(tmp_path: Path) -> 
     whole = [pair for pair in large if pair[1] == 602]
     assert [name for name, _ in whole] == ["prepare"]
     assert [name for name, pairs in large if pairs < 602] == ["train", "translate --out", "align --out"]
-
-
-@pytest.mark.slow
-def test_rnnsearch_trains_and_translates_sentences_of_one_length(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)  # it goes elsewhere
-    peers = runpy.run_path(str(BENCHMARKS / "peers.py"))
-    peers["SIZES"]["tiny"] = peers["Size"](8, 10, 8, 4, 60, 5, 2, 2, 128)
-    monkeypatch.setattr(sys, "argv", ["peers.py", "--size", "tiny"])
-    peers["main"]()
-    (ours,) = (
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in capsys.readouterr().out.splitlines()[2:]
-    )
-    assert ours[0] == "rnnsearch"
-    assert all(float(figure.replace(",", "")) for figure in ours[1:])

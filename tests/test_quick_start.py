@@ -126,14 +126,3 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said in done.err
     assert sorted(Path().iterdir()) == before
-
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        *[("a.en", "en"), ("a.deu.gz", "deu"), ("a.EN", "en")],
-        *[(name, "") for name in ("corpus.txt", "corpus.src", "corpus", "a.jsonl", "a.tsv", "a.tmx")],
-    ],
-)
-def test_a_name_ends_in_the_language(name: str, code: str) -> None:
-    assert quick_start.language_of(Path(name)) == code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -81,26 +80,6 @@ def test_cells_have_the_grey_of_their_weights_and_the_place_of_their_words() -> 
     assert all(label.x1 < box.x0 for label in down), "target words stand left of the matrix"
     assert [label.x0 for label in across] == sorted(label.x0 for label in across)
     assert [label.y0 for label in down] == sorted((label.y0 for label in down), reverse=True)
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 60), (60, 1), (12, 10), (60, 60)])
-def test_size_follows_the_words_and_no_label_is_cut_or_touches_its_neighbour(rows: int, columns: int) -> None:
-    figure = alignment_figure(["environment"] * columns, ["l'environnement"] * rows, uniform(rows, columns))
-    pixels(figure)
-    (axes,) = figure.axes
-    box, page = axes.get_window_extent(), figure.bbox
-    assert box.width / columns == pytest.approx(box.height / rows, rel=1e-6), "cells are squares"
-    assert box.width / columns == pytest.approx(0.2 * figure.dpi, rel=1e-6), (
-        "and of the same size for every sentence"
-    )
-    for texts in (axes.get_xticklabels(), axes.get_yticklabels()):
-        extents = [text.get_window_extent() for text in texts]
-        assert all(
-            page.x0 <= e.x0 and e.x1 <= page.x1 and page.y0 <= e.y0 and e.y1 <= page.y1 for e in extents
-        )
-        assert not any(a.overlaps(b) for a, b in pairwise(extents))
-    assert figure.get_figwidth() < 0.2 * columns + 2
-    assert figure.get_figheight() < 0.2 * rows + 2
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from xml.etree import ElementTree
-
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from rnnsearch.drawing.figures import Curve, curve_figure, inline_svg
 from rnnsearch.drawing.palette import DIM, SERIES, TEXT
@@ -54,12 +51,3 @@ def test_two_pictures_share_no_name() -> None:
     drawn = svg("one")
     used = set(re.findall(r'(?:href="|url\()#([^")]*)', drawn))
     assert used <= first
-
-
-def test_the_labels_of_seven_buckets_do_not_touch() -> None:
-    names = ["1–10", "11–20", "21–30", "31–40", "41–50", "51–60", "61+"]
-    ticks = [(float(place), name, "1,234") for place, name in enumerate(names)]
-    figure = curve_figure([Curve("RNNsearch-50", 0, range(7), [1.0] * 7)], "words", "BLEU", ticks=ticks)
-    FigureCanvasAgg(figure).draw()
-    boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
-    assert all(left.x1 + 2 < right.x0 for left, right in pairwise(boxes))

@@ -16,7 +16,7 @@ import torch
 from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, sentences, small_network
 from torch import Tensor
 
-from rnnsearch.config import SearchSettings, TrainingSettings, load_config, recipe_names
+from rnnsearch.config import SearchSettings, TrainingSettings, load_config
 from rnnsearch.kernels import KERNELS
 from rnnsearch.model.layers import tanh
 from rnnsearch.model.network import TranslationNetwork
@@ -116,16 +116,6 @@ def test_the_switch_decides_which_form_is_called(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(kernel_dispatch.LOADED, "model.layers:tanh", torch.zeros_like)
     values = both(lambda: tanh(torch.ones(1)))
     assert torch.equal(torch.stack(values), torch.stack((torch.zeros(1), torch.tanh(torch.ones(1)))))
-
-
-@pytest.mark.parametrize("recipe", recipe_names())
-def test_every_recipe_has_the_same_values(recipe: str) -> None:
-    """Its own network and training, on the CPU, at a small size."""
-    settings = load_config(recipe)
-    model = settings.model.model_dump(exclude={*SMALL, "encoder_size"})
-    training = settings.training.model_dump(exclude_defaults=True, exclude={"dropout_recurrent"})
-    dropout = {name: 0.0 for name in training if name.startswith("dropout")}
-    assert_equal(small_network(**model), training | dropout, 1e-12)
 
 
 def test_every_kernel_stands_beside_its_reference() -> None:

@@ -181,14 +181,6 @@ def test_glorot(changed: dict[str, Any]) -> None:
             ), name
 
 
-@pytest.mark.parametrize(("initialisation", "deviation"), [("paper", 0.01), ("glorot", M**-0.5)])
-def test_position_signal_begins_as_large_as_embeddings(initialisation: str, deviation: float) -> None:
-    """Else it is drowned by them, or drowns them."""
-    parameters = fresh(encoder="embedding-position", initialisation=initialisation)
-    assert parameters["encoder.scale"].tolist() == pytest.approx([deviation])
-    assert_deviation(parameters["source_embedding.weight"], deviation, "source_embedding.weight")
-
-
 @pytest.mark.parametrize("initialisation", ["paper", "glorot"])
 @pytest.mark.parametrize("alignment", [name for name in ALIGNMENTS if name not in ("dot", "fixed")])
 def test_no_score_is_dead(alignment: str, initialisation: str) -> None:

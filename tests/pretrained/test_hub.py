@@ -17,7 +17,6 @@ import pytest
 
 from rnnsearch import Translator
 from rnnsearch.errors import InputError
-from rnnsearch.pretrained.hub import is_hub_name
 
 COMMIT = "c" * 40
 
@@ -181,10 +180,3 @@ def test_without_the_extra_the_message_names_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(InputError, match=r"pip install 'rnnsearch\[hub\]'"):
         Translator.from_pretrained("someone/en-fr")
-
-
-def test_what_is_a_name_of_a_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("runs/one").mkdir(parents=True)
-    assert is_hub_name("someone/en-fr")
-    assert not any(is_hub_name(word) for word in ("en-fr", "runs/one", "../x", "/a/b", "a/b/c", "./a"))

@@ -67,13 +67,3 @@ def test_items_are_read_block_by_block(tmp_path: Path) -> None:
     with LineFile(tmp_path / "out", "key") as file:
         blocks = file.blocks((taken.append(number) or number for number in range(10**9)), 3)  # type: ignore[func-returns-value]
         assert (next(blocks), taken) == ([0, 1, 2], [0, 1, 2])
-
-
-def test_a_fault_among_the_items_comes_after_those_before_it(tmp_path: Path) -> None:
-    def items() -> object:
-        yield from ITEMS[:2]
-        raise InputError("no text")
-
-    with pytest.raises(InputError, match="no text"):
-        work(tmp_path / "out", items=items())  # type: ignore[arg-type]
-    assert work(tmp_path / "out") == [ITEMS[1:3], ITEMS[3:7], ITEMS[7:]]

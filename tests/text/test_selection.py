@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -70,8 +69,11 @@ def chosen(corpora: Corpora, tmp_path: Path) -> Callable[..., list[Pair]]:
     return choose
 
 
-def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(corpora: Corpora, tmp_path: Path) -> None:
+def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(
+    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The raw text, not its words."""
+    monkeypatch.setattr(selection, "_CHUNK", 7)
     write(corpora[1][2], [f" {line}\u00a0  " for line in lines_of(corpora[1][2])])
     report = select(*corpora, tmp_path / "new" / "kept", (20, "pairs"), settings=SETTINGS, order=3)
     source, target = lines_of(tmp_path / "new" / "kept.en"), lines_of(tmp_path / "new" / "kept.fr")
@@ -82,19 +84,6 @@ def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(corpora: Corp
     assert places == sorted(places)
     words, whole = (sum(len(line.split()) for line in side) for side in (target, [pair[1] for pair in pool]))
     assert f"pool: selected 20 of 120 pairs, {words} of {whole:,} target words" in report
-
-
-def test_chunks_and_formats_change_nothing(
-    corpora: Corpora, chosen: Callable[..., list[Pair]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = chosen(20, "pairs")
-    assert set(plain) < set(chosen(50, "pairs"))
-    (tmp_path / "laws.en.gz").write_bytes(gzip.compress(corpora[1][0].read_bytes()))
-    lines = zip(*map(lines_of, corpora[1][2:]), strict=True)
-    table = write(tmp_path / "both.tsv", [f"{a}\t{b}" for a, b in lines])
-    files = corpora[0], [tmp_path / "laws.en.gz", corpora[1][1], table]
-    monkeypatch.setattr(selection, "_CHUNK", 7)
-    assert chosen(20, "pairs", files=files) == plain
 
 
 def test_a_crash_between_the_two_renames_leaves_no_new_side_beside_an_old_one(

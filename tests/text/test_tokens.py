@@ -21,7 +21,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 import rnnsearch.page
 from rnnsearch.exporting.static_page import moses_rules
 from rnnsearch.text import moses
-from rnnsearch.text.moses import Detokeniser, FastMoses, prefixes
+from rnnsearch.text.moses import Detokeniser, FastMoses
 from rnnsearch.text.tokens import Tokeniser, changes, normalise
 
 ENGLISH, FRENCH, GERMAN, CHINESE = (Tokeniser("moses", language) for language in ("en", "fr", "de", "zh"))
@@ -327,17 +327,6 @@ MARKS = [*'().,?!;%[]$¿"', "..", ",,", "?!", "@-@", "Жук"]
 def test_words_are_joined_as_sacremoses_joins_them(language: str, words: list[str]) -> None:
     _, _, ours, theirs = both(language)
     assert ours.line(words) == theirs.detokenize(list(words), unescape=False)
-
-
-@pytest.mark.parametrize("language", ["en", "fr", "it", "de", "cs", "zh", "xx", "ru", "es", "french"])
-def test_the_lists_of_abbreviations_are_sacremoses_own(
-    language: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tokeniser = MosesTokenizer(language)
-    every = {*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES}
-    assert prefixes(language) == {word for word in every if "#" not in word}
-    monkeypatch.setattr(moses, "_prefix_files", lambda: None)
-    assert prefixes.__wrapped__(language) == prefixes(language)
 
 
 def test_an_ordinary_sentence_needs_none_of_sacremoses_rules() -> None:

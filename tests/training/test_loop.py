@@ -70,15 +70,6 @@ def test_limits(corpus: Corpus, tmp_path: Path, limit: dict[str, float], updates
     assert list(run.log_path.glob("events.out.tfevents.*"))
 
 
-def test_a_limit_that_was_reached_before_is_said_when_training_is_resumed(
-    corpus: Corpus, tmp_path: Path
-) -> None:
-    train(corpus, tmp_path / "run", max_minutes=0.0001)
-    _, said = train(corpus, tmp_path / "run", resume=True, max_minutes=0.0001)
-    assert "reached training.max_minutes = 0.0001: 1 updates" in said
-    assert "nothing was trained: limits count all updates of the run; raise the limit to continue" in said
-
-
 def falling_nll(*values: float, bleu: Sequence[float | None] = ()) -> Callable[..., Validation]:
     nll, scores = iter(values), iter([*bleu, *[None] * len(values)])
     return lambda *_: Validation(next(nll), 1.0, next(scores), [])

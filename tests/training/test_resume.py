@@ -15,7 +15,6 @@ from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training import loop
 from rnnsearch.training.checkpoint import read_progress
 
 PLAIN = [
@@ -125,13 +124,3 @@ def test_other_settings_are_refused_and_a_run_is_not_overwritten(linked: Corpus,
         train(changed(batch_size=20), linked, tmp_path / "run", resume=True)
     with pytest.raises(InputError, match="holds a run already"):
         train(changed(max_updates=2), linked, tmp_path / "run")
-
-
-def test_a_run_remembers_its_number_of_threads(
-    linked: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remembered: list[int] = []
-    monkeypatch.setattr(loop.Threads, "begin", lambda self, number: remembered.append(number))
-    for updates, resume in ((1, False), (2, True)):
-        train(changed(max_updates=updates), linked, tmp_path / "run", resume=resume)
-    assert remembered == [0, 1]

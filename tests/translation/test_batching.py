@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.translation import batching
-from rnnsearch.translation.batching import batches, in_halves, stream_batches
+from rnnsearch.translation.batching import batches, stream_batches
 
 
 def numbers(end: int, error: Exception | None = None) -> Iterator[int]:
@@ -28,19 +27,6 @@ def test_lists_of_one_size(end: int, expected: list[list[int]]) -> None:
     assert [next(found) for _ in expected] == expected  # what came before a fault comes before it
     with pytest.raises(InputError, match="stop"):
         next(found)
-
-
-@pytest.mark.parametrize(("limit", "sizes"), [(10, [5]), (4, [2, 3]), (2, [2, 1, 2]), (0, [1] * 5)])
-def test_halves_of_what_costs_too_much(limit: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def work(items: list[int]) -> list[int]:
-        seen.append(len(items))
-        return [item * 10 for item in items]
-
-    monkeypatch.setattr(batching, "LARGEST_TENSOR", limit)
-    assert in_halves(list(range(5)), len, work) == [0, 10, 20, 30, 40]
-    assert seen == sizes
 
 
 def test_all_items_arrive_in_their_order_in_groups_that_are_not_too_large() -> None:

@@ -77,13 +77,6 @@ def test_a_translation_stops_between_steps_when_it_is_cancelled(reader: Translat
         assert next(asked) == limit + 1  # not one step more
 
 
-def test_a_call_changes_the_search_for_itself_only(translator: Translator) -> None:
-    before = translator.search
-    assert len(translator.translate(LINES[:1], beam=4, nbest=3, min_length_ratio=0.5)[0].alternatives) == 2
-    assert translator.search == before
-    assert translator.translate(LINES[:1])[0].alternatives == []
-
-
 def test_results_come_in_the_order_of_the_lines(reader: Translator) -> None:
     together = reader.translate(LINES, min_length_ratio=0.5, batch_size=2)
     assert [result.source_tokens[:-1] == [] for result in together] == [line == "" for line in LINES]

@@ -3,7 +3,6 @@ a network."""
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -106,21 +105,6 @@ class Every(dict[Pair, Any]):
 
     def __missing__(self, pair: Pair) -> Any:
         return WEIGHTS
-
-
-@pytest.mark.parametrize("both", [False, True])
-def test_a_corpus_of_any_length_is_aligned_in_little_memory(both: bool) -> None:
-    def pairs() -> Iterator[Pair]:
-        for number in range(3000):
-            yield "a b c", "x y z" + " " * (10_000 + number)  # a string of its own
-
-    forward, back = Known(Every()), Known(Every())
-    tracemalloc.start()
-    for _ in WordAligner(forward, back if both else None).align(pairs()):  # type: ignore[arg-type]
-        pass
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 10_000_000  # all of them are 30 MB
 
 
 def test_runs_that_cut_into_other_words_are_refused() -> None:
