@@ -136,12 +136,6 @@ def tiny_store(made_once: MadeOnce, tiny_corpus: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_linked_store(made_once: MadeOnce, tiny_corpus: Path) -> Path:
-    """`tiny_store`, with word links."""
-    return _prepared(made_once, "linked-store", tiny_corpus, links=True)
-
-
-@pytest.fixture(scope="session")
 def tiny_run(made_once: MadeOnce, tiny_store: Path) -> Path:
     """A small RNNsearch that was trained on `tiny_store` for a moment. Copy it before changing anything in
     it."""
@@ -197,16 +191,13 @@ def tiny_reverse_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     return _trained(made_once, "reverse-run", store, "training.max_updates=10")
 
 
-def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str, links: bool = False) -> Path:
+def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str) -> Path:
     from rnnsearch.config import load_config
     from rnnsearch.text.preparing.prepare import prepare
 
     settings = load_config(overrides=changes).data
     files, dev = (corpus / "train.en", corpus / "train.fr"), (corpus / "dev.en", corpus / "dev.fr")
-    file = corpus / "train.links" if links else None
-    return made_once(
-        name, lambda store: prepare(*files, store, dev=dev, links=file, settings=settings) and None
-    )
+    return made_once(name, lambda store: prepare(*files, store, dev=dev, settings=settings) and None)
 
 
 def _trained(made_once: MadeOnce, name: str, store: Path, *changes: str) -> Path:

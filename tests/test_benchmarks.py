@@ -1,5 +1,4 @@
-"""Benchmarks do what they say: the work that they name, and what is printed follows from what was measured.
-Never a time."""
+"""Benchmarks do the work that they name. Never a time."""
 
 from __future__ import annotations
 

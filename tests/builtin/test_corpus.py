@@ -1,4 +1,4 @@
-"""The built-in corpus: exact, varied, in the words of Moses's tokeniser."""
+"""The built-in corpus: its links are exact, and held-out sentences occur nowhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures are written, of a sane size and with their words as they are; the terminal picture is exact."""
+"""Figures are written, with their words as they are; the terminal picture is exact."""
 
 from __future__ import annotations
 

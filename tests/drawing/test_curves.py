@@ -1,4 +1,4 @@
-"""Names that do not touch, and pictures that take the page's colours and letters."""
+"""Pictures that take the page's colours and letters, and have words for those who cannot see them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Colours that can be read, that colour-blind eyes tell apart, and that every style sheet and figure
-shares."""
+"""Colours that can be read, and that every style sheet and figure shares."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Gradients of the whole network: against finite differences, against plain autograd, and however backward is
-run."""
+"""Gradients of the whole network: against finite differences, and in bfloat16 against those of float32."""
 
 from __future__ import annotations
 

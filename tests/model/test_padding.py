@@ -1,4 +1,4 @@
-"""Padding, neighbours and batch order change nothing: neither probabilities and alignments nor gradients."""
+"""Padding and neighbours change nothing: neither losses nor gradients."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Two drivers, one step: teacher forcing, word-by-word search, and beam search with several hypotheses per
-sentence say the same; of ensembles too."""
+"""Two drivers, one step: teacher forcing and beam search with several hypotheses per sentence say the same;
+of ensembles too."""
 
 from __future__ import annotations
 

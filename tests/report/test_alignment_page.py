@@ -1,4 +1,4 @@
-"""The page to browse: it holds its data as given, nothing from outside, and no text can break out of it."""
+"""The page to browse holds its data as given; what holds for all pages is tested in tests/test_pages.py."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The alignment losses by hand, their weight over time, sentences drawn for forcing, and whole trainings with
-links.
+"""The alignment losses by hand, their weight over time, and sentences drawn for forcing.
 
 Which row a link supervises, and the gradients, are tested in tests/model/test_known_alignment.py.
 """

@@ -1,4 +1,4 @@
-"""Batches of items as they come, of a size, of similar length, and of what the memory holds."""
+"""Batches of items: of one size, or as they come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the passes of `prepare`: digests and the shuffle."""
+"""The parts of `prepare`: digests and the shuffle."""
 
 from __future__ import annotations
 
