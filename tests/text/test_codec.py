@@ -63,6 +63,6 @@ def test_subwords_are_the_words_of_text_without_spaces(kind: Literal["bpe", "uni
         assert codec.decode(encoded.ids).words == encoded.words
         assert codec.text(encoded.words) == line
         assert codec.encode_words(encoded.words) == encoded
-        assert codec.link_words(line) == [
+        assert codec.tokeniser.link_words(line) == [
             word.removeprefix("␣") for word in Tokeniser("moses", "zh").words(line)
         ]

@@ -150,7 +150,7 @@ def system_statistics(test: TestSet, system: System, options: MeasureOptions | N
 
 
 def counted_links(
-    test: TestSet, links: Sequence[Sequence[Link]], sides: Sequence[Codec | Tokeniser]
+    test: TestSet, links: Sequence[Sequence[Link]], sides: Sequence[Codec]
 ) -> tuple[list[set[Link]], list[GoldLinks]]:
     """Returns (links in the positions that the gold links use, gold links).
 
@@ -160,7 +160,7 @@ def counted_links(
     """
     assert test.gold is not None
     words = [
-        [(side.link_words(line), side.words(line)) for line, side in zip(pair, sides, strict=True)]
+        [(side.tokeniser.link_words(line), side.words(line)) for line, side in zip(pair, sides, strict=True)]
         for pair in test.pairs
     ]
     counted = [

@@ -72,10 +72,6 @@ class Codec:
             return words
         return list(chain.from_iterable(self.subwords.split_each(words)))
 
-    def link_words(self, line: str) -> list[str]:
-        """Returns the words of a line that given word links count."""
-        return self.tokeniser.link_words(line)
-
     def encode(self, line: str) -> EncodedSentence:
         """Encodes a line; an empty one gives the end of sentence alone."""
         return self.encode_words(self.words(line))

@@ -15,7 +15,7 @@ from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_notes, load_tensors, save_tensors
 from rnnsearch.text.store.batches import Position
-from rnnsearch.training.optimiser import match_gradients
+from rnnsearch.training.optimiser import Adadelta, sparse_parameters
 from rnnsearch.training.trainer import Trainer, Update
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -151,7 +151,8 @@ def load_checkpoint(path: Path, trainer: Trainer) -> TrainingProgress:
             state.setdefault(int(index), {})[slot] = tensor
         groups = trainer.optimiser.state_dict()["param_groups"]
         trainer.optimiser.load_state_dict({"state": state, "param_groups": groups})
-        match_gradients(trainer.optimiser, trainer.network)
+        if isinstance(trainer.optimiser, Adadelta):  # it may be resumed on another device
+            trainer.optimiser.match_gradients(set(sparse_parameters(trainer.network)))
         torch.set_rng_state(parts["random"]["cpu"])
         device = trainer.parameters[0].device
         if device.type == "cuda" and "cuda" in parts["random"]:

@@ -60,13 +60,6 @@ def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
     return [embedding.weight for embedding in embeddings if embedding.sparse_gradient]
 
 
-def match_gradients(optimiser: torch.optim.Optimizer, network: nn.Module) -> None:
-    """Converts a loaded state to the form, sparse or dense, of the network's gradients: a run may be resumed
-    on another device."""
-    if isinstance(optimiser, Adadelta):
-        optimiser.match_gradients(set(sparse_parameters(network)))
-
-
 def copies_in_memory(settings: TrainingSettings) -> int:
     """Returns the memory of training as a multiple of that of the parameters: parameters, gradients,
     optimiser state and average."""
@@ -203,9 +196,8 @@ class Adadelta(torch.optim.Optimizer):
             for parameter in group["params"]:
                 state = self.state.get(parameter)
                 if state and "step" in state and parameter not in sparse:
-                    missed = (
-                        state.pop("updates").to(parameter.device) - state.pop("step").to(parameter.device)
-                    ).to(parameter.dtype)
+                    updates, step = (state.pop(key).to(parameter.device) for key in ("updates", "step"))
+                    missed = (updates - step).to(parameter.dtype)
                     for average in (state["square_avg"], state["acc_delta"]):
                         average.mul_(_decay(missed, average, group))
                 elif state and "step" not in state and parameter in sparse:

@@ -147,7 +147,7 @@ class WordAligner:
         if not isinstance(side, str):
             return side
         codecs = self.translator.source, self.translator.target
-        return None if self.words == "tokenised" else codecs[place].link_words(side)
+        return None if self.words == "tokenised" else codecs[place].tokeniser.link_words(side)
 
     def _links(self, result: Translation) -> list[Link]:
         if self.threshold is None or self.method == PRODUCT:
@@ -227,7 +227,7 @@ def counted_by(gold: Sequence[GoldLinks], pairs: Sequence[Pair], translator: Tra
     left, right = translator.source, translator.target
 
     def counted(links: GoldLinks, source: str, target: str) -> PairWordCounts:
-        given = len(left.link_words(source)), len(right.link_words(target))
+        given = len(left.tokeniser.link_words(source)), len(right.tokeniser.link_words(target))
         return PairWordCounts(
             sorted(links.possible), given, (len(left.words(source)), len(right.words(target)))
         )
