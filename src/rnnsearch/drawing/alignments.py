@@ -176,22 +176,27 @@ def matrix_of(
 def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
     """Gives every matrix its size in inches, and the figure the room for all labels; the matrices' tops are
     level."""
-    corners = []  # of each matrix without and with its labels: ((left, bottom), (right, top)), in inches
-    for axes, size in zip(figure.axes, sizes, strict=True):
-        figure.set_size_inches(size)
+    margins = []
+    for axes, (width, height) in zip(figure.axes, sizes, strict=True):
+        figure.set_size_inches(width, height)
         inner, outer = axes.get_window_extent(), axes.get_tightbbox()
         assert outer is not None
-        corners.append([box.get_points() / figure.dpi for box in (inner, outer)])
-    inners, outers = np.array(corners).swapaxes(0, 1)
-    before, after = (np.maximum(sign * (inners - outers)[:, i], 0) + _PAD for i, sign in ((0, 1), (1, -1)))
-    widths, heights = np.array(sizes).T
-    above = after[:, 1].max()
-    ends = np.cumsum(before[:, 0] + widths + after[:, 0] + _BETWEEN)
-    whole = np.array((ends[-1] - _BETWEEN, above + (heights + before[:, 1]).max()))
-    figure.set_size_inches(*whole.tolist())
-    lefts, bottoms = ends - _BETWEEN - after[:, 0] - widths, whole[1] - above - heights
-    for axes, *place in zip(figure.axes, lefts, bottoms, widths, heights, strict=True):
-        axes.set_position(np.array(place) / np.tile(whole, 2))
+        sides = (inner.x0 - outer.x0, outer.x1 - inner.x1, inner.y0 - outer.y0, outer.y1 - inner.y1)
+        margins.append([max(pixels, 0.0) / figure.dpi + _PAD for pixels in sides])
+    above = max(margin[3] for margin in margins)
+    whole_height = above + max(height + margin[2] for (_, height), margin in zip(sizes, margins, strict=True))
+    whole_width = sum(
+        width + left + right for (width, _), (left, right, *_) in zip(sizes, margins, strict=True)
+    )
+    whole_width += _BETWEEN * (len(sizes) - 1)
+    figure.set_size_inches(whole_width, whole_height)
+    begin = 0.0
+    for axes, (width, height), (left, right, *_) in zip(figure.axes, sizes, margins, strict=True):
+        bottom = whole_height - above - height
+        axes.set_position(
+            ((begin + left) / whole_width, bottom / whole_height, width / whole_width, height / whole_height)
+        )
+        begin += left + width + right + _BETWEEN
 
 
 def alignment_text(
