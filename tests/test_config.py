@@ -139,12 +139,6 @@ def test_recipes_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert load_config("of*mine.toml").model.hidden_size == 7
 
 
-def test_an_override_of_something_that_is_no_section(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text("model = 3\n")
-    with pytest.raises(InputError, match="model is not a section"):
-        load_config(tmp_path / "mine.toml", ["model.hidden_size=3"])
-
-
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().model.hidden_size = 3  # type: ignore[misc]
@@ -164,13 +158,6 @@ def test_a_search_is_changed_by_known_settings_only(overrides: dict[str, Any], s
     with pytest.raises(InputError) as error:
         changed(SearchSettings(), overrides)
     assert said in str(error.value)
-
-
-def test_a_changed_search_keeps_the_rest() -> None:
-    before = SearchSettings(no_unk=True, beam=7)
-    after = changed(before, {"beam": 3})
-    assert (after.beam, after.no_unk, before.beam) == (3, True, 7)
-    assert changed(before, {}) == before
 
 
 def test_a_table_names_where_it_came_from() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsearch.errors import LONGEST, InputError, escaped
+from rnnsearch.errors import InputError, escaped
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,3 @@ def test_what_no_terminal_shows_is_escaped(name: str, shown: str) -> None:
 )
 def test_an_error_is_one_line(error: InputError, line: str) -> None:
     assert str(error) == line
-
-
-def test_a_number_of_thousands_of_digits_is_shortened() -> None:
-    message = str(InputError(f"--set training.seed={'9' * 5000} is too large", remedy="name a smaller one"))
-    assert len(message) < LONGEST + 10
-    assert message.startswith("--set training.seed=999")
-    assert message.endswith("is too large (name a smaller one)")

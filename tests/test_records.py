@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.records import Hypothesis, Translation
+from rnnsearch.records import Translation
 from rnnsearch.word_links import Link, hard_links
 
 
@@ -71,9 +71,6 @@ def test_translations_are_equal_if_everything_is() -> None:
     )
     assert one != "x"
     assert pickle.loads(pickle.dumps(one)) == one
-    hypothesis = Hypothesis((0,), 0.0, (0.0,), weights("1.0"), True)
-    assert hypothesis == Hypothesis((0,), 0.0, (0.0,), weights("1.0"), True)
-    assert hypothesis != Hypothesis((0,), 0.0, (0.0,), weights("0.5"), True)
 
 
 def test_a_notebook_shows_the_alignment_with_everything_escaped() -> None:

@@ -153,18 +153,6 @@ def test_a_notebook_runs_cell_by_cell(docsite: Path, tmp_path: Path) -> None:
     assert (made["nbformat"], len({cell["id"] for cell in made["cells"]})) == (4, 3)
 
 
-def test_parameters_of_a_docstring_become_a_table(docsite: Path) -> None:
-    with_table = module("parameters").with_table
-    text = "Opens a run. runs: one, or\n    several. device: `cpu|cuda`. Raises InputError for none.\n\nSlow."
-    assert with_table(text, ["runs", "device"]).split("\n\n") == [
-        "Opens a run.",
-        "| parameter | meaning |\n|---|---|\n| `runs` | one, or several. |\n| `device` | `cpu\\|cuda`. |",
-        "Raises InputError for none.",
-        "Slow.",
-    ]
-    assert with_table("Says: nothing.", ["runs"]) == "Says: nothing."
-
-
 def test_code_is_shown_from_the_source(docsite: Path) -> None:
     sources = module("sources")
     line = "Code: [`model/decoder.py:Source.context`](../../src/rnnsearch/model/decoder.py)"

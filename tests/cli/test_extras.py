@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Command
 
-from rnnsearch import Corpus, Settings, Translator, train
+from rnnsearch import Translator
 from rnnsearch.cli.options import EXTRA
 from rnnsearch.errors import InputError
 from rnnsearch.installed import EXTRAS
@@ -57,11 +57,3 @@ def test_pictures_need_matplotlib(
     assert not plots.exists()
     with pytest.raises(InputError, match=r"^needs matplotlib: pip install 'rnnsearch\[plot\]'$"):
         Translator.load(tiny_run).translate("The man sees.")[0].plot()
-
-
-def test_training_from_python_needs_tensorboard(
-    monkeypatch: pytest.MonkeyPatch, tiny_store: Path, tmp_path: Path
-) -> None:
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(InputError, match=r"^needs tensorboard: pip install 'rnnsearch\[train\]'$"):
-        train(Settings(), Corpus.open(tiny_store), tmp_path / "run")

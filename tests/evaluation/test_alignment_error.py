@@ -59,11 +59,6 @@ def test_against_the_table(case: str) -> None:
     assert [score.precision, score.recall, score.aer] == pytest.approx(rates)
 
 
-def test_a_score_prints_per_cent_and_counts() -> None:
-    score = AlignmentScore(precision=0.9, recall=0.75, aer=0.12345, links=4, sure=3, possible=5)
-    assert str(score) == "AER 12.35 (precision 90.00, recall 75.00, F 81.82; |A| = 4, |S| = 3, |P| = 5)"
-
-
 @pytest.mark.parametrize(
     ("precision", "recall", "alpha", "expected"),
     [

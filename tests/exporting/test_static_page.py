@@ -13,9 +13,8 @@ import pytest
 
 from rnnsearch.drawing.palette import properties
 from rnnsearch.errors import InputError
-from rnnsearch.exporting.static_page import export_page, moses_rules
+from rnnsearch.exporting.static_page import export_page
 from rnnsearch.page import KINDS, POLICY, page_files
-from rnnsearch.text.moses import code_point_ranges
 
 
 def changed_run(run: Path, folder: Path, old: str, new: str) -> Path:
@@ -105,10 +104,3 @@ def test_the_command(command: Callable[..., Any], tiny_run: Path, tmp_path: Path
     assert done.code == 0
     assert "python -m http.server" in done.err
     assert command(f"export {tmp_path} --out {tmp_path}/other").code == 2
-
-
-def test_sets_of_characters_are_written_as_ranges() -> None:
-    assert code_point_ranges("cabxz") == [97, 99, 120, 120, 122, 122]
-    rules = moses_rules("en")
-    assert "Mr" in rules["prefixes"]
-    assert set(rules["numeric_prefixes"]) <= set(rules["prefixes"])

@@ -77,12 +77,6 @@ def test_a_backward_decoder_is_a_forward_one_on_turned_targets(wiring: str) -> N
         assert found.attended[b, : len(expected_rows)].tolist() == expected_rows
 
 
-def test_a_backward_decoder_must_know_where_the_words_end() -> None:
-    batch = sentences()
-    with pytest.raises(ValueError, match="needs the lengths of the targets"):
-        small_network(decoder="backward").teacher_forced(batch.source, batch.lengths, batch.target)
-
-
 @pytest.mark.parametrize(
     "changed",
     [{}, {"wiring": "appendix", "tie_output": True}, {"cell": "lstm", "alignment": "window"}],

@@ -14,7 +14,6 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.system import files
 from rnnsearch.system.files import (
-    checksum,
     only_one,
     parse_json,
     parse_toml,
@@ -112,12 +111,6 @@ def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
     for out in (tmp_path / "file", tmp_path / "file" / "out"):
         with pytest.raises(InputError, match="is a file, not a folder"):
             write(out, "a")
-
-
-def test_checksums_tell_parts_apart(tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes(b"ab")
-    assert checksum("ab", "c") != checksum("a", "bc") != checksum("abc")
-    assert checksum("ab") == checksum(b"ab") == checksum(tmp_path / "f")
 
 
 def write(

@@ -54,11 +54,3 @@ def test_quiet_is_for_notes_and_bars(
     note("unwanted")
     work(ProgressBar())
     assert capfd.readouterr() == ("", "")
-
-
-def test_it_can_be_told_to_show_nothing(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    work(ProgressBar(shown=False))
-    assert capfd.readouterr() == ("", "")

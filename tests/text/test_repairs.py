@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.config import DataSettings
-from rnnsearch.text.codec import Repair, repair_french, side_repair
+from rnnsearch.text.codec import Repair, repair_french
 from rnnsearch.text.links import tokeniser_ranges
 from rnnsearch.text.tokens import Tokeniser, given_words
 
@@ -48,9 +47,3 @@ def test_links_of_the_given_words_follow_a_repair(line: str) -> None:
     repair = Repair(french=True)
     words = Tokeniser("moses", "fr").words(repair(line))
     assert tokeniser_ranges(given_words(line), words, repair) is not None
-
-
-def test_only_french_sides_are_repaired() -> None:
-    settings = DataSettings(source_language="en", target_language="fr-CA", french_elisions=True)
-    assert [side_repair(side, settings).french for side in ("source", "target")] == [False, True]
-    assert not side_repair("target", DataSettings(target_language="fr")).french

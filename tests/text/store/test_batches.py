@@ -86,13 +86,6 @@ def test_it_resumes_at_every_position(variant: dict[str, object]) -> None:
         ]
 
 
-@variants
-def test_a_position_beyond_its_epoch_is_refused(variant: dict[str, object]) -> None:
-    order = BatchOrder(*lengths(50), settings(**variant))
-    with pytest.raises(InputError, match="epoch 0 has fewer than 1001 batches"):
-        next(order.batches(Position(0, 1000)))
-
-
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=60), st.integers(9, 40))
 def test_batches_by_tokens_are_as_full_as_they_may_be(pairs: list[tuple[int, int]], tokens: int) -> None:
     source, target = np.array(pairs).T
