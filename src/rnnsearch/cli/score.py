@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,6 @@ def score(
         return answer_on_ray(place, runs, 2, load, key, ".jsonl" if json else ".txt")
     refuse({"--workers": workers}, "needs --ray", "add --ray local")
     run, source, target = runs_and_texts(runs)
-    # A pipe can be read only once, so its first line cannot be examined.
     if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
         if json or out is not None:
             what = "--json and --out cannot be used with an n-best list"
@@ -64,8 +63,20 @@ def score(
         return rerank_file(place, run, source, target, batch_size)
     check_pairs(source, target)
     say_if_empty(source, target)
-    pairs = read_pairs(source, target)
+    pairs = _no_nbest(read_pairs(source, target), target)
     answer_all(place, Task("scoring", "pairs", source, partial(key, run)), partial(load, place, run), pairs)
+
+
+def _no_nbest(pairs: Iterable[tuple[str, str]], target: str) -> Iterator[tuple[str, str]]:
+    """Yields the pairs. Raises InputError if the first target is one of an n-best list, which came through a
+    pipe and was not examined before."""
+    from rnnsearch.text.nbest import is_nbest
+
+    for number, pair in enumerate(pairs):
+        if number == 0 and is_nbest(pair[1]):
+            what = "an n-best list cannot come through a pipe"
+            raise InputError(what, file=target, line=1, remedy="write it to a file first")
+        yield pair
 
 
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
