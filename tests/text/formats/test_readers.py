@@ -272,6 +272,8 @@ FAULTS: list[tuple[Any, ...]] = [
     ("a.tsv", b"1.5\ta b\n", "a.tsv:1: does not name columns"),
     ("a.tsv", b"Hi you\tdoc-1:3\n", "a.tsv:1: does not name columns"),
     ("a.tsv", b"".join(b"a%d b\tz\n" % i for i in range(20)), "column 2 holds the same words again and again"),
+    ("a.tsv", b"id\ttext\n" + b"".join(b"%d\tHi %d you\n" % (i, i) for i in range(20)), "column 1 holds numbers or"),
+    ("a.tsv", b"id\tscore\n" + b"0\t0.1\n1\t0.2\n" * 10, "column 1 holds numbers or identifiers"),
     ("a.tsv", b"\n1\tHi you\tSalut\n", "a.tsv:2: does not name columns 'source' and 'target' or .*; it has: 1, Hi you"),
     ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a", "fr":\n', r"a\.jsonl:2: is not valid JSON: .* \(each "
     r"line must be one JSON"),

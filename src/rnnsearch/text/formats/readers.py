@@ -133,9 +133,8 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
         target = plain_line(cells[columns[1]], number, warnings[1])
         if len(first) < _FEW and not layout.source:
             first.append((source, target))
-            if len(first) == _FEW and 1 in (same := [len(set(side)) for side in zip(*first, strict=True)]):
-                what = f"column {columns[same.index(1)] + 1} holds the same words again and again"
-                raise InputError(what, file=path, remedy="give the numbers of two columns of text")
+            if len(first) == _FEW:
+                _check_text(first, columns, path)
         yield source, target
 
 
@@ -152,11 +151,26 @@ def _columns(cells: list[str], layout: Layout, path: str | Path, number: int) ->
         found = [[i for i, cell in enumerate(header) if _names(cell, side)] for side in sides]
         if not layout.source and [len(places) for places in found] == [1, 1] and found[0] != found[1]:
             return (found[0][0], found[1][0]), True
-    numbers = [not any(map(str.isalpha, cell)) or _IDENTIFIER.fullmatch(cell) is not None for cell in header]
-    if len(cells) < 3 and not layout.source and len(set(numbers)) == 1:
+    if len(cells) < 3 and not layout.source and len(set(map(_is_number, header))) == 1:
         return (0, 1), False
     what = f"does not name columns {layout.wanted()}; it has: {', '.join(cells)}"
     raise InputError(what[:300], file=path, line=number, remedy="give the numbers of two columns of text")
+
+
+def _check_text(pairs: Sequence[LinePair], columns: tuple[int, int], path: str | Path) -> None:
+    """Raises InputError if a column of these first pairs is constant, or holds numbers or identifiers below a
+    line that may be its name."""
+    for column, cells in zip(columns, zip(*pairs, strict=True), strict=True):
+        constant, numbers = len(set(cells)) == 1, all(_is_number(cell.strip()) for cell in cells[1:])
+        if constant or numbers:
+            what = "the same words again and again" if constant else "numbers or identifiers"
+            remedy = "give the numbers of two columns of text"
+            raise InputError(f"column {column + 1} holds {what}", file=path, remedy=remedy)
+
+
+def _is_number(cell: str) -> bool:
+    """Tells whether a cell has no letter, or is an identifier or an address."""
+    return not any(map(str.isalpha, cell)) or _IDENTIFIER.fullmatch(cell) is not None
 
 
 def _language_names(code: str) -> set[str]:
