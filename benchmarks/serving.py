@@ -41,7 +41,6 @@ def service(run: str, workers: int, log: Path) -> Iterator[str]:
         "--port=0",
         "--threads=1",
         f"--workers={workers}",
-        "--max-requests=100000",
         "--max-queue=100000",
     ]
     with log.open("w") as file:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import Command, sets, sizes
+from command_line import Command, assert_refused, sets, sizes
 
 FIELDS = {
     *("text", "tokens", "source_tokens", "score", "log_probabilities", "finished", "alignment", "confidence")
@@ -149,6 +149,12 @@ def test_an_nbest_list_is_reranked(
     by_text = {row[1]: score for row, score in zip(rows, scores, strict=True)}
     for place in (1, 4):
         assert by_text[references[place]] == pytest.approx(float(plain[place]), abs=1e-3)
+
+
+def test_an_nbest_list_through_a_pipe_is_refused(command: Command, tiny_run: Path, tmp_path: Path) -> None:
+    line = f"score {tiny_run} {write(tmp_path / 'source', ['The man.'])} -"
+    said = "-:1: an n-best list cannot come through a pipe (write it to a file first)"
+    assert_refused(command(line, stdin=b"0 ||| a ||| f= 1 ||| -3\n"), said)
 
 
 def test_from_two_files_to_a_score(

@@ -6,7 +6,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,11 +16,13 @@ import numpy as np
 import pytest
 import torch
 from browser import NEEDS_CHROMIUM, Page, browser, static_host
+from torch import Tensor
 
 from rnnsearch.evaluation.confidence import UNSURE
 from rnnsearch.exporting.static_page import export_page
 from rnnsearch.kernels import layers
 from rnnsearch.kernels.int8 import Int8Linear
+from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import quantised, scales_of
 from rnnsearch.text.formats.lines import read_lines
@@ -228,23 +231,48 @@ def test_names_and_numbers_are_held_as_in_python(opened: Page, exported: Path, n
         assert other["hypotheses"][0]["confidence"] == pytest.approx(one.confidence, abs=0.02)
 
 
+def changed_attention(monkeypatch: pytest.MonkeyPatch, change: Callable[[int, Tensor], Tensor]) -> None:
+    """Changes α of every step, counted from 0, of the next search. Of the weights (1, 1, source), `change`
+    returns others."""
+    attend, steps = Decoder.attend, itertools.count()
+
+    def attend_elsewhere(
+        decoder: Decoder, state: DecoderState, source: Source, known: Tensor | None
+    ) -> DecoderState:
+        attended = attend(decoder, state, source, known)
+        weights = change(next(steps), attended.weights)
+        return replace(attended, weights=weights, context=source.context(weights))
+
+    monkeypatch.setattr(Decoder, "attend", attend_elsewhere)
+
+
 @pytest.mark.parametrize("name", ["words", "subwords"])
-def test_what_if_decoding_is_python_s(opened: Page, exported: Path, name: str) -> None:
+def test_what_if_decoding_is_python_s(
+    opened: Page, exported: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Looks at one word at a step, and never at another one from there on; the trace is that of the step."""
     line, step, only, hidden = "The man sees the woman in Paris.", 2, 4, 1
     translator = Translator.load(exported / name)
     (encoded,) = translator.parts(line)
-    words = len(encoded.words) + 1
-    blank = [float(j != hidden) for j in range(words)]
-    attention: dict[int, Any] = dict.fromkeys(range(step, 99), blank) | {step: only}
-    ours = translator.translate([line], attention=attention, beam=1)[0]
+    place = encoded.word_of.index
+
+    def change(i: int, weights: Tensor) -> Tensor:
+        changed = weights.clone()
+        if i >= step:
+            changed[..., place(hidden)] = 0
+        if i == step:
+            changed = torch.zeros_like(weights)
+            changed[..., place(only)] = 1
+        return changed / changed.sum(-1, keepdim=True)
+
+    changed_attention(monkeypatch, change)
+    ours = translator.translate([line], beam=1)[0]
     work = """async (engine, plain, { line, step, only, blanked }) => {
       const { inside, onward } = await import("./engine/inside.js");
       const { hypotheses } = await engine.sentence(line, { ...engine.settings, beam: 1, nbest: 1 }, () => {}, async () => {});
       const question = { line, ids: hypotheses[0].ids, step, beam: 1, change: { temperature: 1, only, blanked, word: null } };
       return [hypotheses[0], onward(engine, question), inside(engine, question), inside(engine, { ...question, change: null })];
     }"""
-    place = encoded.word_of.index
     given = {"line": line, "step": step, "only": place(only), "blanked": [place(hidden)]}
     before, theirs, changed, plain = engine(opened, name, work, given)
     if encoded.word_of.count(only) == encoded.word_of.count(hidden) == 1:

@@ -47,7 +47,8 @@ def test_a_full_queue_is_answered_at_once_with_503_and_retry_after(held_of: Call
 def test_one_key_cannot_take_everything(
     make_service: Callable[..., Service], loopback_of: Callable[..., Loopback]
 ) -> None:
-    """Half of the queue waits for one key; its next request is refused, and another key's is answered."""
+    """Half of the queue waits for one key; its next request is refused, and another key's is answered. A header
+    that is no key changes nothing."""
     service, keys = make_service(queue=4), ["a-key-of-some-length", "another-key-of-some-length"]
     held = Held(service, loopback_of(service, replace(NO_PAGE, keys=frozenset(map(digest, keys)))))
     with ThreadPoolExecutor(4) as pool:
@@ -56,6 +57,8 @@ def test_one_key_cannot_take_everything(
         waiting = pool.submit(held.post, key=keys[0], **THREE)
         wait_until(lambda: len(service.queue.waiting) > 0)
         assert held.post(key=keys[0], **CAT)[0] == 429
+        fields = {"q": "A cat .", "source": "en", "target": "fr", "api_key": keys[0]}
+        assert held.post("/translate", key="no-key", **fields)[0] == 429
         other = pool.submit(held.post, key=keys[1], **CAT)
         wait_until(lambda: any(task.owner == digest(keys[1]) for task in service.queue.waiting))
         held.go.set()

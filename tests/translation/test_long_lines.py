@@ -94,7 +94,9 @@ SPLIT = [
         ["en", "en", "en", "en", "fr", "de", "es", "zh", "ja", "hi", "ar"], PLACES.split("\n"), strict=True
     )
 ]
-"""Lines, with a slash where a reader ends a sentence."""
+SPLIT.append(("en", ["Contents " + "." * 100_000 + "a", ". " * 10_000 + "a"]))
+"""Lines, with a slash where a reader ends a sentence. The time for a row of full stops does not grow with the
+square of its length, which would be hours."""
 
 
 @pytest.mark.parametrize(("language", "lines"), SPLIT)

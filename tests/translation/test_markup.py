@@ -142,6 +142,12 @@ def test_deep_elements_are_kept() -> None:
     assert translated(html).count("<b>") == translated(html).count("</b>") == 3_000
 
 
+def test_many_signs_of_addresses_in_deep_elements_are_no_address() -> None:
+    """A search that tries every pair of signs, at every level, would take hours."""
+    text = "a@" * 50_000
+    assert Markup("<b>" * 100 + text + "</b>" * 100).texts == [text]
+
+
 def test_the_command_translates_a_page(command: Callable[..., Any], tiny_run: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("<p>The <b>man</b> sees a dog .</p>\n<hr>\n")

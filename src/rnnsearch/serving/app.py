@@ -28,7 +28,7 @@ from rnnsearch.errors import InputError, escaped
 from rnnsearch.installed import package_version
 from rnnsearch.page import KINDS, page_files
 from rnnsearch.serving.libretranslate import PATHS, libretranslate
-from rnnsearch.serving.routes import check_key, digest, first_fault, json_response, key_of, v1
+from rnnsearch.serving.routes import check_key, first_fault, json_response, key_of, v1
 from rnnsearch.serving.service import ModelPlace, Service
 from rnnsearch.serving.work_queue import OWNER, REQUESTS, Limits, busy, check_limit
 
@@ -172,7 +172,7 @@ def guarded(app: ASGIApp, limits: Limits, keys: Collection[str], hosts: Collecti
                     headers.setdefault(name, value)
             await send(message)
 
-        OWNER.set(digest(key) if keys and (key := key_of(request.headers)) else client)
+        OWNER.set(client)
         try:
             _check_head(request, keys, hosts)
             async with asyncio.timeout(limits.deadline):

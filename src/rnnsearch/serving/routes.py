@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 
 from rnnsearch.records import Translation
 from rnnsearch.serving.service import Service
+from rnnsearch.serving.work_queue import OWNER
 from rnnsearch.word_links import format_links
 
 
@@ -46,11 +47,14 @@ def key_of(headers: Headers) -> str:
 
 
 def check_key(key: object, keys: Collection[str], status: int) -> None:
-    """Raises HTTPException if keys are needed and this is none."""
-    if keys and not (isinstance(key, str) and digest(key) in keys):
+    """Raises HTTPException if keys are needed and this is none; else the request counts as its key's."""
+    if not keys:
+        return
+    if not isinstance(key, str) or (owner := digest(key)) not in keys:
         what = "the API key is not valid" if key else "an API key is needed"
         header = {"WWW-Authenticate": "Bearer"} if status == 401 else None
         raise HTTPException(status, f"{what}: send it as Authorization: Bearer KEY", header)
+    OWNER.set(owner)
 
 
 def json_response(content: object, status: int = 200) -> Response:

@@ -36,7 +36,7 @@ PARTS = {
     "address": r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+",
     "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
     "placeholder": r"%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
-    r"|\{\{\s*[^{}\s]*\s*\}\}|[$#]?\{[^{}\s]*\}|__\w+__",
+    r"|\{\{\s*(?:[^{}\s]+\s*)?\}\}|[$#]?\{[^{}\s]*\}|__\w+__",
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
 }
 """Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence."""

@@ -34,7 +34,7 @@ INLINE, VERBATIM, VOID = (frozenset(names.split()) for names in _NAMES.strip().s
 with translate="no" or the class notranslate), and those without an end."""
 DEEPEST = 100
 """Levels of elements inside of a sentence; tags of deeper ones are kept where they are in the text."""
-_ADDRESS = re.compile(r"(?:https?://|www\.|[@#])\S+|\S+@\S+\.\w+")
+_ADDRESS = re.compile(r"(?:https?://|www\.|[@#])\S+|[^\s@]+@[^\s@]+\.\w+")
 _SPACES = str.maketrans("\t\r\n\f", "    ")
 _APOSTROPHES = str.maketrans("’`´", "'''")
 _NEVER = -1e9

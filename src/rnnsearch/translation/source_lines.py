@@ -41,11 +41,14 @@ _LONGEST = 30
 _ENDS = frozenset(".!?…。！？؟।॥")
 _CLOSING = frozenset("\"'”’»)]}」』")
 _OPENING = " \"'“‘«„¿¡([{—–-"
-BREAK = r"[.!?…؟।॥۔։።။។]+(?:[ \u00a0\u202f]?[»›]|[\"'”’)\]}])*\s+|[。！？]+[」』”’）]*\s*"
-"""Where a sentence may end, with the space after it (a regular expression for Python and JavaScript)."""
 ORDINALS = ("cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "sk", "sl", "sr", "tr")
 """Languages in which a full stop after digits makes an ordinal."""
-_BREAK = re.compile(BREAK)
+_MARKS = ".!?…؟।॥۔։።။។"
+# Where a sentence may end, with the space after it; as in page/engine/sentences.js. A match begins at the
+# first of several marks: otherwise the time for a row of full stops would grow with the square of its length.
+_BREAK = re.compile(
+    rf"(?<![{_MARKS}])[{_MARKS}]+(?:[ \u00a0\u202f]?[»›]|[\"'”’)\]}}])*\s+|[。！？]+[」』”’）]*\s*"
+)
 _NEAR = 40  # characters before and after a full stop that decide
 
 

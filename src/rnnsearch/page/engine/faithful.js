@@ -16,7 +16,7 @@ const PARTS = {
   number: `%(?:\\p{Nd}+\\$)?[\\-+0-9.]*(?:hh?|ll?|z)?[diufg](?!${WORD})`,
   placeholder:
     `%(?:\\(${WORD}+\\)|(?:\\p{Nd}+\\$)?[\\-+0-9.]*)[a-zA-Z@](?!${WORD})|%[1-9](?!${WORD})` +
-    `|\\{\\{\\s*[^\\{\\}\\s]*\\s*\\}\\}|[$#]?\\{[^\\{\\}\\s]*\\}|__${WORD}+__`,
+    `|\\{\\{\\s*(?:[^\\{\\}\\s]+\\s*)?\\}\\}|[$#]?\\{[^\\{\\}\\s]*\\}|__${WORD}+__`,
   emoji: `(?:${CLUSTER})(?:${CLUSTER}|[\\u200d\\ufe0f\\u{1f3fb}-\\u{1f3ff}\\u{e0020}-\\u{e007f}])*`,
 };
 const ANY = Object.entries(PARTS).map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|");

@@ -2,7 +2,7 @@
 
 const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
-const BREAK = /[.!?…؟।॥۔։።။។]+(?:[ \u00a0\u202f]?[»›]|["'”’)\]}])*\s+|[。！？]+[」』”’）]*\s*/gu;
+const BREAK = /(?<![.!?…؟।॥۔։።။។])[.!?…؟।॥۔։።။។]+(?:[ \u00a0\u202f]?[»›]|["'”’)\]}])*\s+|[。！？]+[」』”’）]*\s*/gu;
 const CLOSERS = /["'”’)\]}»› \u00a0\u202f]+$/u;
 const OPENERS = /^[ "'“‘«„¿¡([{—–-]+/u;
 const ORDINALS = new Set(["cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "sk", "sl", "sr", "tr"]);
