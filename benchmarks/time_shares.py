@@ -44,7 +44,7 @@ BEGIN = {"encoder, keys, first state": (TranslationNetwork, "begin")}
 PARTS: dict[str, dict[str, tuple[Any, str]]] = {
     "update": BEGIN
     | {
-        "decoder and readout": (TranslationNetwork, "_follow"),
+        "decoder and readout": (TranslationNetwork, "_teacher_force"),
         "output layer, softmax, loss and their gradients": (training, "negative_log_likelihood"),
         "backward pass of all other parts": (Tensor, "backward"),
         "norm of the gradient": (training, "gradient_norm"),

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from rnnsearch.evaluation.confidence import UNSURE
 from rnnsearch.exporting.static_page import export_page
-from rnnsearch.kernels import layers
+from rnnsearch.kernels import cached_layers
 from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.run import Run
@@ -77,7 +77,7 @@ class ExactProducts(Int8Linear):
 
 @pytest.fixture(autouse=True)
 def _products_of_any_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers, "Int8Linear", ExactProducts)
+    monkeypatch.setattr(cached_layers, "Int8Linear", ExactProducts)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rnnsearch.config import ModelSettings
-from rnnsearch.kernels import int8, layers
+from rnnsearch.kernels import cached_layers, int8
 from rnnsearch.kernels.int8 import Int8Linear, shared_inputs
 from rnnsearch.model.layers import Linear, linear, linear_together
 from rnnsearch.model.network import TranslationNetwork
@@ -154,7 +154,7 @@ def test_rows_at_once_change_nothing_but_rounding(
     read = torch.randn(3, 4, 7)
     with torch.no_grad(), linear_cache(getattr(torch, precision))():
         whole = log_probabilities(layer, read)
-        monkeypatch.setattr(layers, "ROWS_AT_ONCE", 3)
+        monkeypatch.setattr(cached_layers, "ROWS_AT_ONCE", 3)
         parts = log_probabilities(layer, read)
     assert parts.shape == whole.shape == (3, 4, 30)
     torch.testing.assert_close(parts.exp().sum(-1), torch.ones(3, 4))

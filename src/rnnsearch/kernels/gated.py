@@ -18,8 +18,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from rnnsearch.kernels.cached_layers import once, open_cache, product_dtype, tanh_
 from rnnsearch.kernels.energies import add_gradients, energies_of
-from rnnsearch.kernels.layers import once, open_cache, product_dtype, tanh_
 from rnnsearch.model import encoder
 from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.cells import Cell, GatedCell
@@ -141,14 +141,14 @@ def read(
     return states.transpose(0, 1)
 
 
-def follow(
+def teacher_force(
     decoder: Decoder,
     previous: Float[Tensor, "batch target embedding"],
     start: DecoderState,
     source: Source,
     known: Float[Tensor, "batch target source"] | None,
 ) -> DecoderState:
-    """Computes the same as `model.decoder:Decoder.follow`.
+    """Computes the same as `model.decoder:Decoder.teacher_force`.
 
     All decoder variants have the same steps: c from s, then s from y, c and s. They differ in the first word
     and in the state from which p(y_i) is read.
@@ -160,7 +160,7 @@ def follow(
         or previous.device.type != "cpu"
         or not torch.is_grad_enabled()
     ):
-        return reference(Decoder.follow)(decoder, previous, start, source, known)
+        return reference(Decoder.teacher_force)(decoder, previous, start, source, known)
     positions = previous.shape[1]
     words, contexts = {
         "eq4": (previous, positions),
@@ -224,15 +224,15 @@ class _Cell:
     ) -> None:
         """Writes f(e_k, s, c) to `out`. real: (batch, 1), 0 for padding, where the state stays."""
         rows, zr, candidate = self.rows[k], self.zr[k], self.candidates[k]
-        seen = state if self.keep is None else state * self.keep
-        rows[:, -self.n :] = seen
+        kept = state if self.keep is None else state * self.keep
+        rows[:, -self.n :] = kept
         if context is not None:
             rows[:, self.n : self.n + self.context] = context
         zr.copy_(rows[:, self.n :] @ self.gates.t()).sigmoid_()
         z, r = zr.chunk(2, -1)
         if real is not None:
             z.mul_(real)
-        torch.mul(r, seen, out=candidate)
+        torch.mul(r, kept, out=candidate)
         rows[:, : self.n] = candidate
         tanh_(candidate.copy_(torch.addmm(self.bias, rows[:, : -self.n], self.inner.t())))
         torch.lerp(state, candidate, z, out=out)
@@ -247,7 +247,7 @@ class _Cell:
         """Returns the gradients of s and c at step k, given that of the new state."""
         n, deltas, candidate = self.n, self.deltas[k], self.candidates[k]
         z, r = self.zr[k].chunk(2, -1)
-        seen = state if self.keep is None else state * self.keep
+        kept = state if self.keep is None else state * self.keep
         of_candidate = gradient * z
         of_state = gradient - of_candidate
         of_sum = torch.ops.aten.tanh_backward(of_candidate, candidate)
@@ -255,10 +255,10 @@ class _Cell:
         deltas[:, :n] = of_sum
         of_rows = (deltas[:, :n] @ self.inner).to(state.dtype)  # [r∘s | c | e]
         deltas[:, n : 2 * n] = torch.ops.aten.sigmoid_backward((candidate - state).mul_(gradient), z)
-        deltas[:, 2 * n :] = torch.ops.aten.sigmoid_backward(of_rows[:, :n] * seen, r)
+        deltas[:, 2 * n :] = torch.ops.aten.sigmoid_backward(of_rows[:, :n] * kept, r)
         of_gates = (deltas[:, n:] @ self.gates).to(state.dtype)  # [c | e | s]
-        of_seen = of_gates[:, -n:].addcmul_(of_rows[:, :n], r)
-        of_state += of_seen if self.keep is None else of_seen.mul_(self.keep)
+        of_kept = of_gates[:, -n:].addcmul_(of_rows[:, :n], r)
+        of_state += of_kept if self.keep is None else of_kept.mul_(self.keep)
         of_rest = of_rows[:, n:].add_(of_gates[:, :-n])
         self.of_words[:, k] = of_rest[:, self.context :]
         return of_state, of_rest[:, : self.context]

@@ -89,9 +89,9 @@ class GatedCell(Cell):
         if self.C is not None:
             projected = projected + self.C(context)
         inner, gates = projected.split((n, 2 * n), -1)
-        seen = state if keep is None else state * keep
-        z, r = torch.sigmoid(gates + self.U_zr(seen)).chunk(2, -1)
-        candidate = tanh(inner + self.U(r * seen))
+        kept = state if keep is None else state * keep
+        z, r = torch.sigmoid(gates + self.U_zr(kept)).chunk(2, -1)
+        candidate = tanh(inner + self.U(r * kept))
         return torch.lerp(state, candidate, z)
 
 
@@ -121,8 +121,8 @@ class LSTMCell(Cell):
     ) -> State:
         """Computes m' = f∘m + i∘tanh(g), h' = o∘tanh(m'); gates i, f, o = σ(W e + U h + C c)."""
         hidden, memory = state.chunk(2, -1)
-        seen = hidden if keep is None else hidden * keep
-        sums = projected + self.U(seen)
+        kept = hidden if keep is None else hidden * keep
+        sums = projected + self.U(kept)
         if self.C is not None:
             sums = sums + self.C(context)
         gates, inner = sums.split((3 * self.hidden_size, self.hidden_size), -1)

@@ -123,7 +123,7 @@ class Decoder(nn.Module):
         return int(self.wiring == "appendix")
 
     @plain
-    def follow(
+    def teacher_force(
         self,
         previous: Float[Tensor, "batch target embedding"],
         start: DecoderState,
@@ -138,12 +138,13 @@ class Decoder(nn.Module):
         positions = previous.shape[1]
         words = self.cell.project(previous[:, 1:]).split(1, 1)  # needs no state, so outside the loop
         rows = [None] * positions if known is None else [*known.split(1, 1), None][self.first_attended :]
-        state, seen = start, []
+        state, predicting_states = start, []
         for i in range(positions):
-            read, state = self.step(words[i - 1] if i else None, state, source, rows[i])
-            seen.append(read)
+            predicting_state, state = self.step(words[i - 1] if i else None, state, source, rows[i])
+            predicting_states.append(predicting_state)
         cell, context, weights = (
-            torch.cat([getattr(read, part) for read in seen], 1) for part in ("cell", "context", "weights")
+            torch.cat([getattr(each, part) for each in predicting_states], 1)
+            for part in ("cell", "context", "weights")
         )
         return DecoderState(cell, context, weights, None)
 
@@ -157,9 +158,11 @@ class Decoder(nn.Module):
         query, keys = self.cell.hidden(state.cell), source.keys
         energies, memory = self.alignment.energies(query, keys, state.memory)
         weights = torch.softmax(energies.masked_fill(~source.mask, -torch.inf), -1)  # Eq. 6
-        read = weights if known is None else torch.where(known.any(-1, keepdim=True), known, weights)
-        memory = self.alignment.attended(query, keys, memory, read)
-        return DecoderState(state.cell, source.context(read), weights, memory)
+        attended_weights = (
+            weights if known is None else torch.where(known.any(-1, keepdim=True), known, weights)
+        )
+        memory = self.alignment.attended(query, keys, memory, attended_weights)
+        return DecoderState(state.cell, source.context(attended_weights), weights, memory)
 
     def advance(self, word: Projected, state: DecoderState, source: Source) -> DecoderState:
         """Computes f(s, y, c): the cell's new state from the word and the present context."""
@@ -185,10 +188,10 @@ def appendix(decoder: Decoder, word: Projected, state: DecoderState, source: Sou
     This is A.2.2 taken literally, with c_0 = 0. The alignment of y_i is therefore α_{i−1}, that of its
     context; y_1 has none, so its row is 0.
     """
-    seen = state
+    predicting_state = state
     state = decoder.attend(state, source, known)
     state = decoder.advance(word, state, source)
-    return seen, state
+    return predicting_state, state
 
 
 def released(decoder: Decoder, word: Projected, state: DecoderState, source: Source, known: Known) -> Step:

@@ -159,7 +159,7 @@ class TranslationNetwork(nn.Module):
                 self.directions, self.begin(source, lengths, dropout), strict=True
             ):
                 if not direction.backward:
-                    results.append(self._follow(direction, encoded, state, target, dropout, known))
+                    results.append(self._teacher_force(direction, encoded, state, target, dropout, known))
                     continue
                 if target_lengths is None:
                     raise ValueError(
@@ -167,7 +167,9 @@ class TranslationNetwork(nn.Module):
                     )
                 order = right_to_left(target_lengths, target.shape[1])
                 turned = None if known is None else reordered(known, order)
-                decoded = self._follow(direction, encoded, state, target.gather(1, order), dropout, turned)
+                decoded = self._teacher_force(
+                    direction, encoded, state, target.gather(1, order), dropout, turned
+                )
                 rows = {
                     name: reordered(each, order)
                     for name, each in decoded._asdict().items()
@@ -176,7 +178,7 @@ class TranslationNetwork(nn.Module):
                 results.append(TeacherForced(attended=decoded.attended.gather(1, order), **rows))
             return results
 
-    def _follow(
+    def _teacher_force(
         self,
         direction: Direction,
         encoded: Source,
@@ -190,14 +192,14 @@ class TranslationNetwork(nn.Module):
         embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
         no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # there is no y_0
         previous = torch.cat((no_word, embedded), 1)  # (batch, target, m)
-        seen = decoder.follow(previous, state, encoded, known)
-        hidden = decoder.cell.hidden(seen.cell)  # (batch, target, n)
-        readout = direction.readout(hidden, previous, seen.context)
+        states = decoder.teacher_force(previous, state, encoded, known)
+        hidden = decoder.cell.hidden(states.cell)  # (batch, target, n)
+        readout = direction.readout(hidden, previous, states.context)
         features = direction.output.features(dropped(readout, dropout.readout))
         attended = (torch.arange(target.shape[1], device=target.device) >= decoder.first_attended).expand(
             target.shape
         )
-        return TeacherForced(features, seen.weights, attended, hidden, previous)
+        return TeacherForced(features, states.weights, attended, hidden, previous)
 
     def step(
         self,
@@ -215,9 +217,10 @@ class TranslationNetwork(nn.Module):
         decoder, readout, output, _ = self.directions[direction]
         embedded = None if previous is None else self.target_embedding(previous)
         word = None if embedded is None else decoder.cell.project(embedded)
-        seen, state = decoder.step(word, state, source)
-        read = readout(decoder.cell.hidden(seen.cell), embedded, seen.context)
-        return log_probabilities(output, read), seen, state
+        predicting_state, state = decoder.step(word, state, source)
+        hidden = decoder.cell.hidden(predicting_state.cell)
+        features = readout(hidden, embedded, predicting_state.context)
+        return log_probabilities(output, features), predicting_state, state
 
 
 def initialise_glorot(network: TranslationNetwork) -> None:
