@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from rnnsearch.builtin.corpus import write
+from rnnsearch.kernels import KERNELS
+from rnnsearch.model.layers import tanh
+from rnnsearch.system.kernel_dispatch import LOADED, linear_cache
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -36,3 +42,25 @@ def test_growth_measures_every_command_on_files_of_each_size(tmp_path: Path) -> 
     whole = [pair for pair in large if pair[1] == 602]
     assert [name for name, _ in whole] == ["prepare"]
     assert [name for name, pairs in large if pairs < 602] == ["train", "translate --out", "align --out"]
+
+
+@pytest.mark.slow
+def test_kernel_prices_leave_each_kernel_out() -> None:
+    command = [sys.executable, BENCHMARKS / "kernel_prices.py", "--size", "tiny", "--rounds", "1"]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
+    head, everything, *others, none = [line.split("\t") for line in done.stdout.splitlines()]
+    assert head == ["without", "an update takes", "a search takes"]
+    assert everything == ["–", *["+0.0 % (+0.0 to +0.0)"] * 2]
+    assert none[0] == "all"
+    assert all(re.fullmatch(r"[+-]\d+\.\d % \(.+\)", cell) for row in [*others, none] for cell in row[1:])
+
+
+def test_kernel_prices_name_kernels() -> None:
+    prices = runpy.run_path(str(BENCHMARKS / "kernel_prices.py"))
+    named = {name for names in prices["WITHOUT"].values() for name in names}
+    assert named == set(KERNELS)
+    with prices["without"](("model.layers:tanh",)):
+        tanh(torch.zeros(1))
+        linear_cache(torch.float32)
+        assert LOADED["model.layers:tanh"] is None
+        assert LOADED["system.kernel_dispatch:linear_cache"] is not None
