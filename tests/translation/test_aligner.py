@@ -84,8 +84,6 @@ def test_a_threshold_decides_which_probabilities_are_links() -> None:
 def test_a_phrase_has_a_span_in_words_and_in_characters() -> None:
     (pair,) = aligner().align([PAIR])
     assert pair.target_span(1, 3) == (1, 3)
-    assert pair.source_span(1, 3) == (1, 3)
-    assert pair.source_span(2, 3) == (1, 2)
     assert pair.target_span(0, 1) is None
     begin = PAIR[0].index("European")
     found = pair.target_characters(begin, begin + len("European Commission"))

@@ -287,10 +287,6 @@ class AlignedPair:
         """
         return _span(self._linked, first, end)
 
-    def source_span(self, first: int, end: int) -> Range | None:
-        """Returns the source words of a phrase of target words, as `target_span` does."""
-        return _span(self._linked.T, first, end)
-
     def target_characters(self, begin: int, end: int) -> Range | None:
         """Returns the characters [begin, end) of `target` that translate the characters [begin, end) of
         `source`: whole words, found by `target_span`.

@@ -91,24 +91,6 @@ class Beam:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LengthLimits:
-    """Minimum and maximum number of words of each translation, without the end of sentence; shapes (all
-    sentences,)."""
-
-    shortest: NDArray[np.int64]
-    longest: NDArray[np.int64]
-
-
-def length_limits(source_lengths: Tensor, settings: SearchSettings) -> LengthLimits:
-    """Returns the limits for |x|, the source length without its end of sentence. One word is always allowed,
-    also for an empty source."""
-    sizes = [length - 1 for length in source_lengths.tolist()]
-    shortest = [math.floor(settings.min_length_ratio * size) for size in sizes]
-    longest = [max(1, math.floor(settings.max_length_ratio * size)) for size in sizes]
-    return LengthLimits(np.array(shortest, dtype=np.int64), np.array(longest, dtype=np.int64))
-
-
 @torch.no_grad()
 def beam_search(
     step: StepFunction,
@@ -128,7 +110,7 @@ def beam_search(
     Therefore the other sentences of the batch do not change a sentence's result, except through rounding in
     the step function.
     """
-    progress = SearchProgress.begin(source_lengths, settings)
+    progress = SearchProgress(source_lengths, settings)
     previous: Tensor | None = None
     while progress.live.sentences.size:
         result = step(previous, state)
@@ -140,29 +122,24 @@ def beam_search(
     return progress.best()
 
 
-@dataclass
 class SearchProgress:
     """The state of a search. source_lengths: on any device. history: a beam for each word, and one before the
     first.
 
+    shortest, longest: (all sentences,) the least and the largest number of words of each translation, without
+    the end of sentence, by |x| without its own; one word is always allowed, also for an empty source.
     finished: the finished hypotheses of each sentence. widths: (B,) the remaining beam size of each sentence
     of the last beam.
     """
 
-    source_lengths: Int[Tensor, " batch"]
-    settings: SearchSettings
-    limits: LengthLimits
-    history: list[Beam]
-    finished: list[list[Hypothesis]]
-    widths: NDArray[np.int64]
-
-    @classmethod
-    def begin(cls, source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> SearchProgress:
-        size = len(source_lengths)
-        limits, widths = length_limits(source_lengths, settings), np.full(size, settings.beam)
-        return cls(
-            source_lengths, settings, limits, [empty_beam(source_lengths)], [[] for _ in range(size)], widths
-        )
+    def __init__(self, source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> None:
+        self.source_lengths, self.settings = source_lengths, settings
+        sizes = source_lengths.cpu().numpy() - 1
+        self.shortest = np.floor(settings.min_length_ratio * sizes)
+        self.longest = np.maximum(1, np.floor(settings.max_length_ratio * sizes))
+        self.history = [empty_beam(source_lengths)]
+        self.finished: list[list[Hypothesis]] = [[] for _ in sizes]
+        self.widths = np.full(len(sizes), settings.beam)
 
     @property
     def live(self) -> Beam:
@@ -176,7 +153,8 @@ class SearchProgress:
 
     def early(self) -> NDArray[np.bool_]:
         """Returns a mask (B,): true where the end of sentence must not come next."""
-        return self.words < self.limits.shortest[self.live.sentences]
+        early: NDArray[np.bool_] = self.words < self.shortest[self.live.sentences]
+        return early
 
     def take(self, chosen: Beam) -> NDArray[np.int64]:
         """Stores the hypotheses that end with this word, and continues with the others.
@@ -186,7 +164,7 @@ class SearchProgress:
         """
         live, settings = self.live, self.settings
         ends = chosen.filled & (chosen.ids == EOS)
-        continues = chosen.filled & ~ends & (self.words < self.limits.longest[live.sentences])[:, None]
+        continues = chosen.filled & ~ends & (self.words < self.longest[live.sentences])[:, None]
         self._keep([*self.history, chosen], ends, finished=True)
         chosen = replace(chosen, scores=np.where(continues, chosen.scores, np.float32(IMPOSSIBLE)))
 

@@ -205,16 +205,6 @@ class Translator:
         """
         settings, terms, some = changed(self.search, search), self._glossary(glossary), given_lines(lines)
         groups = [some] if full_batches else stream_batches(some, READ_AHEAD * settings.batch_size)
-        return self._stream(groups, settings, terms, first)
-
-    def _stream(
-        self, groups: Iterable[Iterable[str]], settings: SearchSettings, terms: Glossary | None, first: int
-    ) -> Iterator[Translation]:
-        """Yields a translation for each line, and warns of a text in the wrong language.
-
-        The translations of a line's sentences and parts are joined. groups: groups of lines; no batch mixes
-        lines of two groups. first: the number of the first line.
-        """
         counts: deque[int] = deque()  # number of parts of each line
         numbers, language = count(first), WrongLanguage(self.source, self.target)
 
@@ -226,11 +216,14 @@ class Translator:
                     language.look(part.words)
                     yield part
 
-        for lines in groups:
-            made = self._in_order(parts(lines), settings)
-            for part in made:
-                yield joined([part, *islice(made, counts.popleft() - 1)], self.target.text)
-        language.finish()
+        def translations() -> Iterator[Translation]:
+            for group in groups:  # no batch mixes lines of two groups
+                made = self._in_order(parts(group), settings)
+                for part in made:
+                    yield joined([part, *islice(made, counts.popleft() - 1)], self.target.text)
+            language.finish()
+
+        return translations()
 
     def parts(
         self,
