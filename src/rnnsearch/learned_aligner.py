@@ -88,7 +88,6 @@ def learn_links(
                     out,
                     links=[teacher],
                     links_reversed=way == "backward",
-                    link_words=words,
                     settings=data,
                     progress=progress,
                 )

@@ -54,10 +54,10 @@ def aligned(**options: Any) -> str:
     return link_texts(texts, [Path("a.links")], settings=DataSettings(), **options)
 
 
-def stored_links(folder: Path, **options: Any) -> list[list[tuple[str, str]]]:
+def stored_links(folder: Path) -> list[list[tuple[str, str]]]:
     """What `prepare` makes of the links, in words, by source text."""
     texts, store = parallel_texts(["a.en", "a.fr"]), folder / "store"
-    prepare_texts(texts, store, links=["a.links"], settings=DataSettings(), overwrite=True, **options)
+    prepare_texts(texts, store, links=["a.links"], settings=DataSettings(), overwrite=True)
     corpus = Corpus.open(store)
     train, word = corpus.train, (corpus.source.vocabulary.word, corpus.target.vocabulary.word)
     return sorted(
@@ -79,17 +79,13 @@ def test_the_aligner_sees_the_tokenisers_words_and_links_count_them(
     )
 
 
-def test_what_links_count_may_be_said(folder: Path, diagonal: list[list[str]]) -> None:
-    """`auto` takes links that fit both for the given words; whoever knows better can say so."""
-    (folder / "a.links").write_text("2-1\n\n\n\n")
+def test_what_links_count_is_recognised(folder: Path, diagonal: list[list[str]]) -> None:
+    (folder / "a.links").write_text("2-1\n\n\n\n")  # they fit both counts
     assert stored_links(folder)[1] == [("can", "ne"), ("'t", "ne")]
-    assert stored_links(folder, link_words="tokenised")[1] == [("can", "homme")]
     (folder / "a.links").write_text("6-6\n\n\n\n")
     assert stored_links(folder)[1] == [(".", ".")]
+    (folder / "a.links").write_text("6-6\n\n\n7-0\n")  # they fit neither
     said = r"a.links:1: the link 6-6 .* refers to source word 6, but the line has 5 words \(.*between spaces"
-    with pytest.raises(InputError, match=said):
-        stored_links(folder, link_words="given")
-    (folder / "a.links").write_text("6-6\n\n\n7-0\n")  # they fit neither count
     with pytest.raises(InputError, match=said):
         stored_links(folder)
 

@@ -121,8 +121,8 @@ class PairWordCounts(NamedTuple):
     """The links of one pair, and the numbers of given words and of the tokeniser's words on each side."""
 
     links: Sequence[Link]
-    given: tuple[int, int]
-    tokenised: tuple[int, int]
+    given: Sequence[int]
+    tokenised: Sequence[int]
 
 
 def recognise(pairs: Iterable[PairWordCounts]) -> LinkWords:
@@ -151,7 +151,7 @@ def count_from_one(pairs: Iterable[PairWordCounts]) -> bool:
     return beyond
 
 
-def _fit(links: Sequence[Link], words: tuple[int, int]) -> bool:
+def _fit(links: Sequence[Link], words: Sequence[int]) -> bool:
     return all(source < words[0] and target < words[1] for source, target in links)
 
 
@@ -168,7 +168,7 @@ def tokeniser_ranges(
 
 
 def check_links(
-    links: Sequence[Link], words: Sequence[int], file: str, number: int, count: LinkWords = "given"
+    links: Sequence[Link], words: Sequence[int], file: str, number: int, count: str = "given"
 ) -> None:
     """Raises InputError for a link to a word that a sentence does not have. words: the numbers of source and
     target words."""

@@ -9,8 +9,8 @@ import gzip
 import hashlib
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -63,75 +63,45 @@ RECOGNISED = 1000
 _FIRST_CHUNKS = 3  # a text with fewer is cleaned before worker processes would have started
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Consecutive pairs of one text.
-
-    text: place of the text among all. first: number of the first pair, 1-based. links: lines of word links,
-    None without; they come from `links_file`, and refer to `link_words`.
-    """
-
-    text: int
-    first: int
-    pairs: list[LinePair]
-    links: list[str] | None = None
-    links_file: str = ""
-    link_words: LinkWords = "given"
-
-
-class TokenisedPair(NamedTuple):
-    """A pair that may become a training pair: its lines as they are tokenised, and their words."""
-
-    lines: tuple[str, str]
-    words: tuple[Sequence[str], Sequence[str]]
-
-
-Filter = Callable[[TokenisedPair, DataSettings], bool]
-"""(pair, settings) → whether it is dropped. A plain function, so that it can be sent to another process."""
-
-
-def lengths(pair: TokenisedPair, settings: DataSettings) -> list[float]:
-    """Returns the number of words of each side; of text without spaces, an estimate by its characters."""
-    sides = zip(pair.words, (settings.source_language, settings.target_language), strict=True)
-    return [
-        sum(map(len, words)) / UNSPACED[base(language)]
-        if settings.tokeniser == "moses" and base(language) in UNSPACED
-        else len(words)
-        for words, language in sides
-    ]
-
-
-def empty_side(pair: TokenisedPair, settings: DataSettings) -> bool:
-    """Drops a sentence without words: it has no translation to learn."""
-    return not all(pair.words)
-
-
-def too_long(pair: TokenisedPair, settings: DataSettings) -> bool:
-    """Drops pairs longer than `max_words` on either side: mostly lines that were never cut into sentences."""
-    return max(lengths(pair, settings)) > settings.max_words
-
-
-def length_ratio(pair: TokenisedPair, settings: DataSettings) -> bool:
-    """Drops pairs with more than `max_ratio` times the words on one side: shifted or half-translated
-    lines."""
-    shorter, longer = sorted(lengths(pair, settings))
-    return longer > settings.max_ratio * shorter
-
-
-def identical_sides(pair: TokenisedPair, settings: DataSettings) -> bool:
-    """Drops pairs with the same words on both sides: mostly text that was never translated, but numbers and
-    names as well."""
-    return list(pair.words[0]) == list(pair.words[1])
-
-
-FILTERS: dict[str, tuple[str, Filter]] = {
-    "empty side": ("", empty_side),
-    "too long": ("max_words", too_long),
-    "length ratio": ("max_ratio", length_ratio),
-    "identical sides": ("drop_identical", identical_sides),
+REASONS = {
+    "empty side": "",
+    "too long": "max_words",
+    "length ratio": "max_ratio",
+    "identical sides": "drop_identical",
+    "duplicate": "drop_duplicates",
 }
-"""Name of a filter in reports → (setting of `[data]` that governs it, "" = always on; filter), in the order
-of application. The first filter that returns True is the reason."""
+"""Reason for dropping a pair → setting of `[data]` that governs it, "" = always on; in the order of
+application. The first reason that applies is the pair's."""
+
+SidesWords = tuple[Sequence[str], Sequence[str]]
+"""The words of both sides of a pair."""
+
+
+def drop_reason(words: SidesWords, settings: DataSettings) -> str:
+    """Returns why a pair is dropped, "" if it is kept; duplicates are found later.
+
+    A sentence without words has no translation to learn. Too long are mostly lines that were never cut into
+    sentences. With more than `max_ratio` times the words on one side, a line is shifted or half translated.
+    Identical sides are mostly text that was never translated, but numbers and names as well.
+    """
+    if not all(words):
+        return "empty side"
+    shorter, longer = sorted(lengths(words, settings))
+    if longer > settings.max_words:
+        return "too long"
+    if settings.max_ratio and longer > settings.max_ratio * shorter:
+        return "length ratio"
+    return "identical sides" if settings.drop_identical and words[0] == words[1] else ""
+
+
+def lengths(words: SidesWords, settings: DataSettings) -> list[float]:
+    """Returns the number of words of each side; of text without spaces, an estimate by its characters."""
+    unspaced = UNSPACED if settings.tokeniser == "moses" else {}
+    languages = base(settings.source_language), base(settings.target_language)
+    return [
+        sum(map(len, side)) / unspaced[language] if language in unspaced else len(side)
+        for side, language in zip(words, languages, strict=True)
+    ]
 
 
 class Ragged(NamedTuple):
@@ -185,28 +155,132 @@ class Block(NamedTuple):
         return Block(self.text, source, target, self.links and self.links.select(keep))
 
 
-class CleanedChunk(NamedTuple):
-    """The kept pairs of a chunk. reasons: for each pair of the chunk, 0 if it is kept, else the number of the
-    filter that drops it. digests: of the kept pairs; none if duplicates are kept. repairs: number of changes
-    of each kind."""
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive pairs of one text.
 
-    reasons: NDArray[np.uint8]
+    text: place of the text among all. first: number of the first pair, 1-based. pairs: each with its line of
+    word links, which is empty without links. links_file: where the links come from. link_words: the words
+    that they refer to, empty without links.
+    """
+
+    text: int
+    first: int
+    pairs: list[tuple[LinePair, str]]
+    links_file: str
+    link_words: LinkWords | Literal[""]
+
+
+class CleanedChunk(NamedTuple):
+    """The kept pairs of a chunk. reasons: for each pair of the chunk, why it is dropped, or "". digests: of
+    the kept pairs; none if duplicates are kept. repairs: number of changes of each kind."""
+
+    reasons: list[str]
     block: Block
     digests: list[int]
     repairs: Counter[str]
 
 
-def chunks(texts: Sequence[ParallelText], links: Sequence[str | Path]) -> Iterator[Chunk]:
+class Cleaner:
+    """Cleans chunks; it can be sent to another process. swapped: whether links are written target-source."""
+
+    def __init__(self, settings: DataSettings, swapped: bool = False) -> None:
+        self.settings, self.swapped = settings, swapped
+        self.repairs = [side_repair(side, settings) for side in SIDES]
+        self.tokenisers = [side_tokeniser(side, settings) for side in SIDES]
+
+    def __call__(self, chunk: Chunk) -> CleanedChunk:
+        """Tokenises and filters the pairs of a chunk."""
+        kept: list[SidesWords] = []
+        links: list[list[int]] = []
+        reasons: list[str] = []
+        digests: list[int] = []
+        repairs = Counter[str]()
+        for number, (lines, _) in enumerate(chunk.pairs, chunk.first):
+            repaired, words = self._tokenised(lines, repairs)
+            reasons.append(reason := drop_reason(words, self.settings))
+            found = self._links(chunk, number, words, bool(reason)) if chunk.link_words else []
+            if not reason:
+                kept.append(words)
+                links.append(found)
+                if self.settings.drop_duplicates:
+                    digests.append(digest(repaired))
+        source, target = (SideBlock.of([words[side] for words in kept]) for side in (0, 1))
+        block = Block(chunk.text, source, target, Ragged.of(links) if chunk.link_words else None)
+        return CleanedChunk(reasons, block, digests, repairs)
+
+    def recognise(self, pairs: Sequence[tuple[LinePair, str]], file: str) -> LinkWords:
+        """Returns the words that the links of a text refer to, recognised from its first pairs. Raises
+        InputError if the links seem to count from 1."""
+        counts = [
+            PairWordCounts(
+                parse_links(links, file, number, swapped=self.swapped),
+                list(map(len, self._given(lines))),
+                list(map(len, self._tokenised(lines)[1])),
+            )
+            for number, (lines, links) in enumerate(pairs[:RECOGNISED], 1)
+        ]
+        if count_from_one(counts):
+            what = "its links seem to count words from 1: none has position 0, and some are too large"
+            raise InputError(what, file=file, remedy=f"count from 0: {FROM_ZERO}")
+        return recognise(counts)
+
+    def _tokenised(
+        self, lines: LinePair, repairs: Counter[str] | None = None
+    ) -> tuple[list[str], SidesWords]:
+        """Returns the repaired lines and their words."""
+        repaired = [repair(line, repairs) for repair, line in zip(self.repairs, lines, strict=True)]
+        return repaired, (self.tokenisers[0].words(repaired[0]), self.tokenisers[1].words(repaired[1]))
+
+    def _given(self, lines: LinePair) -> list[Sequence[str]]:
+        """Returns the words that links refer to if they refer to given words."""
+        return [side.link_words(line) for side, line in zip(self.tokenisers, lines, strict=True)]
+
+    def _links(self, chunk: Chunk, number: int, words: SidesWords, dropped: bool) -> list[int]:
+        """Returns the links of a pair between the tokeniser's words, as positions of source and target
+        alternating. The links of a dropped pair are only checked."""
+        file, (lines, line) = chunk.links_file, chunk.pairs[number - chunk.first]
+        links = parse_links(line, file, number, swapped=self.swapped)
+        given = self._given(lines) if chunk.link_words == "given" else words
+        check_links(links, list(map(len, given)), file, number, chunk.link_words)
+        if dropped or not links:
+            return []
+        if chunk.link_words == "tokenised":
+            return list(chain.from_iterable(sorted(set(links))))
+        ranges = []
+        for side, tokens, own, repair in zip(SIDES, given, words, self.repairs, strict=True):
+            found = tokeniser_ranges(tokens, own, repair)
+            if found is None:
+                what = (
+                    "its links cannot be converted, because the tokeniser changes characters of the "
+                    f"{side}: {' '.join(tokens)[:60]!r}"
+                )
+                remedy = "give tokenised text and set data.tokeniser=space, or remove the pair"
+                raise InputError(what, file=file, line=number, remedy=remedy)
+            ranges.append(found)
+        return list(chain.from_iterable(project(links, *ranges)))
+
+
+def digest(lines: Sequence[str]) -> int:
+    """Returns a number that tells a pair of lines from others. Neither line may hold a line feed."""
+    text = "\n".join(lines).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=DIGEST).digest(), "big")
+
+
+def chunks(texts: Sequence[ParallelText], links: Sequence[str | Path], cleaner: Cleaner) -> Iterator[Chunk]:
     """Cuts all texts into chunks. links: none, or one file for each text.
 
-    Raises InputError as the texts do, and if a file of links has more or fewer lines than its text has pairs.
+    Raises InputError as the texts do, if links seem to count from 1, and if a file of links has more or fewer
+    lines than its text has pairs.
     """
     for number, text in enumerate(texts):
         file, first = str(links[number]) if links else "", 1
         pairs = _linked(text, file) if file else ((pair, "") for pair in text.pairs())
+        link_words: LinkWords | Literal[""] = ""
         while taken := list(islice(pairs, PAIRS)):
-            lines, linked = [pair for pair, _ in taken], [line for _, line in taken]
-            yield Chunk(number, first, lines, linked if file else None, file)
+            if file and first == 1:
+                link_words = cleaner.recognise(taken, file)
+            yield Chunk(number, first, taken, file, link_words)
             first += len(taken)
 
 
@@ -221,110 +295,6 @@ def _linked(text: ParallelText, file: str) -> Iterator[tuple[LinePair, str]]:
     return in_step(text.pairs(), read_link_lines(file), unequal)
 
 
-class Cleaner:
-    """Cleans chunks; it can be sent to another process.
-
-    swapped: whether links are written target-source. link_words: the words that links refer to; for "auto",
-    `recognised` decides.
-    """
-
-    def __init__(
-        self, settings: DataSettings, swapped: bool = False, link_words: LinkWords | Literal["auto"] = "auto"
-    ) -> None:
-        self.settings, self.swapped, self.link_words = settings, swapped, link_words
-        self.filters = {
-            name: drops
-            for name, (setting, drops) in FILTERS.items()
-            if not setting or getattr(settings, setting)
-        }
-        self.repairs = [side_repair(side, settings) for side in SIDES]
-        self.tokenisers = [side_tokeniser(side, settings) for side in SIDES]
-
-    def __call__(self, chunk: Chunk) -> CleanedChunk:
-        """Tokenises and filters the pairs of a chunk."""
-        kept: list[TokenisedPair] = []
-        links: list[list[int]] = []
-        reasons, repairs = np.zeros(len(chunk.pairs), dtype=np.uint8), Counter[str]()
-        for place, lines in enumerate(chunk.pairs):
-            pair = self._tokenised(lines, repairs)
-            reasons[place] = dropped_by = next(
-                (i for i, drops in enumerate(self.filters.values(), 1) if drops(pair, self.settings)), 0
-            )
-            found = self._links(chunk, place, pair, bool(dropped_by)) if chunk.links is not None else []
-            if not dropped_by:
-                kept.append(pair)
-                links.append(found)
-        digests = [digest(pair) for pair in kept] if self.settings.drop_duplicates else []
-        source, target = (SideBlock.of([pair.words[side] for pair in kept]) for side in (0, 1))
-        block = Block(chunk.text, source, target, None if chunk.links is None else Ragged.of(links))
-        return CleanedChunk(reasons, block, digests, repairs)
-
-    def recognised(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yields the chunks with their `link_words` set: to the given value, or to that recognised from each
-        text's first pairs."""
-        refer_to: LinkWords = "given"
-        for chunk in chunks:
-            if self.link_words != "auto":
-                refer_to = self.link_words
-            elif chunk.first == 1 and chunk.links is not None:
-                counts = list(self._word_counts(chunk))
-                if count_from_one(counts):
-                    what = "its links seem to count words from 1: none has position 0, and some are too large"
-                    raise InputError(what, file=chunk.links_file, remedy=f"count from 0: {FROM_ZERO}")
-                refer_to = recognise(counts)
-            yield replace(chunk, link_words=refer_to)
-
-    def _word_counts(self, chunk: Chunk) -> Iterator[PairWordCounts]:
-        for number, (lines, links) in enumerate(zip(chunk.pairs, chunk.links or (), strict=True), 1):
-            if number > RECOGNISED:
-                return
-            yield PairWordCounts(
-                parse_links(links, chunk.links_file, number, swapped=self.swapped),
-                tuple(map(len, self._given(lines))),  # type: ignore[arg-type]
-                tuple(map(len, self._tokenised(lines).words)),  # type: ignore[arg-type]
-            )
-
-    def _tokenised(self, lines: LinePair, repairs: Counter[str] | None = None) -> TokenisedPair:
-        source, target = (repair(line, repairs) for repair, line in zip(self.repairs, lines, strict=True))
-        words = self.tokenisers[0].words(source), self.tokenisers[1].words(target)
-        return TokenisedPair((source, target), words)
-
-    def _given(self, lines: LinePair) -> list[Sequence[str]]:
-        """Returns the words that links refer to if they refer to given words."""
-        return [side.link_words(line) for side, line in zip(self.tokenisers, lines, strict=True)]
-
-    def _links(self, chunk: Chunk, place: int, pair: TokenisedPair, dropped: bool) -> list[int]:
-        """Returns the links of a pair between the tokeniser's words, as positions of source and target
-        alternating. The links of a dropped pair are only checked."""
-        assert chunk.links is not None
-        file, number = chunk.links_file, chunk.first + place
-        links = parse_links(chunk.links[place], file, number, swapped=self.swapped)
-        given = self._given(chunk.pairs[place]) if chunk.link_words == "given" else pair.words
-        check_links(links, list(map(len, given)), file, number, chunk.link_words)
-        if dropped:
-            return []
-        if chunk.link_words == "tokenised" or not links:
-            return list(chain.from_iterable(sorted(set(links))))
-        ranges = []
-        for side, tokens, own, repair in zip(SIDES, given, pair.words, self.repairs, strict=True):
-            found = tokeniser_ranges(tokens, own, repair)
-            if found is None:
-                what = (
-                    "its links cannot be converted, because the tokeniser changes characters of the "
-                    f"{side}: {' '.join(tokens)[:60]!r}"
-                )
-                remedy = "give tokenised text and set data.tokeniser=space, or remove the pair"
-                raise InputError(what, file=file, line=number, remedy=remedy)
-            ranges.append(found)
-        return list(chain.from_iterable(project(links, *ranges)))
-
-
-def digest(pair: TokenisedPair) -> int:
-    """Returns a number that tells a pair of lines from others. Neither line may hold a line feed."""
-    text = "\n".join(pair.lines).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=DIGEST).digest(), "big")
-
-
 def clean(
     given: Iterator[Chunk],
     cleaner: Cleaner,
@@ -336,15 +306,14 @@ def clean(
     """Writes the blocks of the kept pairs and the list of the dropped ones into the folder `work`, and fills
     the report. Returns the frequencies of the words of both sides."""
     report.dropped = [
-        Dropped(name, FILTERS[name][0] and f"data.{FILTERS[name][0]}") for name in cleaner.filters
+        Dropped(reason, setting and f"data.{setting}")
+        for reason, setting in REASONS.items()
+        if not setting or getattr(cleaner.settings, setting)
     ]
-    if cleaner.settings.drop_duplicates:
-        report.dropped.append(Dropped("duplicate", "data.drop_duplicates"))
     counts: dict[Side, Counter[str]] = {side: Counter() for side in SIDES}
     met: set[int] = set()
-    samples: list[tuple[float, ShownPair]] = []
     random = np.random.default_rng([cleaner.settings.seed % 2**32, 0, 2])
-    given = cleaner.recognised(given)
+    samples: list[tuple[float, ShownPair]] = []
     beginning = list(islice(given, _FIRST_CHUNKS))
     processes = workers if len(beginning) == _FIRST_CHUNKS else 1
     with (
@@ -358,56 +327,67 @@ def clean(
             cleaner, chain(beginning, given), processes
         ):
             if digests:
-                fresh = np.array([not (one in met or met.add(one)) for one in digests])  # type: ignore[func-returns-value]
-                reasons[np.flatnonzero(reasons == 0)[~fresh]] = len(report.dropped)
-                block = block.select(fresh)
+                block = block.select(_without_duplicates(reasons, digests, met))
             pickle.dump(block, blocks)
             text = report.texts[chunk.text]
-            text.link_words = "" if chunk.links is None else chunk.link_words
+            text.link_words = chunk.link_words
             text.repairs = dict(Counter(text.repairs) + repairs)
-            dropped.write(_tallied(report, text, chunk, reasons.tolist()).encode("utf-8"))
+            for line in _tallied(report, chunk, reasons):
+                dropped.write(line.encode("utf-8"))
             for side, part in zip(SIDES, block[1:3], strict=True):
-                _count(report, side, part, text.repeat, counts[side])
+                _count(getattr(report, side), part, text.repeat, counts[side])
             draws = zip(random.random(len(reasons)).tolist(), range(len(reasons)), strict=True)
-            found = ((draw, _shown(text, chunk, i)) for draw, i in sorted(draws) if not reasons[i])
-            samples = sorted([*samples, *islice(found, SAMPLES)], key=lambda sample: sample[0])[:SAMPLES]
+            found = (
+                (draw, _shown(text, chunk, place)) for draw, place in sorted(draws) if not reasons[place]
+            )
+            samples = sorted([*samples, *islice(found, SAMPLES)])[:SAMPLES]
             progress("tokenising", report.pairs_read, None)
     report.samples = [pair for _, pair in samples]
     _check_not_empty(report)
     return counts
 
 
-def _tallied(report: PreparationReport, text: TextReport, chunk: Chunk, reasons: list[int]) -> str:
-    """Counts the pairs of a chunk in the report. Returns the lines of `DROPPED`: text, number, reason."""
-    report.pairs_read += len(reasons)
+def _without_duplicates(reasons: list[str], digests: list[int], met: set[int]) -> Mask:
+    """Notes in `reasons` which kept pairs were met before. Returns a mask of the others."""
+    kept = [place for place, reason in enumerate(reasons) if not reason]
+    fresh = np.zeros(len(kept), np.bool_)
+    for number, (place, one) in enumerate(zip(kept, digests, strict=True)):
+        fresh[number] = one not in met
+        if one in met:
+            reasons[place] = "duplicate"
+        met.add(one)
+    return fresh
+
+
+def _tallied(report: PreparationReport, chunk: Chunk, reasons: list[str]) -> Iterator[str]:
+    """Counts the pairs of a chunk in the report. Yields the lines of `DROPPED`: text, number, reason."""
+    text, kept = report.texts[chunk.text], reasons.count("")
+    tallies = {tally.reason: tally for tally in report.dropped}
     text.pairs_read += len(reasons)
-    text.pairs_kept += (kept := reasons.count(0))
+    text.pairs_kept += kept
+    report.pairs_read += len(reasons)
     report.pairs_kept += kept
     report.pairs_used += kept * text.repeat
-    lines = []
-    for place, number in enumerate(reasons):
-        if number:
-            report.dropped[number - 1].add(_shown(text, chunk, place))
-            lines.append(f"{text.name}\t{chunk.first + place}\t{report.dropped[number - 1].reason}\n")
-    return "".join(lines)
+    for place, reason in enumerate(reasons):
+        if reason:
+            tallies[reason].add(shown := _shown(text, chunk, place))
+            yield f"{shown.text}\t{shown.number}\t{reason}\n"
 
 
 def _shown(text: TextReport, chunk: Chunk, place: int) -> ShownPair:
-    return ShownPair(text.name, chunk.first + place, *map(plain_line, chunk.pairs[place]))
+    (source, target), _ = chunk.pairs[place]
+    return ShownPair(text.name, chunk.first + place, plain_line(source), plain_line(target))
 
 
-def _count(
-    report: PreparationReport, side: Side, block: SideBlock, repeat: int, counts: Counter[str]
-) -> None:
+def _count(report: SideReport, block: SideBlock, repeat: int, counts: Counter[str]) -> None:
     """Counts the words of a block, as often as it is used."""
     words, (values, lengths) = block.words, block.sentences
     times = np.bincount(values, minlength=len(words)) * repeat
     counts.update({word: count for word, count in zip(words, times.tolist(), strict=True) if count})
-    of_side: SideReport = getattr(report, side)
-    of_side.sentences += repeat * len(lengths)
-    of_side.words += repeat * len(values)
-    of_side.distinct_words = len(counts)
-    of_side.longest = max(of_side.longest, *lengths.tolist(), 0)
+    report.sentences += repeat * len(lengths)
+    report.words += repeat * len(values)
+    report.distinct_words = len(counts)
+    report.longest = max(report.longest, int(lengths.max(initial=0)))
 
 
 def unpickled(path: Path) -> Iterator[Any]:

@@ -12,7 +12,7 @@ EXAMPLES, SAMPLES = 3, 10
 _SHOWN = 120  # characters of an example
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, order=True, slots=True)
 class ShownPair:
     """An example pair in the report: the name of its text, its number there (1-based), and the beginnings of
     its sides."""

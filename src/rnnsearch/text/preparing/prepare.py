@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
 from rnnsearch.text.formats.lines import Lines, name_of, read_given
 from rnnsearch.text.formats.readers import LinePair, ParallelText
-from rnnsearch.text.links import LinkWords, Range, project
+from rnnsearch.text.links import Range, project
 from rnnsearch.text.preparing.cleaning import (
     DROPPED,
     Block,
@@ -101,7 +101,6 @@ def prepare_texts(
     dev: Sequence[ParallelText] = (),
     links: Sequence[str | Path] = (),
     links_reversed: bool = False,
-    link_words: LinkWords | Literal["auto"] = "auto",
     repeat: Sequence[int] = (),
     vocabulary: dict[Side, Codec] | None = None,
     settings: DataSettings,
@@ -114,8 +113,8 @@ def prepare_texts(
     The same input and settings give the same bytes.
 
     dev: development texts; all their pairs are kept, in order. links: Pharaoh files, one for each text, with
-    one line for each pair; links_reversed: they are written target-source; link_words: the words that they
-    refer to, by default found from the first pairs of each text. repeat: how often the pairs of each text are
+    one line for each pair; links_reversed: they are written target-source. The words that they refer to
+    are recognised from the first pairs of each text. repeat: how often the pairs of each text are
     used. vocabulary: codecs of a run, whose vocabularies and subwords are used instead of new ones.
     overwrite: replace `out` if it is a prepared dataset. workers: processes that clean. More than one are
     spawned, so a script that asks for them needs `if __name__ == "__main__":`.
@@ -124,7 +123,7 @@ def prepare_texts(
     disk is full, and if no pair is kept.
     """
     _check(len(texts), links, repeat, settings)
-    cleaner = Cleaner(settings, links_reversed, link_words)
+    cleaner = Cleaner(settings, links_reversed)
     with whole_folder(Path(out), lambda folder: overwrite and is_store(folder)) as folder:
         report = PreparationReport()
         development = read_dev(dev, report)
@@ -132,7 +131,7 @@ def prepare_texts(
         report.texts = [TextReport(text.name, repeat=each) for text, each in zip(texts, times, strict=True)]
         work = folder / "work"
         work.mkdir()
-        counts = clean(chunks(texts, links), cleaner, work, workers, report, progress)
+        counts = clean(chunks(texts, links, cleaner), cleaner, work, workers, report, progress)
         for text, read in zip(report.texts, texts, strict=True):
             text.source_warnings, text.target_warnings = read.warnings
         known: Mapping[Side, Codec] = vocabulary or {}
