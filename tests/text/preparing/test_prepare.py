@@ -172,7 +172,7 @@ def test_the_report_counts_what_the_vocabulary_knows(tmp_path: Path) -> None:
     report = prepare(source, target, tmp_path / "store", settings=settings(vocabulary_size=2))
     assert (report.source.words, report.source.distinct_words, report.source.longest) == (8, 4, 3)
     assert (report.source.tokens, report.source.known_tokens, report.source.known_sentences) == (8, 6, 2)
-    assert (report.source_vocabulary, report.target_vocabulary) == (4, 3)
+    assert (report.source.vocabulary, report.target.vocabulary) == (4, 3)
     assert "75.00 % of the 8 words; 50.00 % of the sentences" in report.text()
     saved: dict[str, Any] = json.loads((tmp_path / "store" / "report.json").read_text())
     assert saved["source"]["known_tokens"] == 6

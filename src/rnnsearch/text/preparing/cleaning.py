@@ -335,7 +335,7 @@ def clean(
             for line in _tallied(report, chunk, reasons):
                 dropped.write(line.encode("utf-8"))
             for side, part in zip(SIDES, block[1:3], strict=True):
-                _count(getattr(report, side), part, text.repeat, counts[side])
+                count_words(getattr(report, side), part, text.repeat, counts[side])
             draws = zip(random.random(len(reasons)).tolist(), range(len(reasons)), strict=True)
             found = (
                 (draw, _shown(text, chunk, place)) for draw, place in sorted(draws) if not reasons[place]
@@ -379,8 +379,8 @@ def _shown(text: TextReport, chunk: Chunk, place: int) -> ShownPair:
     return ShownPair(text.name, chunk.first + place, plain_line(source), plain_line(target))
 
 
-def _count(report: SideReport, block: SideBlock, repeat: int, counts: Counter[str]) -> None:
-    """Counts the words of a block, as often as it is used."""
+def count_words(report: SideReport, block: SideBlock, repeat: int, counts: Counter[str]) -> None:
+    """Adds the words of a block, as often as it is used, to the report and to their frequencies."""
     words, (values, lengths) = block.words, block.sentences
     times = np.bincount(values, minlength=len(words)) * repeat
     counts.update({word: count for word, count in zip(words, times.tolist(), strict=True) if count})

@@ -65,6 +65,7 @@ class SideReport:
     kind: of the tokeniser's words; characters or clauses of text without spaces. words, distinct_words,
     longest: of the tokenised text (longest sentence in words). tokens: the words or subwords that the network
     reads; known_tokens: those with an id of their own; known_sentences: sentences that have only such tokens.
+    vocabulary: its size with the two specials; 0 of development text.
     """
 
     kind: str = "words"
@@ -75,23 +76,22 @@ class SideReport:
     tokens: int = 0
     known_tokens: int = 0
     known_sentences: int = 0
+    vocabulary: int = 0
 
 
 @dataclass(slots=True)
 class PreparationReport:
-    """The report of a whole preparation. Vocabulary sizes include the two specials.
+    """The report of a whole preparation.
 
-    pairs_used: those that are kept, each as often as its text is repeated. links: None without word links.
-    dev_source, dev_target: None without dev.
+    unit: what the network reads, words or subwords. pairs_used: those that are kept, each as often as its
+    text is repeated. links: None without word links. dev_source, dev_target: None without dev.
     """
 
+    unit: str = "words"
     pairs_read: int = 0
     pairs_kept: int = 0
     pairs_used: int = 0
     dropped: list[Dropped] = field(default_factory=list)
-    unit: str = "words"
-    source_vocabulary: int = 0
-    target_vocabulary: int = 0
     texts: list[TextReport] = field(default_factory=list)
     source: SideReport = field(default_factory=SideReport)
     target: SideReport = field(default_factory=SideReport)
@@ -122,8 +122,8 @@ class PreparationReport:
                 yield f"           {self._pair(example)}"
         for text in self.texts:
             yield from self._text(text)
-        yield from self._side("source", self.source, self.source_vocabulary)
-        yield from self._side("target", self.target, self.target_vocabulary)
+        yield from self._side("source", self.source)
+        yield from self._side("target", self.target)
         if self.links is not None:
             yield (
                 f"links    {self.links:,} between {self.unit}, {self.links / max(self.pairs_used, 1):.1f} "
@@ -158,14 +158,14 @@ class PreparationReport:
                     f"{warnings.first[kind]:,}"
                 )
 
-    def _side(self, name: str, side: SideReport, vocabulary: int = 0) -> Iterator[str]:
+    def _side(self, name: str, side: SideReport) -> Iterator[str]:
         yield name
         mean = side.words / max(side.sentences, 1)
         yield (
             f"  {side.kind:<10} {side.words:,}, {side.distinct_words:,} distinct; {mean:.1f} per "
             f"sentence, at most {side.longest:,}"
         )
-        entries = f"{vocabulary:,} entries; " if vocabulary else ""
+        entries = f"{side.vocabulary:,} entries; " if side.vocabulary else ""
         known = f"{share(side.known_tokens, side.tokens)} of the {side.tokens:,} {self.unit}"
         whole = share(side.known_sentences, side.sentences)
         yield f"  vocabulary {entries}it covers {known}; {whole} of the sentences have no unknown {self.unit}"

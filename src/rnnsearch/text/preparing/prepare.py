@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
@@ -36,6 +37,7 @@ from rnnsearch.text.preparing.cleaning import (
     SideBlock,
     chunks,
     clean,
+    count_words,
     unpickled,
 )
 from rnnsearch.text.preparing.preparation_report import PreparationReport, SideReport, TextReport
@@ -125,7 +127,7 @@ def prepare_texts(
     _check(len(texts), links, repeat, settings)
     cleaner = Cleaner(settings, links_reversed)
     with whole_folder(Path(out), lambda folder: overwrite and is_store(folder)) as folder:
-        report = PreparationReport()
+        report = PreparationReport("words" if settings.subwords == "none" else "subwords")
         development = read_dev(dev, report)
         times = repeat or [1] * len(texts)
         report.texts = [TextReport(text.name, repeat=each) for text, each in zip(texts, times, strict=True)]
@@ -138,17 +140,13 @@ def prepare_texts(
         codecs = {
             side: make_codec(side, counts.pop(side), settings, progress, known.get(side)) for side in SIDES
         }
-        for side, codec in codecs.items():
-            codec.save(folder, side)
-            getattr(report, side).kind = codec.tokeniser.unit
-            setattr(report, f"{side}_vocabulary", len(codec.vocabulary))
-        report.unit = "words" if codecs["source"].subwords is None else "subwords"
         shards = encode(work, codecs, settings, bool(links), report, progress)
         (work / DROPPED).rename(folder / DROPPED)
         shutil.rmtree(work)
-        if development:
-            for side, lines in zip(SIDES, zip(*development, strict=True), strict=True):
-                setattr(report, f"dev_{side}", encode_dev(lines, side, codecs[side], folder))
+        for side, lines in zip(SIDES, zip(*development, strict=True), strict=False):
+            setattr(report, f"dev_{side}", encode_dev(lines, side, codecs[side], folder))
+        for side, codec in codecs.items():
+            codec.save(folder, side)
         (folder / "report.json").write_text(report.json(), encoding="utf-8")
         (folder / "report.txt").write_text(report.text(), encoding="utf-8")
         write_contents(folder, settings, shards, bool(links))
@@ -234,6 +232,9 @@ def encode(
         shards.append(pairs)
         progress("shuffling", sum(shards), report.pairs_used)
     report.links = links if linked else None
+    for side, codec in codecs.items():
+        of_side: SideReport = getattr(report, side)
+        of_side.kind, of_side.vocabulary = codec.tokeniser.unit, len(codec.vocabulary)
     return shards
 
 
@@ -305,10 +306,8 @@ def read_dev(texts: Sequence[ParallelText], report: PreparationReport) -> list[L
 def encode_dev(lines: Sequence[str], side: Side, codec: Codec, folder: Path) -> SideReport:
     """Writes ids and text of one side of the development pairs."""
     block = SideBlock.of([codec.tokeniser.words(line) for line in lines])
-    lengths = block.sentences.lengths
-    report = SideReport(
-        codec.tokeniser.unit, len(lengths), int(lengths.sum()), len(block.words), longest=int(lengths.max())
-    )
+    report = SideReport(codec.tokeniser.unit)
+    count_words(report, block, 1, Counter())
     encoded = EncodedBlock(block, codec)
     encoded.count(report)
     ids, sizes = encoded.sentences
