@@ -99,7 +99,7 @@ def command_line() -> str:
     data: Base directory of the paths in the study file; default: the folder of that file.
     jobs: Number of runs to train at the same time.
     only VARIANT: Only this variant; may be repeated.
-    quick: A small version of the study, as its table [quick] says.
+    quick: A small version of the study, as its table `quick` says.
     """
 )
 def experiment(
@@ -126,7 +126,7 @@ def experiment(
     out: Folder of the study; the same command with the same folder continues.
     data: Base directory of the paths in the study file; default: the folder of that file.
     jobs: Number of runs to train at the same time.
-    quick: A small version of the study, as its table [quick] says.
+    quick: A small version of the study, as its table `quick` says.
     """
 )
 def reproduce(
@@ -139,7 +139,7 @@ def reproduce(
     quick: bool = False,
 ) -> None:
     """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
-    the same command continues. Options are those of `experiment`."""
+    the same command continues."""
     from rnnsearch.evaluation.test_set import NamedRun, read_hypotheses
     from rnnsearch.report.make import ReportOptions, make_report
     from rnnsearch.studies.study import open_study
