@@ -17,7 +17,7 @@ from rnnsearch.text.codec import Codec
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation.source_lines import WrongLanguage, noted
+from rnnsearch.translation.source_lines import noted, warn_of_target_language
 from rnnsearch.translation.translator import Translator
 
 
@@ -82,11 +82,8 @@ def test_lines_that_were_cut_are_named_at_the_first_and_counted_at_the_end(words
 def warned(translator: Translator, lines: list[str]) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        language = WrongLanguage(translator.source, translator.target)
-        for line in lines:
-            language.look(translator.source.tokeniser.words(line))
-        language.finish()
-        language.finish()
+        words = (word for line in lines for word in translator.source.tokeniser.words(line))
+        warn_of_target_language(words, translator.source, translator.target)
     return [str(each.message) for each in caught if each.category is InputWarning]
 
 

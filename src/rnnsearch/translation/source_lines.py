@@ -11,12 +11,12 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
 from rnnsearch.drawing.characters import printable, shorten
-from rnnsearch.errors import InputError, InputWarning
+from rnnsearch.errors import InputWarning
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.moses import numeric_prefixes, prefixes
@@ -29,8 +29,8 @@ MOST_WORDS = 5_000
 LONGEST_WORD = 100
 """Maximum number of subwords that are read of a word with more than `search.max_source_length`."""
 
-FEWEST_LETTERS, ENOUGH_LETTERS = 20, 400
-"""Letters of ordinary words: fewer are too little evidence, and later ones are not examined."""
+FEWEST_LETTERS, ENOUGH_WORDS = 20, 100
+"""Letters of ordinary words: fewer are too little evidence; and words: later ones are not examined."""
 LIMIT = 1.1
 """Maximum ratio of source-language to target-language subwords in a source text. Text in the source language
 has about 0.5 (99.9 % of single sentences are below 0.9), text in the target language about 1.8 (99 % are
@@ -128,14 +128,6 @@ def cut(
     return [replace(one, words=part) for one, part in zip(made, parts, strict=True)]
 
 
-def check_length(parts: Sequence[EncodedSentence], number: int) -> None:
-    """Raises InputError for a line of more than MOST_WORDS words."""
-    words = sum(len(part.words) for part in parts)
-    if words > MOST_WORDS:
-        what = f"line {number} has {words:,} words, and {MOST_WORDS:,} are the most"
-        raise InputError(what, remedy="write one sentence on each line")
-
-
 def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -> Translation:
     """Joins the translations of a line's parts into one, and their alternatives rank by rank. text: joins
     words into a line.
@@ -222,31 +214,14 @@ def _unknown(words: list[str], source: Codec) -> Iterator[str]:
             yield word
 
 
-class WrongLanguage:
-    """Detects a text in the target language, and warns once."""
-
-    def __init__(self, source: Codec, target: Codec) -> None:
-        self.source, self.target = source, target
-        self.letters, self.counts = 0, [0, 0]
-
-    def look(self, words: Sequence[str]) -> None:
-        """Counts further words, except names, numbers and symbols."""
-        if self.letters >= ENOUGH_LETTERS:
-            return
-        ordinary = [word for word in words if word.isalpha() and word.islower()]
-        self.letters += sum(map(len, ordinary))
-        for side, codec in enumerate((self.source, self.target)):
-            ids, _ = codec.word_ids(ordinary)
-            self.counts[side] += len(ids) + ids.count(UNK)
-        if self.letters >= ENOUGH_LETTERS:
-            self.finish()
-
-    def finish(self) -> None:
-        """Issues an InputWarning if the text looks like one in the target language."""
-        as_source, as_target = self.counts
-        if self.letters >= FEWEST_LETTERS and as_source > LIMIT * as_target:
-            wanted, found = self.source.tokeniser.language, self.target.tokeniser.language
-            named = f" ({found}), and this model translates from {wanted}" if wanted and found else ""
-            text = f"the text seems to be in the model's target language{named}"
-            warnings.warn(text, InputWarning, stacklevel=2)
-        self.counts = [0, 0]
+def warn_of_target_language(words: Iterable[str], source: Codec, target: Codec) -> None:
+    """Issues an InputWarning if the words of a source text look like those of a text in the target
+    language. Names, numbers and symbols are not examined."""
+    ordinary = list(islice((word for word in words if word.isalpha() and word.islower()), ENOUGH_WORDS))
+    ids = [codec.word_ids(ordinary)[0] for codec in (source, target)]
+    as_source, as_target = (len(own) + own.count(UNK) for own in ids)
+    if sum(map(len, ordinary)) >= FEWEST_LETTERS and as_source > LIMIT * as_target:
+        wanted, found = source.tokeniser.language, target.tokeniser.language
+        named = f" ({found}), and this model translates from {wanted}" if wanted and found else ""
+        text = f"the text seems to be in the model's target language{named}"
+        warnings.warn(text, InputWarning, stacklevel=2)

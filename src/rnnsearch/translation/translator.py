@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -44,12 +43,12 @@ from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import begin_search, search
 from rnnsearch.translation.posterior import is_bounded, quick_alignment
 from rnnsearch.translation.source_lines import (
-    WrongLanguage,
-    check_length,
+    MOST_WORDS,
     cut,
     empty_translation,
     joined,
     sentences,
+    warn_of_target_language,
 )
 
 if TYPE_CHECKING:
@@ -203,27 +202,19 @@ class Translator:
         full_batches: wait for full batches instead, so that rounding does not depend on when lines arrive.
         first: the number of the first line in messages. Raises InputError as `translate` does.
         """
-        settings, terms, some = changed(self.search, search), self._glossary(glossary), given_lines(lines)
-        groups = [some] if full_batches else stream_batches(some, READ_AHEAD * settings.batch_size)
-        counts: deque[int] = deque()  # number of parts of each line
-        numbers, language = count(first), WrongLanguage(self.source, self.target)
-
-        def parts(lines: Iterable[str]) -> Iterator[EncodedSentence]:
-            for line in lines:
-                some = self.parts(line, next(numbers), settings, terms)
-                counts.append(len(some))
-                for part in some:
-                    language.look(part.words)
-                    yield part
-
-        def translations() -> Iterator[Translation]:
-            for group in groups:  # no batch mixes lines of two groups
-                made = self._in_order(parts(group), settings)
-                for part in made:
-                    yield joined([part, *islice(made, counts.popleft() - 1)], self.target.text)
-            language.finish()
-
-        return translations()
+        settings, terms = changed(self.search, search), self._glossary(glossary)
+        size, numbers, given = READ_AHEAD * settings.batch_size, count(first), given_lines(lines)
+        groups = [given] if full_batches else stream_batches(given, size)
+        encoded = ((self.parts(line, next(numbers), settings, terms) for line in group) for group in groups)
+        blocks = chain.from_iterable(batches(group, size) for group in encoded)
+        for number, block in enumerate(blocks):
+            parts = list(chain.from_iterable(block))
+            if number == 0:
+                words = (word for part in parts for word in part.words)
+                warn_of_target_language(words, self.source, self.target)
+            found = iter(self.translate_parts(parts, **search))
+            for own in block:
+                yield joined([next(found) for _ in own], self.target.text)
 
     def parts(
         self,
@@ -247,7 +238,9 @@ class Translator:
         parts: list[EncodedSentence] = []
         for sentence in sentences(line, source.tokeniser.language) if split else [line]:
             parts += cut(whole(sentence), source, settings.max_source_length, number, encode)
-        check_length(parts, number)
+        if (words := sum(len(part.words) for part in parts)) > MOST_WORDS:
+            what = f"line {number} has {words:,} words, and {MOST_WORDS:,} are the most"
+            raise InputError(what, remedy="write one sentence on each line")
         terms = self._glossary(glossary)
         return list(map(terms.mark, parts)) if terms else parts
 
@@ -261,37 +254,15 @@ class Translator:
         parts: Sequence[EncodedSentence],
         *,
         cancelled: Callable[[], bool] | None = None,
-        **search: Unpack[SearchOptions],
+        **changes: Unpack[SearchOptions],
     ) -> list[Translation]:
         """Translates encoded parts separately; `joined` combines the translations of a line's parts.
 
-        cancelled: asked before every word of every batch, in the calling thread. Once it returns True,
-        SearchStoppedError is raised and nothing is returned.
+        changes: settings to change. cancelled: asked before every word of every batch, in the calling thread.
+        Once it returns True, SearchStoppedError is raised and nothing is returned. A batch whose largest
+        tensor would not fit in memory is split.
         """
-        settings = changed(self.search, search)
-        return list(self._in_order(parts, settings, cancelled))
-
-    def _in_order(
-        self,
-        parts: Iterable[EncodedSentence],
-        settings: SearchSettings,
-        cancelled: Callable[[], bool] | None = None,
-    ) -> Iterator[Translation]:
-        work = partial(self._search, settings=settings, cancelled=cancelled)
-        for ahead in batches(parts, READ_AHEAD * settings.batch_size):
-            full = [part for part in ahead if part.words]
-            done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
-            for part in ahead:
-                yield next(done) if part.words else empty_translation()
-
-    def _search(
-        self,
-        sentences: Sequence[EncodedSentence],
-        settings: SearchSettings,
-        cancelled: Callable[[], bool] | None,
-    ) -> list[Translation]:
-        """Returns the best translation of each sentence of a batch, with its alternatives. A batch whose
-        largest tensor would not fit in memory is split."""
+        settings = changed(self.search, changes)
 
         def found(some: list[EncodedSentence]) -> list[Translation]:
             ids, lengths = (part.to(self._device) for part in pad([one.ids for one in some]))
@@ -307,8 +278,11 @@ class Translator:
             widest = max(len(self.target.vocabulary), self._annotation_size * positions)
             return len(some) * settings.beam * widest
 
+        full = [part for part in parts if part.words]
+        work = partial(in_halves, cost=cost, work=found)
         with kernels_used(settings.kernels):
-            return in_halves(list(sentences), cost, found)
+            done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
+        return [next(done) if part.words else empty_translation() for part in parts]
 
     @property
     def _device(self) -> torch.device:
@@ -391,8 +365,8 @@ class Translator:
         scored: bool,
         fast: bool,
     ) -> list[Translation]:
-        """Force-decodes a batch of pairs, as `force` does."""
-        words = len(self.target.vocabulary)
+        """Force-decodes a batch of pairs, as `force` does. It is split if its largest tensor would not fit in
+        memory."""
         exact |= posterior and not is_bounded(self.networks)
 
         def forced(some: list[EncodedPair]) -> list[Translation]:
@@ -409,8 +383,13 @@ class Translator:
             rows = zip(some, every, weights.cpu().numpy(), strict=True)
             return [self._given(*pair, own, alpha) for pair, own, alpha in rows]
 
+        def cost(some: list[EncodedPair]) -> int:
+            source, target = (max(len(pair[side].ids) for pair in some) for side in (0, 1))
+            widest = max(target * max(source, len(self.target.vocabulary)), source * self._annotation_size)
+            return len(some) * widest
+
         with kernels_used(self.search.kernels):
-            return in_halves(list(pairs), partial(forced_cost, words, self._annotation_size), forced)
+            return in_halves(list(pairs), cost, forced)
 
     def _given(
         self,
@@ -480,13 +459,6 @@ def encoded_pair(source: Codec, target: Codec, pair: tuple[str, str], number: in
         what = f"pair {number} has {rows:,} × {columns:,} words or subwords, which are too many to be aligned"
         raise InputError(what, remedy="write one sentence on each line")
     return encoded
-
-
-def forced_cost(words: int, annotation: int, pairs: Sequence[EncodedPair]) -> int:
-    """Returns the number of elements of the largest tensor when these pairs are decoded in one batch. words:
-    target vocabulary size K. annotation: size of one h_j."""
-    source, target = (max(len(pair[side].ids) for pair in pairs) for side in (0, 1))
-    return len(pairs) * max(target * max(source, words), source * annotation)
 
 
 def merge_subwords(
