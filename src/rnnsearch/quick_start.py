@@ -239,7 +239,7 @@ def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str],
     """Measures updates on this machine. Returns changes of the recipe for the largest network that can be
     trained in time, and a text with the expected time."""
     pairs, words = len(corpus.train), len(corpus.target.vocabulary)
-    length = max(1, round(float(corpus.train.target_lengths.mean())))
+    length = max(1, round(float(corpus.train.target.lengths.mean())))
     batch = 160 if pairs >= LARGE else 32
     epochs = min(MOST_EPOCHS, max(13, FEWEST_UPDATES * batch / pairs))
     updates = round(epochs * pairs / batch)

@@ -36,7 +36,7 @@ def test_several_corpora_with_links_and_development_texts(command: Command, fold
     done = command(f"prepare --links a.l b.l --columns 2 3 --out both {BLANKS} -- a.s a.t b.tsv")
     assert (done.code, done.err) == (0, "")
     train = Corpus.open("both").train
-    assert (len(train), sorted(len(train.links(i)) for i in range(4))) == (4, [0, 1, 1, 1])
+    assert (len(train), sorted(len(train.links[i].reshape(-1, 2)) for i in range(4))) == (4, [0, 1, 1, 1])
 
 
 def test_options_with_several_values_end_at_the_next_option(command: Command, folder: Path) -> None:
@@ -49,7 +49,7 @@ def test_reversed_links_and_a_text_from_standard_input(command: Command, folder:
     line = f"prepare - --format tsv --links a.l --links-reversed --out store {BLANKS}"
     assert command(line, stdin=b"a b\tx\nc\tz\n").code == 0
     train = Corpus.open("store").train
-    assert sorted(train.links(i).tolist() for i in range(2)) == [[[0, 0]], [[1, 0]]]
+    assert sorted(train.links[i].reshape(-1, 2).tolist() for i in range(2)) == [[[0, 0]], [[1, 0]]]
 
 
 TWO_TEXTS = f"prepare a.s a.t b.tsv --columns 2 3 --out store {BLANKS}"

@@ -72,7 +72,7 @@ def curve(corpus: Corpus, precision: str, updates: int = UPDATES, *, seed: int =
     sizes = len(corpus.source.vocabulary), len(corpus.target.vocabulary)
     network = TranslationNetwork(settings.model, *sizes, product_dtype=PRECISIONS[precision])
     trainer = Trainer(network, settings.training, 0)
-    order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, settings.training)
+    order = BatchOrder(corpus.train.source.lengths, corpus.train.target.lengths, settings.training)
     nll, words = np.zeros(updates), np.zeros(updates)
     for number, (indices, _) in enumerate(islice(order.batches(Position(0, 0)), updates)):
         update = trainer.update([collate(corpus.train, indices)], number + 1)

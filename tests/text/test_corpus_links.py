@@ -61,7 +61,10 @@ def stored_links(folder: Path) -> list[list[tuple[str, str]]]:
     corpus = Corpus.open(store)
     train, word = corpus.train, (corpus.source.vocabulary.word, corpus.target.vocabulary.word)
     return sorted(
-        [(word[0](train.source(i)[a]), word[1](train.target(i)[b])) for a, b in train.links(i).tolist()]
+        [
+            (word[0](train.source[i][a]), word[1](train.target[i][b]))
+            for a, b in train.links[i].reshape(-1, 2).tolist()
+        ]
         for i in range(len(train))
     )
 

@@ -68,7 +68,7 @@ def open_training(
         saved = ranks.from_first(checkpoint.exists)
         if begin_from and not saved:
             weights = ranks.from_first(lambda: weights_of(begin_from, settings, corpus))
-        order = BatchOrder(corpus.train.source_lengths, corpus.train.target_lengths, settings.training)
+        order = BatchOrder(corpus.train.source.lengths, corpus.train.target.lengths, settings.training)
         run = Run(path, settings, corpus.source, corpus.target)
         trainer = make_trainer(run, order, ranks, weights)
         progress = TrainingProgress(corpus_pairs=len(corpus.train), begun_from=begin_from)
@@ -88,7 +88,7 @@ def fit_to_corpus(settings: Settings, corpus: Corpus, known_links: bool) -> tupl
     off if the dataset has none; otherwise raises InputError.
     """
     training, notes = settings.training, []
-    if needs_links(training) and not corpus.train.linked:
+    if needs_links(training) and corpus.train.links is None:
         keys = [key for key in ("alignment_loss", "alignment_forcing") if getattr(training, key) != "none"]
         if not known_links:
             what = f'has no word links, which training.{keys[0]} = "{getattr(training, keys[0])}" learns from'

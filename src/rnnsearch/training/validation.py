@@ -72,13 +72,13 @@ def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int
     """Returns (−Σ log p(y | x) in nats, target words with the ends of sentences) over the development set."""
     assert corpus.dev is not None
     device = network.output.weight.device
-    order = np.argsort(np.maximum(corpus.dev.source_lengths, corpus.dev.target_lengths), kind="stable")
+    order = np.argsort(np.maximum(corpus.dev.source.lengths, corpus.dev.target.lengths), kind="stable")
     total = 0.0
     for begin in range(0, len(order), batch_size):
         batch = collate(corpus.dev, order[begin : begin + batch_size]).to(device)
         log_probabilities, _ = forced_decoding([network], batch)
         total -= float(log_probabilities.double().sum())
-    return total, int(corpus.dev.target_lengths.sum())
+    return total, int(corpus.dev.target.lengths.sum())
 
 
 class BestWeights:

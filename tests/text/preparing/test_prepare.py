@@ -67,7 +67,7 @@ def words(corpus: Corpus, pairs: Pairs) -> list[Pair]:
     """The pairs in words."""
     sides = (corpus.source, pairs.source), (corpus.target, pairs.target)
     return [
-        tuple(" ".join(codec.decode(ids(i).tolist()).words) for codec, ids in sides)
+        tuple(" ".join(codec.decode(ids[i].tolist()).words) for codec, ids in sides)
         for i in range(len(pairs))
     ]  # type: ignore[misc]
 
@@ -83,8 +83,10 @@ def linked(folder: Path) -> dict[str, set[Pair]]:
     word = corpus.source.vocabulary.word, corpus.target.vocabulary.word
     found = {}
     for i, (line, _) in enumerate(words(corpus, corpus.train)):
-        source, target = corpus.train.source(i), corpus.train.target(i)
-        found[line] = {(word[0](source[a]), word[1](target[b])) for a, b in corpus.train.links(i)}
+        source, target = corpus.train.source[i], corpus.train.target[i]
+        found[line] = {
+            (word[0](source[a]), word[1](target[b])) for a, b in corpus.train.links[i].reshape(-1, 2)
+        }
     return found
 
 
@@ -155,8 +157,8 @@ def test_development_pairs_are_all_kept_in_order(tmp_path: Path) -> None:
     report = prepare(*numbered(tmp_path), tmp_path / "store", dev=dev, settings=settings(max_words=10))
     corpus = Corpus.open(tmp_path / "store")
     assert corpus.dev is not None
-    assert corpus.dev.source_lengths.tolist() == [1, 3, 41, 3]
-    assert corpus.dev.target_lengths.tolist() == [2, 1, 2, 2]
+    assert corpus.dev.source.lengths.tolist() == [1, 3, 41, 3]
+    assert corpus.dev.target.lengths.tolist() == [2, 1, 2, 2]
     assert corpus.dev_source_lines == ["", "s1 s2", "s3 " * 40, "&amp; é"]
     assert corpus.dev_target_lines == ["t1", "", "t9", "t2"]
     assert words(corpus, corpus.dev)[3] == ("<unk> <unk>", "t2")
@@ -184,7 +186,7 @@ def test_large_vocabularies_get_larger_ids(tmp_path: Path) -> None:
     target = write(tmp_path / "t", ["a"] * 700)
     prepare(source, target, tmp_path / "store", settings=settings(vocabulary_size=100_000, max_ratio=0))
     corpus = Corpus.open(tmp_path / "store")
-    assert corpus.train.source(0).dtype.itemsize == 4
+    assert corpus.train.source[0].dtype.itemsize == 4
     assert Counter(left for left, _ in words(corpus, corpus.train)) == Counter(read_lines(source))
 
 
@@ -446,7 +448,7 @@ def test_links_follow_filters_and_shuffle(tmp_path: Path) -> None:
     }
     assert linked(tmp_path) == expected
     assert report.links == sum(map(len, expected.values()))
-    assert Corpus.open(tmp_path / "store").train.linked
+    assert Corpus.open(tmp_path / "store").train.links is not None
 
 
 def spread(links: str) -> set[Pair]:
@@ -536,14 +538,14 @@ def test_a_link_between_words_becomes_links_between_all_their_pieces(tmp_path: P
     prepared(tmp_path, pairs, links=links, subwords=subwords, vocabulary_size=14)
     corpus = Corpus.open(tmp_path / "store")
     for i in range(30):
-        source = corpus.source.decode(corpus.train.source(i).tolist()).word_of
-        target = corpus.target.decode(corpus.train.target(i).tolist()).word_of
+        source = corpus.source.decode(corpus.train.source[i].tolist()).word_of
+        target = corpus.target.decode(corpus.train.target[i].tolist()).word_of
         expected = [
             [a, b]
             for (a, left), (b, right) in product(enumerate(source), enumerate(target))
             if (left, right) in ((0, 2), (1, 0))
         ]
-        assert sorted(corpus.train.links(i).tolist()) == expected
+        assert sorted(corpus.train.links[i].reshape(-1, 2).tolist()) == expected
         assert len(expected) > 2
 
 
@@ -574,10 +576,14 @@ def test_text_without_spaces_is_kept_and_its_links_count_characters(tmp_path: Pa
     assert report.target.kind == ("characters" if subwords == "none" else "clauses")
     corpus = Corpus.open(tmp_path / "store")
     for i in range(len(corpus.train)):
-        pieces = [corpus.target.vocabulary.word(id_) for id_ in corpus.train.target(i)[:-1]]
+        pieces = [corpus.target.vocabulary.word(id_) for id_ in corpus.train.target[i][:-1]]
         assert corpus.target.text(pieces) in CHINESE
         sentence = CHINESE.index(corpus.target.text(pieces))
-        linked = {pieces[target] for _, target in corpus.train.links(i)} if subwords == "none" else set()
+        linked = (
+            {pieces[target] for _, target in corpus.train.links[i].reshape(-1, 2)}
+            if subwords == "none"
+            else set()
+        )
         for character, there in (("在", sentence == 0), ("P", sentence == 2), ("了", sentence == 2)):
             assert any(character in piece for piece in linked) == (there and subwords == "none")
 

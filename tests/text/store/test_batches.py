@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.store.batches import BatchOrder, Position, collate, pad
-from rnnsearch.text.store.corpus import Pairs, SentenceIds
+from rnnsearch.text.store.corpus import Pairs, SentenceIds, offsets_of
 
 
 def lengths(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -25,6 +25,10 @@ def lengths(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def settings(**values: object) -> TrainingSettings:
     return TrainingSettings.model_validate({"max_length": 24, "batch_size": 4, "pool_batches": 3, **values})
+
+
+def sentences(rows: list[list[int]]) -> SentenceIds:
+    return SentenceIds((np.concatenate(rows).astype(np.uint16), offsets_of(np.array(list(map(len, rows))))))
 
 
 def epoch(order: BatchOrder, number: int = 0) -> list[list[int]]:
@@ -128,7 +132,7 @@ def test_lengths_that_make_no_batch_are_refused(
 
 
 def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
-    pairs = Pairs(SentenceIds.of([[5, 0], [6, 7, 0], [0]]), SentenceIds.of([[8, 9, 2, 0], [3, 0], [4, 0]]))
+    pairs = Pairs(sentences([[5, 0], [6, 7, 0], [0]]), sentences([[8, 9, 2, 0], [3, 0], [4, 0]]))
     batch = collate(pairs, np.array([2, 1]))
     assert pad([[5, 0], np.array([0], dtype=np.uint16)])[0].tolist() == [[5, 0], [0, 0]]
     assert batch.source.tolist() == [[0, 0, 0], [6, 7, 0]]
@@ -141,10 +145,10 @@ def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
 
 def test_links_become_rows_that_share_1() -> None:
     source, target = (
-        SentenceIds.of([[5, 6, 7, 0], [5, 0], [6, 7, 0]]),
-        SentenceIds.of([[8, 9, 3, 4, 0], [4, 0], [3, 0]]),
+        sentences([[5, 6, 7, 0], [5, 0], [6, 7, 0]]),
+        sentences([[8, 9, 3, 4, 0], [4, 0], [3, 0]]),
     )
-    links = SentenceIds.of([[0, 0, 0, 2, 1, 2, 2, 3], [], [1, 0]])  # source and target by turns
+    links = sentences([[0, 0, 0, 2, 1, 2, 2, 3], [], [1, 0]])  # source and target by turns
     batch = collate(Pairs(source, target, links), np.array([2, 0, 1]), linked=True)
     assert batch.known_alignment is not None
     assert batch.known_alignment.tolist() == [
@@ -161,5 +165,3 @@ def test_links_become_rows_that_share_1() -> None:
     assert batch.known_alignment.dtype == torch.float32
     assert batch.to("cpu").known_alignment is not None
     assert collate(Pairs(source, target, links), [0]).known_alignment is None
-    with pytest.raises(InputError, match="no word links"):
-        collate(Pairs(source, target), [0], linked=True)

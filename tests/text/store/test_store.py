@@ -112,8 +112,8 @@ def test_ids_that_do_not_fit_their_offsets_are_refused(store: Path, monkeypatch:
 def test_opening_reads_nothing_of_the_sentences(store: Path) -> None:
     """Ids, offsets and lengths are views of mapped files."""
     train = Corpus.open(store).train
-    assert train.source(0).dtype == np.uint16
-    for array in (train.source_lengths, train.target_lengths, train.source(0), train.target(1)):
+    assert train.source[0].dtype == np.uint16
+    for array in (train.source.lengths, train.target.lengths, train.source[0], train.target[1]):
         assert not array.flags.owndata
         assert not array.flags.writeable
 

@@ -67,17 +67,11 @@ class Layout:
         return " or ".join(" and ".join(dict.fromkeys(map(repr, pair))) for pair in self.names())
 
 
-@dataclass(frozen=True, slots=True)
 class OneSide(Layout):
-    """A layout of one text: the reader yields it as both sides. source: its column or key; empty = a usual
-    name."""
+    """A layout of one text, at the first usual key that the file has: the reader yields it as both sides."""
 
     def names(self) -> list[tuple[str, str]]:
-        names = (
-            [self.source]
-            if self.source
-            else ["text", "source", "src", self.source_language, f"translation.{self.source_language}"]
-        )
+        names = ("text", "source", "src", self.source_language, f"translation.{self.source_language}")
         return [(name, name) for name in names]
 
 

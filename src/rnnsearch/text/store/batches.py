@@ -190,13 +190,16 @@ def pad(
 
 
 def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False) -> Batch:
-    """Returns the batch of these pairs, in this order. linked: with their known alignment; raises InputError
-    if the pairs have no links."""
-    source, source_lengths = pad([pairs.source(int(i)) for i in indices])
-    target, target_lengths = pad([pairs.target(int(i)) for i in indices])
+    """Returns the batch of these pairs, in this order. linked: with their known alignment; the pairs must
+    have links."""
+    numbers = list(map(int, indices))
+    source, source_lengths = pad([pairs.source[i] for i in numbers])
+    target, target_lengths = pad([pairs.target[i] for i in numbers])
     known = None
     if linked:
-        known = known_alignment([pairs.links(int(i)) for i in indices], source_lengths, target_lengths)
+        assert pairs.links is not None
+        links = [pairs.links[i].reshape(-1, 2) for i in numbers]
+        known = known_alignment(links, source_lengths, target_lengths)
     return Batch(source, source_lengths, target, target_lengths, known)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -77,13 +77,6 @@ class SentenceIds:
         self._starts = [0, *accumulate(len(offsets) - 1 for _, offsets in parts)]
         self._lengths = lengths
 
-    @classmethod
-    def of(cls, sentences: Iterable[Sequence[int]]) -> SentenceIds:
-        """Concatenates sentences in memory; each must end with the end of sentence."""
-        rows = list(sentences)
-        ids = np.array([number for row in rows for number in row], dtype=np.uint32)
-        return cls((ids, offsets_of(np.array([len(row) for row in rows], dtype=np.int64))))
-
     def __len__(self) -> int:
         return self._starts[-1]
 
@@ -100,49 +93,20 @@ class SentenceIds:
         return np.concatenate([np.diff(offsets) for _, offsets in self._parts]).astype(np.int32)
 
 
+@dataclass(frozen=True, slots=True)
 class Pairs:
-    """Sentence pairs as ids: views into the dataset. links: rows of positions, source and target
-    alternating."""
+    """Sentence pairs as ids: views into the dataset.
 
-    def __init__(self, source: SentenceIds, target: SentenceIds, links: SentenceIds | None = None) -> None:
-        if len(source) != len(target):
-            raise ValueError(f"{len(source)} source sentences, {len(target)} target sentences")
-        self._source, self._target, self._links = source, target, links
+    source, target: sentence i of each makes pair i. links: rows of positions in source and target ids,
+    alternating and sorted; the ends of sentence have none. None: the pairs have no word links.
+    """
+
+    source: SentenceIds
+    target: SentenceIds
+    links: SentenceIds | None = None
 
     def __len__(self) -> int:
-        return len(self._source)
-
-    @property
-    def source_lengths(self) -> Integers:
-        """Returns the lengths of the sources, with the end of sentence: (pairs,)."""
-        return self._source.lengths
-
-    @property
-    def target_lengths(self) -> Integers:
-        """Returns the lengths of the targets, with the end of sentence: (pairs,)."""
-        return self._target.lengths
-
-    @property
-    def linked(self) -> bool:
-        """Tells whether the pairs have word links."""
-        return self._links is not None
-
-    def source(self, number: int) -> Ids:
-        """Returns source_lengths[number] ids, the end of sentence last."""
-        return self._source[number]
-
-    def target(self, number: int) -> Ids:
-        """Returns target_lengths[number] ids, the end of sentence last."""
-        return self._target[number]
-
-    def links(self, number: int) -> UInt[NDArray[np.unsignedinteger[Any]], "links 2"]:
-        """Returns positions in source and target ids, sorted; the ends of sentence have none. Raises
-        InputError without links."""
-        if self._links is None:
-            raise InputError(
-                "the corpus has no word links", remedy="give them to `rnnsearch prepare` with --links"
-            )
-        return self._links[number].reshape(-1, 2)
+        return len(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +137,17 @@ class Corpus:
         contents = read_contents(folder)
         _check(folder)
         source, target = load_codecs(folder, contents.data)
+        shards = range(len(contents.train.shards))
         train = {
-            kind: [map_rows(folder, shard_name(kind, number)) for number in range(len(contents.train.shards))]
+            kind: [map_rows(folder, shard_name(kind, number)) for number in shards]
             for kind in (*SIDES, *(["links"] if contents.train.links else []))
         }
-        sides = {
-            side: SentenceIds(*train[side], lengths=map_array(folder / f"train.{side}.lengths.npy"))
+        source_ids, target_ids = (
+            SentenceIds(*train[side], lengths=map_array(folder / f"train.{side}.lengths.npy"))
             for side in SIDES
-        }
-        pairs = Pairs(
-            sides["source"], sides["target"], SentenceIds(*train["links"]) if "links" in train else None
         )
+        links = SentenceIds(*train["links"]) if contents.train.links else None
+        pairs = Pairs(source_ids, target_ids, links)
         dev, lines = None, {side: list[str]() for side in SIDES}
         if any(folder.glob("dev.*")):
             dev = Pairs(*(SentenceIds(map_rows(folder, f"dev.{side}")) for side in SIDES))
