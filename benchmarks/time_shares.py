@@ -23,11 +23,11 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from gpu_parts.speed import ceiling, update_of
+from gpu_parts.speed import ceiling, operations_of_update, update_of
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from rnnsearch.bench import operations_of_update, random_ids, random_network, timed
+from rnnsearch.bench import random_ids, random_network, timed
 from rnnsearch.config import Settings, load_config
 from rnnsearch.model import network as networks
 from rnnsearch.model.decoder import Decoder

@@ -9,15 +9,18 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import tomli_w
 from numpy.typing import NDArray
 
 from rnnsearch import Translator
+from rnnsearch.config import changed
 from rnnsearch.evaluation.confidence import IDENTITY, Numbers, calibrated, logit
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
+from rnnsearch.system.files import read_toml, write_text
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.translation.faithful import COPIED
 
@@ -31,7 +34,15 @@ def main() -> None:
     arguments = parser.parse_args()
     fitted = fit_confidence(arguments.run, arguments.text, arguments.held_out)
     if arguments.write:
-        Run.open(arguments.run).change_search(confidence=fitted)
+        change_search(Run.open(arguments.run), confidence=fitted)
+
+
+def change_search(run: Run, **search: Any) -> None:
+    """Changes search settings in the run's config.toml."""
+    file = run.path / "config.toml"
+    table = read_toml(file)
+    table["search"] = changed(run.settings.search, search).model_dump()
+    write_text(file, tomli_w.dumps(table))
 
 
 def fit_confidence(

@@ -22,7 +22,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fit_confidence import fit_confidence
+from fit_confidence import change_search, fit_confidence
 
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run, write_config
@@ -175,9 +175,9 @@ def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> N
     known = WordFilter.of({word for line in lines for word in opened.target.tokeniser.words(line)})
     known.save(run / "words.target.bloom")
     write_config(run, opened.settings)
-    opened.change_search(faithful=True)
+    change_search(opened, faithful=True)
     dev = files_of(arguments.data, table["development"], (arguments.source, arguments.target))
-    opened.change_search(confidence=fit_confidence(run, dev, []))
+    change_search(opened, confidence=fit_confidence(run, dev, []))
 
 
 def scores(model: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> list[dict[str, object]]:

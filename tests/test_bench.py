@@ -4,7 +4,6 @@ takes."""
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,19 +57,6 @@ def test_translations_have_the_length_asked_for(precision: str, monkeypatch: pyt
     assert (result.what, result.sentences, result.precision) == ("translating with a beam of 2", 3, precision)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("align --run run", "needs --run and --text"),
-        ("train --run run --text en fr", "needs --run and --text"),
-    ],
-)
-def test_wrong_options_are_one_line(words: str, said: str, command: Any) -> None:
-    done = command(f"bench {words}")
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert said in done.err
-
-
 @pytest.mark.parametrize("work", ["train", "translate"])
 def test_command(work: str, command: Any) -> None:
     line = f"bench {work} --words 20 --length 4 --repetitions 1 {sets(*SMALL)}"
@@ -78,26 +64,3 @@ def test_command(work: str, command: Any) -> None:
     assert done.code == 0
     assert json.loads(done.out)["length"] == 4
     assert "target words/s" in command(line).out
-
-
-def test_operations_are_those_of_the_products() -> None:
-    """Three products of the output layer for each of 3 · 6 words, forward and twice backward; with them, all
-    that depends on K."""
-    settings = load_config("", SMALL)
-    few, many = (bench.operations_of_update(settings, words=words, length=5) for words in (20, 50))
-    assert many - few == 3 * 2 * (3 * 6) * 8 * (50 - 20)
-    twice = load_config("", [*SMALL, "training.batch_size=6"])
-    assert bench.operations_of_update(twice, words=20, length=5) == 2 * few
-    halves = load_config("", [*SMALL, "training.precision=bfloat16"])
-    assert bench.operations_of_update(halves, words=20, length=5) == few
-
-
-def test_alignment_of_a_text(command: Any, tiny_run: Path, tmp_path: Path) -> None:
-    for name in ("en", "fr"):
-        (tmp_path / name).write_text("man sees\n\nman\n")
-    text = f"--text {tmp_path}/en {tmp_path}/fr"
-    line = f"bench align --run {tiny_run} {text} --repetitions 1 --threads 1"
-    found = [json.loads(each) for each in command(f"{line} --json").lines]
-    assert [(one["sentences"], one["length"]) for one in found] == [(3, 1.0)] * 3
-    assert [one["what"] for one in found] == [f"aligning ({way})" for way in bench.WAYS]
-    assert found[2]["precision"] == "float32"

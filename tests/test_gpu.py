@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 import torch
+from command_line import sizes
 
+from rnnsearch.config import load_config
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.trainer import Trainer
 
@@ -61,3 +63,16 @@ def test_every_measurement_has_its_figures(part: str, figure: str) -> None:
     rows = rows_of(speed.PARTS[part], "cpu")
     assert rows
     assert all(one[figure] >= 0 and "error" not in one for one in rows)
+
+
+def test_operations_are_those_of_the_products() -> None:
+    """Three products of the output layer for each of 3 · 6 words, forward and twice backward; with them, all
+    that depends on K."""
+    tiny = [*sizes(8), "training.batch_size=3"]
+    settings = load_config("", tiny)
+    few, many = (speed.operations_of_update(settings, words=words, length=5) for words in (20, 50))
+    assert many - few == 3 * 2 * (3 * 6) * 8 * (50 - 20)
+    twice = load_config("", [*tiny, "training.batch_size=6"])
+    assert speed.operations_of_update(twice, words=20, length=5) == 2 * few
+    halves = load_config("", [*tiny, "training.precision=bfloat16"])
+    assert speed.operations_of_update(halves, words=20, length=5) == few

@@ -128,8 +128,8 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
         (
             "a.fr",
             "a.en",
-        ): "--aligner en-fr needs the en file first (exchange the files, or use --aligner fr-en",
-        ("a.en", "b.it"): "aligns en with fr (use --aligner rnnsearch for other languages)",
+        ): "--aligner en-fr aligns a en file with a fr file, in this order (or use --aligner fr-en",
+        ("a.en", "b.it"): "or --aligner rnnsearch for other languages)",
         ("a.en", "missing.fr"): "missing.fr: is no file on disk",
         ("a.en", "one.fr"): "a.en has 2 lines and one.fr has 1",
         ("empty.en", "empty.fr"): "empty.en: is empty",

@@ -12,17 +12,18 @@ from statistics import median
 import torch
 from gpu_parts.common import Options, Write, row
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 
 from rnnsearch.bench import (
     bench_training,
     bench_translation,
-    operations_of_update,
     random_batch,
     random_ids,
     random_network,
     timed,
 )
 from rnnsearch.config import Settings, load_config
+from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training.trainer import Trainer
@@ -98,6 +99,23 @@ def updates(options: Options, write: Write) -> None:
                 found |= {"TFLOP/s": rate / 1e12, "share of the ceiling": rate / best}
                 found["hours for 667,000 updates of 80"] = PAPER / measured.sentences_per_second / 3600
                 found["peak memory, GiB"] = measured.peak_memory / 2**30
+
+
+def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
+    """Returns the number of floating-point operations in the matrix products of an update of
+    `bench_training`; a multiplication and an addition count as two.
+
+    They are counted on meta tensors.
+    """
+    training = settings.training.model_copy(update={"device": "meta"})
+    with torch.device("meta"):
+        network = TranslationNetwork(
+            settings.model, words, words, product_dtype=PRECISIONS[training.precision], trust_code=True
+        )
+    batch = random_batch(settings, words, length).to("meta")
+    with FlopCounterMode(display=False) as counter:
+        Trainer(network, training, 1 << 30).add_gradients([batch], training.batch_size, 1)
+    return int(counter.get_total_flops())
 
 
 def translation(options: Options, write: Write) -> None:

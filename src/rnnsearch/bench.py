@@ -1,5 +1,4 @@
-"""Measures how fast a network trains, translates and aligns on this machine, with synthetic ids of one
-length, or with a text to align."""
+"""Measures how fast a network trains and translates on this machine, with synthetic ids of one length."""
 
 from __future__ import annotations
 
@@ -8,8 +7,8 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,20 +17,19 @@ from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import linear_cache
-from rnnsearch.system.machine import PRECISIONS, fastest_precision, hardware, set_up_cpu
+from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.network_step import begin_search, search
-from rnnsearch.translation.translator import Translator
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
     """The speed of a network. Times are medians over the repetitions; words are target words with the end of
-    sentence, or without it in alignment.
+    sentence.
 
-    what: the work, such as "training on". length: words of a sentence, the mean in a text. target_words: in
+    what: the work, such as "training on". length: words of a sentence without it. target_words: in
     the vocabulary. seconds: of one repetition. peak_memory: in bytes, of the whole process, or torch's
     allocation on the GPU during timing.
     """
@@ -41,7 +39,7 @@ class Throughput:
     torch: str
     precision: str
     sentences: int
-    length: float
+    length: int
     target_words: int
     parameters: int
     seconds: float
@@ -52,7 +50,7 @@ class Throughput:
     def text(self) -> str:
         """Returns three lines for a person."""
         return (
-            f"{self.what} {self.sentences:,} sentences of {self.length:g} words on {self.hardware}\n"
+            f"{self.what} {self.sentences:,} sentences of {self.length} words on {self.hardware}\n"
             f"{self.parameters:,} parameters, {self.target_words:,} target words, {self.precision} products, "
             f"torch {self.torch}\n"
             f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} sentences/s, "
@@ -67,18 +65,7 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     words: vocabulary size K of both sides. Raises InputError for invalid sizes.
     """
     training = settings.training
-    seconds, memory = time_updates(settings, words, length, repetitions)
-    with torch.device("meta"):
-        network = TranslationNetwork(settings.model, words, words, trust_code=True)
-    found = _throughput("training on", network, training.precision, training.batch_size, length + 1, seconds)
-    return replace(found, length=length, hardware=hardware(training.device), peak_memory=memory)
-
-
-def time_updates(settings: Settings, words: int, length: int, repetitions: int) -> tuple[list[float], int]:
-    """Measures updates, which the ranks of torchrun share. Returns (the seconds of each update, the peak
-    memory of this process in bytes)."""
-    training = settings.training
-    with connected_ranks(training.device) as ranks:
+    with connected_ranks(training.device) as ranks:  # the ranks of torchrun share an update
         network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
         batch = random_batch(settings, words, length)
         total = 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30
@@ -88,7 +75,9 @@ def time_updates(settings: Settings, words: int, length: int, repetitions: int) 
         def update() -> None:
             trainer.update([mine], next(updates), len(batch.source))
 
-        return timed(update, repetitions, training.device), peak_memory(training.device)
+        seconds = timed(update, repetitions, training.device)
+    sizes = training.batch_size, length, words
+    return _throughput("training on", settings, training.precision, sizes, seconds)
 
 
 def random_batch(settings: Settings, words: int, length: int) -> Batch:
@@ -115,27 +104,8 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
         search(directions, lengths, limits)
 
     seconds = timed(translate, repetitions, settings.training.device)
-    what, count = f"translating with a beam of {limits.beam}", limits.batch_size
-    return replace(_throughput(what, network, limits.precision, count, length + 1, seconds), length=length)
-
-
-def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
-    """Returns the number of floating-point operations in the matrix products of an update of
-    `bench_training`; a multiplication and an addition count as two.
-
-    They are counted on meta tensors.
-    """
-    from torch.utils.flop_counter import FlopCounterMode
-
-    training = settings.training.model_copy(update={"device": "meta"})
-    with torch.device("meta"):
-        network = TranslationNetwork(
-            settings.model, words, words, product_dtype=PRECISIONS[training.precision], trust_code=True
-        )
-    batch = random_batch(settings, words, length).to("meta")
-    with FlopCounterMode(display=False) as counter:
-        Trainer(network, training, 1 << 30).add_gradients([batch], training.batch_size, 1)
-    return int(counter.get_total_flops())
+    what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)
+    return _throughput(what, settings, limits.precision, sizes, seconds)
 
 
 def random_network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
@@ -173,28 +143,26 @@ def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up:
 
 
 def _throughput(
-    what: str,
-    network: TranslationNetwork,
-    precision: str,
-    sentences: int,
-    length: float,
-    seconds: list[float],
+    what: str, settings: Settings, precision: str, sizes: tuple[int, int, int], seconds: list[float]
 ) -> Throughput:
-    """Returns the speed in `seconds`, one for each repetition. length: target words of a sentence."""
-    device, median = str(network.output.weight.device), statistics.median(seconds)
+    """Returns the speed in `seconds`, one for each repetition. sizes: sentences, their length, vocabulary."""
+    sentences, length, words = sizes
+    with torch.device("meta"):
+        network = TranslationNetwork(settings.model, words, words, trust_code=True)
+    median = statistics.median(seconds)
     return Throughput(
         what=what,
-        hardware="" if device == "meta" else hardware(device),
+        hardware=hardware(settings.training.device),
         torch=torch.__version__,
         precision=precision,
         sentences=sentences,
         length=length,
-        target_words=network.target_embedding.weight.shape[0],
+        target_words=words,
         parameters=sum(parameter.numel() for parameter in network.parameters()),
         seconds=median,
-        words_per_second=sentences * length / median,
+        words_per_second=sentences * (length + 1) / median,
         sentences_per_second=sentences / median,
-        peak_memory=peak_memory(device),
+        peak_memory=peak_memory(settings.training.device),
     )
 
 
@@ -203,30 +171,3 @@ def peak_memory(device: str) -> int:
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-WAYS = {"α": (False, False), "posterior": (True, False), "posterior, --exact": (True, True)}
-"""Name → options (posterior, exact) of `rnnsearch align`. Scores are not computed."""
-
-
-def bench_alignment(
-    translator: Translator, pairs: Sequence[tuple[str, str]], batch_size: int, repetitions: int
-) -> list[Throughput]:
-    """Measures the alignment of text by a run, with its tokenisation, in each of WAYS. The exact posterior is
-    computed once, since it may take a hundred times as long as the others. Raises InputError as
-    `Translator.force` does."""
-    network = translator.networks[0]
-    place = network.output.weight.device
-    words = sum(len(translator.target.tokeniser.words(target)) for _, target in pairs)
-    speeds = []
-    for way, (posterior, exact) in WAYS.items():
-
-        def align(posterior: bool = posterior, exact: bool = exact) -> None:
-            for _ in translator.force(pairs, batch_size, posterior=posterior, exact=exact, scored=False):
-                pass
-
-        count, precision = (1, "float32") if exact else (repetitions, fastest_precision(place))
-        seconds = timed(align, count, str(place), warm_up=not exact)
-        what, length = f"aligning ({way})", words / len(pairs)
-        speeds.append(_throughput(what, network, precision, len(pairs), length, seconds))
-    return speeds

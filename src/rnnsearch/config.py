@@ -513,36 +513,26 @@ def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]
 def suggested_key(table: type[BaseModel], key: Sequence[str]) -> str:
     """Returns `did you mean 'model.hidden_size'?`, or the empty string if no key of the table resembles the
     unknown one. key: the parts of the unknown key."""
-    *place, name = key
-    elsewhere = [".".join(path) for path in _paths(table) if path[-1] == name]
-    if elsewhere:
-        return did_you_mean(".".join(key), elsewhere) or f"did you mean '{elsewhere[0]}'?"
-    there = _at(table, place)
-    if there is None:
-        return did_you_mean(".".join(key), [".".join(path) for path in _paths(table)])
-    return did_you_mean(name, there.model_fields, "".join(f"{part}." for part in place))
+    paths = list(_paths(table, key))
+    same = [".".join(path) for path in paths if path[-1] == key[-1]]
+    if same:
+        return did_you_mean(".".join(key), same) or f"did you mean '{same[0]}'?"
+    there = [path[-1] for path in paths if path[:-1] == tuple(key[:-1])]
+    if there:
+        return did_you_mean(key[-1], there, "".join(f"{part}." for part in key[:-1]))
+    return did_you_mean(".".join(key), map(".".join, paths))
 
 
-def _at(annotation: Any, place: Sequence[str]) -> type[BaseModel] | None:
-    """Returns the type of the table at a path through nested tables and dictionaries of tables; None if there
-    is none."""
-    is_table = isinstance(annotation, type) and issubclass(annotation, BaseModel)
-    if not place:
-        return annotation if is_table else None
+def _paths(annotation: Any, key: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yields every key of a table and of the tables in it; of a dictionary of tables, those of the one that
+    `key` names."""
     if get_origin(annotation) is dict:
-        return _at(get_args(annotation)[1], place[1:])
-    if is_table and place[0] in annotation.model_fields:
-        return _at(annotation.model_fields[place[0]].annotation, place[1:])
-    return None
-
-
-def _paths(table: type[BaseModel]) -> Iterator[tuple[str, ...]]:
-    """Yields every key of the table and of the tables in it."""
-    for key, field in table.model_fields.items():
-        yield (key,)
-        inner = _at(field.annotation, [])
-        if inner is not None:
-            yield from ((key, *path) for path in _paths(inner))
+        for name in key[:1]:
+            yield from ((name, *path) for path in _paths(get_args(annotation)[1], key[1:]))
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for name, field in annotation.model_fields.items():
+            yield (name,)
+            yield from ((name, *path) for path in _paths(field.annotation, key[1:]))
 
 
 def _allowed(schema: dict[str, Any], mark: str) -> str:

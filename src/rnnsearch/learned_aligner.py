@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,19 +82,11 @@ def learn_links(
             ("forward", files, settings.data),
             ("backward", files[::-1], settings.data.model_copy(update=reversed_data)),
         ):
-
-            def make(out: Path, way: str = way, some: Any = some, data: DataSettings = data) -> None:
-                prepare_texts(
-                    parallel_texts(some),
-                    out,
-                    links=[teacher],
-                    links_reversed=way == "backward",
-                    settings=data,
-                    progress=progress,
-                )
-
             note(f"{data.source_language} → {data.target_language}: a network learns from these links")
-            store = step(f"{way}.data", make)
+            prepared = partial(prepare_texts, parallel_texts(some), links=[teacher], settings=data)
+            store = step(
+                f"{way}.data", partial(prepared, links_reversed=way == "backward", progress=progress)
+            )
             train(load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True)
         yield Aligners((str(folder / "forward"), str(folder / "backward")), eflomal, step)
 
@@ -119,12 +112,10 @@ def align_with_models(
             what, remedy="use two runs of your own by `align --reverse-run`, or --aligner rnnsearch"
         )
     named, wanted = [language_of(file) for file in files], [data.source_language, data.target_language]
-    if named == wanted[::-1]:
-        what = f"--aligner {model} needs the {data.source_language} file first"
-        raise InputError(what, remedy=f"exchange the files, or use --aligner {opposite}")
-    if any(len(code) == 2 and code not in wanted for code in named):
-        what = f"--aligner {model} aligns {data.source_language} with {data.target_language}"
-        raise InputError(what, remedy="use --aligner rnnsearch for other languages")
+    if any(len(one) == 2 and one != other for one, other in zip(named, wanted, strict=True)):
+        what = f"--aligner {model} aligns a {wanted[0]} file with a {wanted[1]} file, in this order"
+        remedy = f"or use --aligner {opposite}, or --aligner rnnsearch for other languages"
+        raise InputError(what, remedy=remedy)
     key = content_key(files, run.checksum, Run.open(opposite).checksum, words)
     check_pairs(*files)
     if count_lines(files[0]) == 0:

@@ -1,4 +1,5 @@
-"""`rnnsearch try`: trains a translator on a corpus, with a page that shows its progress.
+"""`rnnsearch demo`: a small RNNsearch on the built-in corpus. `rnnsearch try`: a translator for a corpus,
+with a page that shows its progress.
 
 A work folder keeps finished steps (corpus, dataset, plan, run). The same command continues with the missing
 ones."""
@@ -14,23 +15,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from markupsafe import Markup
 
 from rnnsearch.bench import bench_training, bench_translation
+from rnnsearch.builtin.corpus import write
 from rnnsearch.config import DataSettings, load_config
 from rnnsearch.drawing.alignments import alignment_table
 from rnnsearch.drawing.figures import Curve, curve_figure, inline_svg
 from rnnsearch.drawing.page import render
 from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, read_gold
+from rnnsearch.evaluation.bleu import bleu
+from rnnsearch.evaluation.statistics import Score
 from rnnsearch.evaluation.test_set import NamedRun, read_test_set
+from rnnsearch.records import Translation
 from rnnsearch.report.make import make_report
 from rnnsearch.system.files import PARTIAL, checksum, file_checksum, only_one, read_json, reading, write_text
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import ProgressBar, note
 from rnnsearch.text.codec import SIDES
+from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk
 from rnnsearch.text.formats.readers import FORMATS, Layout, LinePair, ParallelText, parallel_texts
 from rnnsearch.text.preparing.prepare import prepare
@@ -40,6 +47,9 @@ from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import train
 from rnnsearch.translation.translator import Translator
 
+TRAIN_PAIRS, HELD_OUT_PAIRS = 12_000, 500
+"""Number of pairs of the demo, in training, and each in development and test."""
+DEMO_SENTENCE = "The European Economic Area does not protect the man."
 RECIPE = "multi30k"
 SMALLER = [f"model.{name}={size}" for name, size in (("embedding_size", 128), ("hidden_size", 256))]
 SMALLER += [f"model.{name}_size=128" for name in ("encoder", "alignment", "maxout")]
@@ -54,12 +64,42 @@ LARGE = 20_000
 """Number of pairs from which on the recipe's batch size is used."""
 VALIDATIONS, SHOWN = 20, 5
 """Maximum number of validations; number of development sentences on the page."""
+CURVES = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
+"""Key of a validation → the name of its curve on the page."""
 REFRESH = 10
 """Seconds after which the page loads itself again."""
 
 
 Step = Callable[[str, Callable[[Path], object]], Path]
 """(name, function that writes to a path) → the path of a finished step in a work folder."""
+
+
+class Demo(NamedTuple):
+    """The results of a demo. shown: the translation of DEMO_SENTENCE. picture: file of its alignment."""
+
+    bleu: Score
+    alignment: AlignmentScore
+    shown: Translation
+    picture: Path
+
+
+def run_demo(folder: Path, own: Sequence[str] = ()) -> Demo:
+    """Writes the built-in corpus, prepared dataset, run and picture into `folder`, or continues; measures on
+    held-out pairs. own: settings, `section.key=value`. Raises as `try_corpus`."""
+    settings, picture = load_config("demo", own), folder / "alignment.png"
+    with work_folder(folder, "demo", settings.model_dump_json()) as step:
+        corpus = step("corpus", lambda out: write(out, TRAIN_PAIRS, HELD_OUT_PAIRS))
+        learned, dev, test = ((corpus / f"{part}.en", corpus / f"{part}.fr") for part in PARTS)
+        how: dict[str, Any] = {"dev": dev, "links": corpus / "train.links", "settings": settings.data}
+        store = step("store", lambda out: prepare(*learned, out, **how))
+        run = train(settings, Corpus.open(store), folder / "run", resume=True).path
+        translator, pairs = Translator.load(run), list(read_pairs(*test))
+        sources, references = zip(*pairs, strict=True)
+        score = bleu([result.text for result in translator.translate(sources)], references)
+        forced = [result.links() for result in translator.force(pairs)]
+        (shown,) = translator.translate([DEMO_SENTENCE])
+        shown.plot(picture)
+    return Demo(score, alignment_error(forced, read_gold(corpus / "test.links")), shown, picture)
 
 
 def try_corpus(
@@ -104,7 +144,8 @@ def try_corpus(
         report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
         numbers = read_json(report.with_name("report.json"))
         (score,) = numbers["tables"]["table-1"]["rows"]
-        display.finish(score)
+        display.score = score
+        display.write()
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
 
@@ -278,66 +319,51 @@ class PageDisplay(Display):
 
     def __init__(self, run: Path, page: Path, corpus: Corpus, about: str) -> None:
         super().__init__()
-        self.run, self.page, self.about, self.state = run, page, about, "training begins"
-        pairs = sorted(
-            zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True), key=lambda pair: len(pair[0])
-        )
-        self.pairs = pairs[len(pairs) // 4 : len(pairs) // 2][:: max(1, len(pairs) // 4 // SHOWN)][:SHOWN]
+        self.run, self.page, self.about, self.score = run, page, about, dict[str, Any]()
+        lines = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
+        pairs = sorted(lines, key=lambda pair: len(pair[0]))
+        quarter = len(pairs) // 4
+        self.pairs = pairs[quarter : len(pairs) // 2][:: max(1, quarter // SHOWN)][:SHOWN]
         self.growth: list[tuple[int, list[str]]] = []
         with suppress(OSError, ValueError):
             self.growth = read_json(page / "growth.json")
-        self.charts: list[Markup] = []
-        self.alignments: list[Markup] = []
-        self.score: dict[str, Any] = {}
 
     def begin(self, total: int, done: int) -> None:
         super().begin(total, done)
-        self.look()
-
-    def samples(self, triples: Sequence[tuple[str, str, str]]) -> None:
-        self.look()
-
-    def look(self) -> None:
-        """Draws the curves, and translates the sentences with the best weights so far."""
-        with suppress(OSError, InputError):  # a failure of the page must not end training
-            rows = read_statistics(self.run).get("validations", [])
-            x = [row["seconds"] / 60 for row in rows]
-            if rows and not self.score:
-                minutes, done = x[-1], rows[-1]["update"]
-                self.state = f"update {done:,} of {self.total:,} after {minutes:.1f} min"
-            names = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
-            self.charts = []
-            for place, (key, name) in enumerate(names.items() if rows else ()):
-                y = [round(row[key], 2) if key in row else None for row in rows]
-                figure = curve_figure([Curve(name, place, x, y)], "minutes", name)
-                self.charts.append(Markup(inline_svg(figure, key, name, f"{name} over the minutes")))
-            results = Translator.load(self.run).translate([source for source, _ in self.pairs])
-            self.alignments = [
-                Markup(alignment_table(one.source_tokens, one.tokens, one.alignment, "")) for one in results
-            ]
-            if rows and rows[-1]["update"] not in [update for update, _ in self.growth]:
-                self.growth.append((rows[-1]["update"], [one.text for one in results]))
-                write_text(self.page / "growth.json", json.dumps(self.growth, ensure_ascii=False))
         self.write()
 
-    def finish(self, score: dict[str, Any]) -> None:
-        """Writes the page for the last time, with the scores on the test text."""
-        self.state, self.score = "trained", score
-        self.look()
+    def samples(self, triples: Sequence[tuple[str, str, str]]) -> None:
+        self.write()
 
     def write(self) -> None:
-        """Writes the page."""
-        sentences = []
-        for place, (source, reference) in enumerate(self.pairs):
-            grown = [(update, texts[place]) for update, texts in self.growth]
-            changed = [one for k, one in enumerate(grown) if not k or one[1] != grown[k - 1][1]]
-            sentences.append((source, reference, changed[::-1][:8], self.alignments[place : place + 1]))
-        with suppress(OSError):
+        """Writes the page: the curves, and the sentences as the best weights so far translate them."""
+        with suppress(OSError, InputError):  # a failure of the page must not end training
+            rows = read_statistics(self.run).get("validations", [])
+            state, charts, sentences = "training begins", [], []
+            results = Translator.load(self.run).translate([one for one, _ in self.pairs]) if rows else []
+            if rows:
+                x, update = [row["seconds"] / 60 for row in rows], rows[-1]["update"]
+                state = f"update {update:,} of {self.total:,} after {x[-1]:.1f} min"
+                for place, (key, name) in enumerate(CURVES.items()):
+                    y = [round(row[key], 2) if key in row else None for row in rows]
+                    figure = curve_figure([Curve(name, place, x, y)], "minutes", name)
+                    charts.append(Markup(inline_svg(figure, key, name, f"{name} over the minutes")))
+                if update not in [known for known, _ in self.growth]:
+                    self.growth.append((update, [one.text for one in results]))
+                    write_text(self.page / "growth.json", json.dumps(self.growth, ensure_ascii=False))
+            for place, pair in enumerate(self.pairs):
+                grown = [(update, texts[place]) for update, texts in self.growth]
+                changed = [one for k, one in enumerate(grown) if not k or one[1] != grown[k - 1][1]]
+                tables = [
+                    Markup(alignment_table(one.source_tokens, one.tokens, one.alignment, ""))
+                    for one in results[place : place + 1]
+                ]
+                sentences.append((*pair, changed[::-1][:8], tables))
             text = render(
                 "try.html",
                 about=self.about,
-                state=self.state,
-                charts=self.charts,
+                state="trained" if self.score else state,
+                charts=charts,
                 score=self.score,
                 sentences=sentences,
                 refresh=REFRESH,

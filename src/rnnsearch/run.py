@@ -13,7 +13,7 @@ import tomli_w
 import torch
 from torch import Tensor
 
-from rnnsearch.config import Settings, changed, stored
+from rnnsearch.config import Settings, stored
 from rnnsearch.errors import InputError
 from rnnsearch.installed import folder_of, package_version
 from rnnsearch.model.layers import skip_initialisation
@@ -171,15 +171,6 @@ class Run:
                 raise
             what = f"code outside rnnsearch that its settings name raised {type(error).__name__}: {error}"
             raise InputError(what, file=self.path) from error
-
-    def change_search(self, **search: Any) -> None:
-        """Changes search settings in the folder's config.toml. Raises InputError for an invalid value, and if
-        the file cannot be written."""
-        file = self.path / "config.toml"
-        table = read_toml(file)
-        table["search"] = changed(self.settings.search, search).model_dump()
-        with writing(file):
-            write_text(file, tomli_w.dumps(table))
 
     def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
         """Returns the network with its best weights, on `device`, ready for search. trust_code: as in

@@ -180,7 +180,12 @@ class Conversation:
     def swap(self, run: str) -> None:
         """Changes to the model of the other direction: the named one, or an installed one."""
         if run or self.other is None:
-            self.other = self.load([run or self._reverse()])
+            settings = self.translator.settings
+            assert settings is not None  # it was loaded
+            if not (name := run or opposite_model(settings.data)):
+                pair = f"from {settings.data.target_language} to {settings.data.source_language}"
+                raise InputError(f"no model {pair} is installed", remedy="name a run: :swap RUN")
+            self.other = self.load([name])
         self.translator, self.other = self.other, self.translator
         self.source, self.result = "", None
 
@@ -197,17 +202,6 @@ class Conversation:
 
     def _print(self, text: str, style: str = "") -> None:
         self.console.print(printable(text), markup=False, style=style, soft_wrap=False)
-
-    def _reverse(self) -> str:
-        """Returns the name of an installed model of the other direction."""
-        settings = self.translator.settings
-        assert settings is not None  # it was loaded
-        if name := opposite_model(settings.data):
-            return name
-        what = (
-            f"no model from {settings.data.target_language} to {settings.data.source_language} is installed"
-        )
-        raise InputError(what, remedy="name a run: :swap RUN")
 
 
 def in_colours(source: str, result: Translation) -> tuple[Text, Text]:

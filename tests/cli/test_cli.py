@@ -188,7 +188,8 @@ train demo --data {run} --out {here}/r → run: is not a prepared dataset
 train demo --data {store} --out {run} → run: holds a run already (--resume to go on with it, or name another folder for --out)
 train demo --data {store} --out {run} --resume → run: was trained with model.embedding_size = 16, which is now
 train demo --data {store} --out {two} → two: is a file, not a folder
-demo --out {here} → is not a folder that a demo made
+demo --out {here} → holds something else, or the work on other files or settings (name another folder with --out)
+demo --out {two} → two: File exists
 demo --out {here} --corpus-only → exists and is not empty
 demo --out {here}/d --set nosuch → --set 'nosuch' is not section.key=value
 """

@@ -149,10 +149,6 @@ def test_the_shell_is_answered(command: Command, monkeypatch: pytest.MonkeyPatch
 
     assert completed("rnnsearch tr") == {"train", "translate", "try"}
     assert completed("rnnsearch translate --be") == {"--beam"}
-    assert completed("rnnsearch train rnnsearch-5") == {
-        f"rnnsearch-50{end}" for end in ("", "-star", "-aligned")
-    }
-    assert completed("rnnsearch train demo --set model.hid") == {"model.hidden_size="}
 
 
 @pytest.mark.parametrize("form", ["--{}.{} {}", "--{}.{}={}", "--set {}.{}={}"])

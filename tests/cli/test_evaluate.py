@@ -48,17 +48,6 @@ def test_several_files_are_several_systems(command: Command, texts: Path) -> Non
     assert rows[0].split()[1] == f"{bleu(read(texts / 'short.out'), read(texts / 'test.fr')).value:.2f}"
 
 
-def test_comet_is_named_where_it_is(
-    command: Command, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, reference, hypothesis = (texts / name for name in ("test.en", "test.fr", "short.out"))
-    (tmp_path / "comet.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    done = command(f"evaluate --hyp {hypothesis} --ref {reference} --src {source}")
-    assert [line.split()[0] for line in done.lines][:2] == ["BLEU", "chrF2"]
-    assert done.err == f"COMET is installed: comet-score -s {source} -r {reference} -t {hypothesis}\n"
-
-
 def test_every_table_is_in_json(command: Command, texts: Path, tmp_path: Path) -> None:
     for name in ("short.out", "test.fr", "test.en"):  # as many sentences as differences need
         (tmp_path / name).write_text(3 * (texts / name).read_text("utf-8"), "utf-8")

@@ -11,7 +11,7 @@ import pytest
 import typer
 from command_line import Command, sets, sizes
 
-import rnnsearch.demo
+from rnnsearch import quick_start
 from rnnsearch.cli import app
 from rnnsearch.training.log import read_statistics
 
@@ -38,8 +38,8 @@ def test_an_interrupted_training_says_so_by_its_exit_code(
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """A demo of a second, in a folder whose name must be quoted."""
-    monkeypatch.setattr(rnnsearch.demo, "TRAIN_PAIRS", 120)
-    monkeypatch.setattr(rnnsearch.demo, "HELD_OUT_PAIRS", 5)
+    monkeypatch.setattr(quick_start, "TRAIN_PAIRS", 120)
+    monkeypatch.setattr(quick_start, "HELD_OUT_PAIRS", 5)
     monkeypatch.chdir(tmp_path)
     return [f"demo {SMALL} --set search.max_length_ratio=1.0 --out", "my demo"]
 
@@ -58,8 +58,10 @@ def test_the_demo_goes_on_where_it_was_interrupted(
     assert made == [1, 2, 3, 4, 5, 6]
     assert read_statistics(Path("my demo/run"))["updates"] == 6
     assert Path("my demo/alignment.png").exists()
-    assert command(*demo).code == 0
-    assert made == [1, 2, 3, 4, 5, 6] * 2  # a demo that is whole begins anew
+    assert command(*demo).out == finished.out  # nothing is left to train
+    assert made == [1, 2, 3, 4, 5, 6]
+    other = command(*demo, "--set", "training.seed=7")
+    assert (other.code, "name another folder with --out" in other.err) == (2, True)
 
 
 def test_the_demos_last_lines_do_as_they_stand(command: Command, demo: list[str]) -> None:

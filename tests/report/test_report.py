@@ -159,7 +159,7 @@ def test_several_test_sets(
 ) -> None:
     source, reference, other = (material[name] for name in ("test.en", "test.fr", "other.fr"))
     files = f"--test a={source} {reference} b={source} {reference} --system Other={other} -"
-    assert command(f"report {tiny_run} {files} --first 3 --out {tmp_path}/out").code == 0
+    assert command(f"report {tiny_run} {files} --out {tmp_path}/out").code == 0
     tables = {
         name: [row["System"] for row in rows(tmp_path / "out" / "tables" / f"{name}-table-1.csv")]
         for name in "ab"

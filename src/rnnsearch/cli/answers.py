@@ -8,10 +8,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from itertools import count, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -87,7 +87,7 @@ def answered(place: Place, task: Task, load: Callable[[], Work], items: Iterable
     the models."""
     if place.out is None:
         work, resume = load(), "with --out FILE the same command would go on"
-        with LineProgress(task, resume, sys.stderr.isatty() and not sys.stdout.isatty()) as progress:
+        with line_progress(task, resume, sys.stderr.isatty() and not sys.stdout.isatty()) as progress:
 
             def printed() -> Iterator[Any]:
                 for number, result in enumerate(work.answer(items, 1)):
@@ -111,7 +111,7 @@ def answered(place: Place, task: Task, load: Callable[[], Work], items: Iterable
             yield from results
         file.finish()
 
-    with file, LineProgress(task, "the same command goes on") as progress:
+    with file, line_progress(task, "the same command goes on") as progress:
         yield from task.observe(written(), file.before + 1)
 
 
@@ -173,35 +173,35 @@ def _shard_work(
     return lambda items: map(work.write, count(), work.answer(items, 1))
 
 
-class LineProgress:
+@contextmanager
+def line_progress(
+    task: Task, resume: str, shown: bool = True
+) -> Iterator[Callable[[int, Sequence[Any]], None]]:
     """Shows how many lines of a text are done, and units (words or pairs) per second. After Ctrl-C, says
     where to continue.
 
-    resume: first words of the message after Ctrl-C.
+    Yields a function of (number of lines that are done, results of those since the last call). resume: first
+    words of the message after Ctrl-C.
     """
+    from rnnsearch.text.formats.lines import count_lines
 
-    def __init__(self, task: Task, resume: str, shown: bool = True) -> None:
-        from rnnsearch.text.formats.lines import count_lines
+    begun, units, answered = time.monotonic(), 0, 0
+    with ProgressBar(shown) as bar:
+        lines = count_lines(task.source) if bar.bar is not None else None
 
-        self.bar, self.task, self.resume = ProgressBar(shown), task, resume
-        self.lines = count_lines(task.source) if self.bar.bar is not None else None
-        self.begun, self.units, self.answered = time.monotonic(), 0, 0
+        def advance(done: int, results: Sequence[Any]) -> None:
+            nonlocal units, answered
+            answered = done
+            units += sum(len(one.tokens) if task.unit == "words" else 1 for one in results)
+            speed = units / max(time.monotonic() - begun, 1e-9)
+            bar(task.doing, done, lines, f"{speed:,.0f} {task.unit}/s")
 
-    def __enter__(self) -> Self:
-        self.bar.__enter__()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.bar.__exit__()
-        if kind is KeyboardInterrupt and (self.task.source != "-" or not sys.stdin.isatty()):
-            raise KeyboardInterrupt(f"{self.resume} after line {self.answered:,}") from None
-
-    def __call__(self, done: int, results: Sequence[Any]) -> None:
-        """Shows how many lines are done. results: of the lines since the last call."""
-        self.answered = done
-        self.units += sum(len(one.tokens) if self.task.unit == "words" else 1 for one in results)
-        speed = self.units / max(time.monotonic() - self.begun, 1e-9)
-        self.bar(self.task.doing, done, self.lines, f"{speed:,.0f} {self.task.unit}/s")
+        try:
+            yield advance
+        except KeyboardInterrupt:
+            if task.source == "-" and sys.stdin.isatty():
+                raise
+            raise KeyboardInterrupt(f"{resume} after line {answered:,}") from None
 
 
 def as_json(_: int, result: Translation) -> str:

@@ -15,17 +15,15 @@ from typing import Any, NamedTuple, TextIO
 
 import typer
 
-from rnnsearch.cli.align import align
-from rnnsearch.cli.bench import bench
+from rnnsearch.cli.align import align, score
 from rnnsearch.cli.demo import demo, try_
 from rnnsearch.cli.evaluate import aer, evaluate
 from rnnsearch.cli.models import export, models
 from rnnsearch.cli.options import DEBUG, CliCommand, Debug, Quiet, Version, say
 from rnnsearch.cli.prepare import links, prepare, select
-from rnnsearch.cli.score import score
 from rnnsearch.cli.serve import serve
 from rnnsearch.cli.studies import experiment, report, reproduce
-from rnnsearch.cli.train import settings, train
+from rnnsearch.cli.train import bench, settings, train
 from rnnsearch.cli.translate import translate
 from rnnsearch.errors import InputError, InputWarning, one_line
 from rnnsearch.installed import extra_of, missing_message

@@ -25,7 +25,7 @@ from rnnsearch.cli.options import Set, describe, resumable, say
 def demo(*, out: Path = Path("demo"), set_: Set = None, corpus_only: bool = False) -> None:
     """Train, translate, score and draw an alignment on the built-in corpus; it takes a minute or two on two
     cores."""
-    from rnnsearch.demo import HELD_OUT_PAIRS, SHOWN, TRAIN_PAIRS, run_demo
+    from rnnsearch.quick_start import DEMO_SENTENCE, HELD_OUT_PAIRS, TRAIN_PAIRS, run_demo
 
     if corpus_only:
         from rnnsearch.builtin.corpus import write
@@ -38,9 +38,9 @@ def demo(*, out: Path = Path("demo"), set_: Set = None, corpus_only: bool = Fals
     from rnnsearch.drawing.alignments import alignment_text
 
     with resumable():
-        result = run_demo(out, tuple(set_ or ()))
+        result = run_demo(out, set_ or ())
     shown = result.shown
-    print(f"\n{SHOWN}\n{shown.text}\nscore {shown.score:.3f}\n")
+    print(f"\n{DEMO_SENTENCE}\n{shown.text}\nscore {shown.score:.3f}\n")
     print(alignment_text(shown.source_tokens, shown.tokens, shown.alignment))
     print(f"\nheld out  {result.bleu}\nheld out  {result.alignment}\npicture   {result.picture}\n")
     for line in what_next(out):

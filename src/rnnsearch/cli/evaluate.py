@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,7 +65,7 @@ def evaluate(
     trust_code: TrustCode = False,
 ) -> None:
     """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and
-    with significance tests. If COMET is installed, print its command for these files."""
+    with significance tests."""
     from rnnsearch.evaluation.bleu import unspaced_tokenisation
     from rnnsearch.evaluation.measures import OF_TEXTS, MeasureOptions, measure
     from rnnsearch.evaluation.statistics import FEW, FEWEST
@@ -100,8 +98,6 @@ def evaluate(
     if significance and len(test.reference) < FEWEST:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
-    if src and files and find_spec("comet"):
-        say(f"COMET is installed: comet-score {shlex.join(['-s', src, '-r', references[0], '-t', *files])}")
 
 
 def check_systems(systems: list[str], source: str | None, needs_source: bool) -> None:

@@ -38,20 +38,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _settings_like(beginning: str) -> Iterator[str]:
-    """Yields settings for the shell's completion of --set."""
-    from rnnsearch.config import Settings, by_name
-
-    return (f"{name}=" for name in by_name(Settings()) if f"{name}=".startswith(beginning))
-
-
-def recipes_like(beginning: str) -> list[str]:
-    """Returns recipes for the shell's completion of their names."""
-    from rnnsearch.config import recipe_names
-
-    return [name for name in recipe_names() if name.startswith(beginning)]
-
-
 def _flag(*names: str, help: str, **more: Any) -> Any:
     """Returns an option without a value, which the function of the command does not get."""
     return typer.Option(*names, help=help, is_eager=True, expose_value=False, **more)
@@ -69,7 +55,6 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="SECTION.KEY=VALUE",
-        autocompletion=_settings_like,
         help="Any setting; or: --SECTION.KEY VALUE.",
     ),
 ]
@@ -99,7 +84,6 @@ GoldFrom = Annotated[
 ]
 Count = Annotated[int, typer.Option(min=0, max=10**9)]
 Positive = Annotated[int, typer.Option(min=1, max=10**9)]
-Share = Annotated[float, typer.Option(min=0.0, max=1.0)]
 Files = Annotated[list[str] | None, typer.Option(metavar="FILE...")]
 
 EXTRA = {

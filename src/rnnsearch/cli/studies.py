@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rnnsearch.cli.options import (
-    Count,
     Device,
     Files,
     GoldFrom,
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     system NAME=HYP...: Translations by another system: one file per test set, or - for none.
     gold [NAME=]FILE...: Gold word links of a test set.
     title: Title of the page.
-    first N: Use only the first N pairs of each test set; 0 = all.
     beam: Beam size; default: that of each run's settings.
     """
 )
@@ -52,7 +50,6 @@ def report(
     gold: Files = None,
     gold_from: GoldFrom = None,
     title: str = "",
-    first: Count = 0,
     beam: int | None = None,
     set_: Set = None,
     device: Device = "cpu",
@@ -68,11 +65,6 @@ def report(
     search = changes("search", set_, beam=beam)
     tests = read_test_sets(test or (), gold or (), gold_from)
     systems = read_systems(system or (), tests)
-    if first:
-        tests = [each.first(first) for each in tests]
-        systems = {
-            name: {each: lines[:first] for each, lines in texts.items()} for name, texts in systems.items()
-        }
     set_up_cpu(threads)
     with ProgressBar() as progress:
         page = make_report(
