@@ -159,7 +159,7 @@ def test_another_corpus_is_refused(copy: Path, old: str, new: str, message: str)
 def test_more_updates_are_more_to_do_also_after_a_kill(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_in(copy, STUDY.replace("max_updates = 40", "max_updates = 50"))
     with monkeypatch.context() as killed:
-        killed.setattr("rnnsearch.studies.run.Commands.run", lambda *_: "ended by SIGKILL")
+        killed.setattr("rnnsearch.studies.run.Command.error", lambda _: "ended by SIGKILL")
         run_study(study, say=lambda text: None, only=["additive"])
     (first, _) = run_study(study, say=lambda text: None, only=["additive"])
     assert (first.row["status"], first.row["updates"]) == ("done", 50)

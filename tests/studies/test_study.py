@@ -97,9 +97,9 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
         (SMALL.replace("builtin = true", 'builtin = true\ndev = ["a"]'), "has its own development pairs"),
         (
             FILES.replace("[tests.news]", "[settings.nosuch]"),
-            "unknown setting settings|unknown section|tests: name at least one",
+            "tests: name at least one",
         ),
-        (SMALL + "[settings.nosuch]\na = 1", r"unknown section settings\.nosuch"),
+        (SMALL + "[settings.nosuch]\na = 1", "unknown setting nosuch"),
         (FILES.replace("reference", "gold"), r"tests\.news\.reference: Field required"),
         ("seeds = [", "is not TOML"),
     ],

@@ -198,17 +198,12 @@ def save_figure(figure: Figure, path: Path) -> None:
         path.write_bytes(drawn.getvalue())
 
 
-class Album:
-    """The pictures of a page. Each becomes an element of the page, and two files in a folder, for use
-    elsewhere."""
+def add_picture(folder: Path, figure: Figure, name: str, caption: str, alt: str) -> Picture:
+    """Returns a figure as a picture of a page, and writes it as two files into the folder, for use elsewhere.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def add(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
-        """Writes a picture. name: of its files and ids. caption: the text below it. alt: describes it in
-        words."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for suffix in (".svg", ".pdf"):
-            save_figure(figure, self.folder / f"{name}{suffix}")
-        return Picture(name, caption, alt, inline_svg(figure, name, caption, alt))
+    name: of its files and ids. caption: the text below it. alt: describes it in words.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix in (".svg", ".pdf"):
+        save_figure(figure, folder / f"{name}{suffix}")
+    return Picture(name, caption, alt, inline_svg(figure, name, caption, alt))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rnnsearch.drawing.alignments import alignment_figure
-from rnnsearch.drawing.figures import Album, Curve, curve_figure
+from rnnsearch.drawing.figures import Curve, add_picture, curve_figure
 from rnnsearch.drawing.page import (
     LATEX,
     PAGE,
@@ -133,11 +133,11 @@ def make_report(
         for run in runs
     ]
     _make_folders(out)
-    album, parts = Album(out / "figures"), []
+    parts = []
     for test in tests:
         measures = _measure(opened, systems, test, options.translations or out / "translations", progress)
         prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
-        parts.append(TestSetReport(measures, album, prefix, names))
+        parts.append(TestSetReport(measures, out / "figures", prefix, names))
     sets = ", ".join(f"{test.name} ({len(test.source):,} pairs)" for test in tests)
     data = opened[0].run.settings.data if opened else None
     document = Document(
@@ -194,13 +194,13 @@ def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tup
 
 @dataclass(frozen=True)
 class TestSetReport:
-    """A test set's part of the report. album: receives its pictures. prefix: of all names in it, because a
+    """A test set's part of the report. figures: folder of its pictures. prefix: of all names in it, because a
     report may have several test sets. names: all systems of the report; the place of one decides its
     colour."""
 
     __test__ = False
     measures: Measures
-    album: Album
+    figures: Path
     prefix: str
     names: Sequence[str]
 
@@ -286,7 +286,9 @@ class TestSetReport:
                 figure = curve_figure(curves, "source words; below: sentences", label, ticks=ticks)
                 name = f"{self.prefix}figure-2-{metric.lower().replace(' ', '-')}"
                 alt = f"{label} by source length. {'; '.join(spoken)}."
-                pictures.append(self.album.add(figure, name, f"{label.partition(',')[0]} by length", alt))
+                pictures.append(
+                    add_picture(self.figures, figure, name, f"{label.partition(',')[0]} by length", alt)
+                )
         if not pictures:
             return [replace(table, made=signed)]
         note = (
@@ -346,7 +348,7 @@ class TestSetReport:
                 figure = alignment_figure(found.source_tokens, found.tokens, found.alignment)
                 alt = f"Alignment matrix. Source: {measures.test.source[n]} Translation: {found.text}"
                 file = f"{self.prefix}alignment-{n + 1}-{self.names.index(name)}"
-                pictures.append(self.album.add(figure, file, name, alt))
+                pictures.append(add_picture(self.figures, figure, file, name, alt))
             caption = f"Figure 3{letter}. Line {n + 1}, {lengths[n]} words"
             blocks.append(Pictures(f"{self.prefix}figure-3{letter}", caption, pictures, wide=True))
         if measures.test.gold is not None:

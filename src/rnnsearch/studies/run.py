@@ -9,12 +9,12 @@ import math
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import ExitStack, closing
 from itertools import chain, islice
 from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +27,16 @@ from rnnsearch.evaluation.measures import Statistics, system_statistics
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.evaluation.test_set import System, TestSet, require_lines
 from rnnsearch.records import Translation
-from rnnsearch.studies.study import CorpusFiles, StudyFolder, StudyRun, StudyTest
-from rnnsearch.system.files import only_one, read_json, read_toml, whole_folder, write_text
+from rnnsearch.studies.study import CorpusFiles, StudyFolder, StudyRun
+from rnnsearch.system.files import (
+    only_one,
+    parse_json,
+    read_json,
+    read_toml,
+    reading,
+    whole_folder,
+    write_text,
+)
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.formats.lines import read_lines, read_pairs
@@ -78,51 +86,35 @@ def run_study(
     if unknown:
         remedy = f"one of {', '.join(folder.study.variants)}"
         raise InputError(f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy)
+    runs = [run for run in folder.runs if not only or run.variant in only]
+    found: dict[str, Measured] = {}
     with only_one(folder.path, "running a study"):
-        commands = Commands(folder.path / "logs")
-        tests = prepare(folder, commands, say)
-        runs = [run for run in folder.runs if not only or run.variant in only]
-        results, found, writing = folder / "results.jsonl", dict[str, Measured](), Lock()
-        rows = _earlier_rows(results, [run.name for run in folder.runs])
-
-        def finish(run: StudyRun) -> None:
-            error = train(folder, commands, run)
-            if commands.ended:
-                return
-            with writing:  # measures one run at a time
-                one = found[run.name] = (
-                    Measured(run.names | {"status": "failed", "error": error, "tests": {}}, {})
-                    if error
-                    else measure(folder, run, tests, trust_code, progress)
-                )
-                shown = one.row["status"] if one.usable else f"{one.row['status']}: {one.row['error']}"
+        tests = prepare(folder, say)
+        rows = _earlier_rows(folder / "results.jsonl")
+        with closing(train(folder, runs, jobs)) as trained:
+            for run, error in trained:
+                if error:
+                    row = run.names | {"status": "failed", "error": error, "tests": {}}
+                    measured = Measured(row, {})
+                else:
+                    measured = measure(folder, run, tests, trust_code, progress)
+                found[run.name], rows[run.name] = measured, measured.row
+                lines = [json.dumps(rows[run.name]) + "\n" for run in folder.runs if run.name in rows]
+                write_text(folder / "results.jsonl", "".join(lines))
+                shown = ": ".join(measured.row[key] for key in ("status", "error") if key in measured.row)
                 say(f"[{len(found)} of {len(runs)}] {run.name}: {shown}")
-                rows[run.name] = one.row
-                write_text(results, "".join(json.dumps(row) + "\n" for row in rows.values()))
-
-        with ThreadPoolExecutor(jobs) as pool:
-            try:
-                list(pool.map(finish, runs))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                commands.end()
-                raise
-        return [found[run.name] for run in runs]
+    return [found[run.name] for run in runs]
 
 
-def _earlier_rows(results: Path, runs: Sequence[str]) -> dict[str, Row]:
-    """Returns the rows of an earlier call for these runs. Raises InputError for a line that is not a row."""
-    rows = {}
-    for number, line in enumerate(results.read_text("utf-8").splitlines() if results.exists() else (), 1):
-        try:
-            row = json.loads(line)
-            rows[row["run"]] = row
-        except (ValueError, KeyError, TypeError):
-            raise InputError("is not a row", file=results, line=number, remedy="remove the line") from None
-    return {name: rows[name] for name in runs if name in rows}
+def _earlier_rows(results: Path) -> dict[str, Row]:
+    """Returns the rows that an earlier call has written, by run."""
+    if not results.exists():
+        return {}
+    with reading(results, "remove it: the same command writes it again"):
+        return {row["run"]: row for row in map(parse_json, results.read_text("utf-8").splitlines())}
 
 
-def prepare(folder: StudyFolder, commands: Commands, say: Callable[[str], None]) -> dict[str, TestSet]:
+def prepare(folder: StudyFolder, say: Callable[[str], None]) -> dict[str, TestSet]:
     """Writes OUT/corpus, the links and OUT/store, if they are missing. Returns the test sets by name, which
     are read before the links are made.
 
@@ -137,10 +129,10 @@ def prepare(folder: StudyFolder, commands: Commands, say: Callable[[str], None])
         sizes[path.name] = path.stat().st_size
     if note.exists():
         old = read_json(note)
-        files, data = CorpusFiles(**old["corpus"]), stored({"data": old["data"]}, str(note)).data
-    if note.exists() and (files, data, old["bytes"]) != (study, folder.corpus.data, sizes):
-        what, remedy = "the corpus was prepared from other files or settings", "begin again in another folder"
-        raise InputError(what, file=folder.path, remedy=remedy)
+        data = stored({"data": old["data"]}, str(note)).data
+        if (CorpusFiles(**old["corpus"]), data, old["bytes"]) != (study, folder.corpus.data, sizes):
+            what = "the corpus was prepared from other files or settings"
+            raise InputError(what, file=folder.path, remedy="begin again in another folder")
     corpus, recipe = folder / "corpus", folder / "recipes" / "corpus.toml"
     if not corpus.exists():
         with whole_folder(corpus, lambda path: False) as parts:
@@ -149,23 +141,24 @@ def prepare(folder: StudyFolder, commands: Commands, say: Callable[[str], None])
     write_text(note, json.dumps(content, indent=2) + "\n")
     tests = {name: folder.read_test(name) for name in folder.tests}
     write_recipe(recipe, folder.corpus)
-    train, dev = ([str(corpus / f"{part}.{side}") for side in folder.sides] for part in ("train", "dev"))
-    links = corpus / "train.links"
+    train, dev = ([corpus / f"{part}.{side}" for side in folder.sides] for part in ("train", "dev"))
+    links, store = corpus / "train.links", folder / "store"
     if study.align and not links.exists():
         say("making word links with eflomal")
-        words, outs = [*train], ["--out", str(links)]
+        words: list[object] = [*train]
+        outs: list[object] = ["--out", links]
         for name, test in folder.tests.items():
             if folder.study.tests[name].links == "eflomal":
                 words += [test.source, test.reference]
-                outs += ["--out", str(test.links)]
+                outs += ["--out", test.links]
         how = ["--symmetrise", study.align, "--recipe", recipe, "--overwrite"]
-        commands.must("links", "links", *words, *outs, *how)
-    if not (folder / "store").exists():
+        Command(folder / "logs" / "links.log", "links", *words, *outs, *how).finish()
+    if not store.exists():
         say("preparing the corpus")
-        words = [*train, "--out", str(folder / "store"), "--recipe", str(recipe)]
+        words = [*train, "--out", store, "--recipe", recipe]
         words += ["--dev", *dev] if study.dev or study.builtin else []
-        words += ["--links", str(links)] if links.exists() else []
-        commands.must("store", "prepare", *words)
+        words += ["--links", links] if links.exists() else []
+        Command(folder / "logs" / "store.log", "prepare", *words).finish()
     return tests
 
 
@@ -199,51 +192,46 @@ def write_recipe(path: Path, settings: Settings) -> None:
     write_text(path, tomli_w.dumps(settings.model_dump(exclude_none=True)))
 
 
-class Commands:
-    """The commands of rnnsearch that a study runs, each in a process of its own, with its messages in
-    OUT/logs."""
+class Command:
+    """A command of rnnsearch, in a process of its own that appends its messages to a log file."""
 
-    def __init__(self, logs: Path) -> None:
-        self.logs = logs
-        self.running: set[subprocess.Popen[bytes]] = set()
-        self.ended = False
-
-    def run(self, name: str, *words: object) -> str:
-        """Runs a command to its end; returns its error, "" if it succeeded."""
-        self.logs.mkdir(exist_ok=True)
-        log, command = self.logs / f"{name}.log", [sys.executable, "-m", "rnnsearch", *map(str, words)]
-        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
-        with log.open("a", encoding="utf-8") as file:  # in its own session, which Ctrl-C does not reach
-            process = subprocess.Popen(
-                command, stdout=file, start_new_session=True, preexec_fn=_end_with_parent, **pipes
+    def __init__(self, log: Path, *words: object) -> None:
+        self.log = log
+        log.parent.mkdir(exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "rnnsearch", *map(str, words)],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C does not reach it
+                preexec_fn=_end_with_parent,
             )
-        self.running.add(process)
-        code = process.wait()
-        self.running.discard(process)
+
+    def error(self) -> str:
+        """Waits for the end of the command; returns its error, "" if it succeeded."""
+        code = self.process.wait()
         if code < 0:
             return f"ended by {signal.Signals(-code).name}"
-        lines = log.read_text("utf-8", errors="replace").replace("\r", "\n").split("\n")
+        lines = self.log.read_text("utf-8", errors="replace").replace("\r", "\n").split("\n")
         said = next((line for line in reversed(lines) if line.startswith("rnnsearch: ")), f"exit code {code}")
         return said.removeprefix("rnnsearch: ") if code else ""
 
-    def must(self, name: str, *words: object) -> None:
-        """Runs a command. Raises InputError with its error, if it has one; Ctrl-C ends it."""
+    def finish(self) -> None:
+        """Waits for the end of the command. Raises InputError with its error; Ctrl-C ends it."""
         try:
-            error = self.run(name, *words)
-        except BaseException:
-            self.end()
-            raise
-        if error:
-            raise InputError(error)
+            if error := self.error():
+                raise InputError(error)
+        finally:
+            end([self])
 
-    def end(self) -> None:
-        """Asks every running command to save and end, and waits for it; no other is recorded."""
-        self.ended = True
-        running = list(self.running)
-        for process in running:
-            process.terminate()
-        for process in running:
-            process.wait()
+
+def end(commands: Collection[Command]) -> None:
+    """Asks the commands that still run to save and end, and waits for them."""
+    for command in commands:
+        command.process.terminate()
+    for command in commands:
+        command.process.wait()
 
 
 def _end_with_parent() -> None:
@@ -252,16 +240,37 @@ def _end_with_parent() -> None:
         PRCTL(END_WITH_PARENT, signal.SIGTERM)
 
 
-def train(folder: StudyFolder, commands: Commands, run: StudyRun) -> str:
-    """Trains a run, or resumes its training; returns the error, "" if it succeeded."""
+def train(
+    folder: StudyFolder, runs: Sequence[StudyRun], jobs: int
+) -> Generator[tuple[StudyRun, str], None, None]:
+    """Trains the runs, or resumes their training, `jobs` at a time. Yields each when it ends, with its error,
+    "" if it succeeded. Closing the generator ends the trainings that still run."""
+    waiting, running = deque(runs), list[tuple[StudyRun, Command | None]]()
+    try:
+        while waiting or running:
+            if waiting and len(running) < jobs:
+                run = waiting.popleft()
+                running.append((run, begin_training(folder, run)))
+            for run, command in [*running]:
+                if command is None or command.process.poll() is not None:
+                    running.remove((run, command))
+                    yield run, command.error() if command else ""
+            time.sleep(0.05)
+    finally:
+        end([command for _, command in running if command])
+
+
+def begin_training(folder: StudyFolder, run: StudyRun) -> Command | None:
+    """Begins or resumes the training of a run; None if it has been trained with these settings."""
     recipe = folder / "recipes" / f"{run.name}.toml"
     if not recipe.exists() or stored(read_toml(recipe), str(recipe)) != run.settings:
         # a training that ended did so by other settings; its next checkpoint says how
         (run.path / "log" / "statistics.json").unlink(missing_ok=True)
     elif read_statistics(run.path).get("ended_because"):
-        return ""
+        return None
     write_recipe(recipe, run.settings)
-    return commands.run(run.name, "train", recipe, "--data", folder / "store", "--out", run.path, "--resume")
+    log, store = folder / "logs" / f"{run.name}.log", folder / "store"
+    return Command(log, "train", recipe, "--data", store, "--out", run.path, "--resume")
 
 
 def measure(
@@ -269,10 +278,9 @@ def measure(
 ) -> Measured:
     """Returns the results of a trained run. Outputs that are missing are made, and kept in
     OUT/translations."""
-    training, statistics = run.settings.training, dict[str, Statistics]()
+    training, statistics, parameters = run.settings.training, dict[str, Statistics](), None
     set_up_cpu(training.threads)
     opened = open_run(run.name, run.path, device=training.device, trust_code=trust_code)
-    row: Row = run.names | {"status": "done", "parameters": None}
     for name, test in tests.items():
         files = folder.tests[name]
         answers = run_answers(
@@ -286,10 +294,12 @@ def measure(
         )
         statistics[name] = system_statistics(test, System(run.name, answers.texts, run=answers))
         if files.links and answers.attends:
-            statistics[name][DEPARTURE] = departure(answers.references, read_test_links(files, test))
-        row["parameters"] = answers.parameters or row["parameters"]
+            statistics[name][DEPARTURE] = departure(answers.references, read_test_links(files.links, test))
+        parameters = answers.parameters or parameters
     learned = read_statistics(run.path)
-    row |= {key: learned.get(key) for key in LEARNED}
+    row = (
+        run.names | {"status": "done", "parameters": parameters} | {key: learned.get(key) for key in LEARNED}
+    )
     nll = [one["dev_nll"] for one in learned.get("validations") or [] if "dev_nll" in one]
     if nll and not (math.isfinite(nll[-1]) and nll[-1] <= nll[0]):
         row |= {"status": "diverged", "error": f"development NLL {nll[0]:.1f} became {nll[-1]:.1f}"}
@@ -297,13 +307,12 @@ def measure(
     return Measured(row | {"tests": scores}, statistics)
 
 
-def read_test_links(files: StudyTest, test: TestSet) -> list[list[Link]]:
+def read_test_links(file: str, test: TestSet) -> list[list[Link]]:
     """Reads the known links of a test set, between the tokenisers' words, one line for each sentence. Raises
     InputError for a file that cannot be read, or that has fewer lines."""
-    assert files.links is not None
-    lines = list(islice(read_lines(files.links), len(test.source)))
-    require_lines(files.links, len(lines), test)
-    return [parse_links(line, files.links, number) for number, line in enumerate(lines, 1)]
+    lines = list(islice(read_lines(file), len(test.source)))
+    require_lines(file, len(lines), test)
+    return [parse_links(line, file, number) for number, line in enumerate(lines, 1)]
 
 
 def departure(references: Sequence[Translation], links: Sequence[Sequence[Link]]) -> SufficientStatistics:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from rnnsearch.config import (
     Positive,
@@ -34,8 +34,8 @@ Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
 
 
-class _StudyTable(BaseModel):
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+class _StudyTable(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """A table of a study's file."""
 
 
 class CorpusFiles(_StudyTable):
@@ -123,9 +123,8 @@ class Study(_StudyTable):
                 raise ValueError(f"there is no variant {name!r}, only {', '.join(self.variants)}")
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError("seeds: a seed is named twice")
-        if any("seed" in one.training for one in self.variants.values()) or "seed" in self.settings.get(
-            "training", {}
-        ):
+        training = [self.settings.get("training", {}), *(one.training for one in self.variants.values())]
+        if any("seed" in settings for settings in training):
             raise ValueError("training.seed is not a setting of a study: list the seeds, as seeds = [1, 2]")
         if not self.tests and not self.corpus.builtin:
             raise ValueError("tests: name at least one test set, as [tests.NAME] with source and reference")
@@ -245,31 +244,24 @@ def open_study(
         seeds = {"seeds": study.quick.get("seeds", study.seeds)}
         study = checked(Study, table | seeds | {"corpus": table["corpus"] | corpus}, where, remedy)
 
-    def resolved(recipe: str, own: Changes, where: str) -> Settings:
-        recipe = str(folder / recipe) if recipe.endswith(".toml") else recipe
-        return _resolved([study.settings, own, late], recipe, overrides, where)
+    def resolved(variant: Variant, where: str) -> Settings:
+        """Returns the settings: a recipe, changed by the study, the variant, [quick] and the overrides."""
+        recipe = study.recipe if variant.recipe is None else variant.recipe
+        name, settings = read_recipe(folder / recipe if recipe.endswith(".toml") else recipe)
+        validated(settings, name)
+        for changes in (study.settings, variant.model_dump(exclude={"recipe"}), late):
+            for section, values in changes.items():
+                settings[section] = settings.get(section, {}) | values
+        for override in overrides:
+            apply_override(settings, override)
+        return validated(settings, where)
 
-    variants = {}
-    for name, own in study.variants.items():
-        sections = {"model": own.model, "training": own.training, "search": own.search}
-        recipe = study.recipe if own.recipe is None else own.recipe
-        variants[name] = resolved(recipe, sections, f"{where}: variant {name}")
-    sentences = study.quick.get("sentences") if quick else None
-    base = Path(data) if data else folder
-    return StudyFolder(out, study, where, base, resolved(study.recipe, {}, where), variants, sentences)
-
-
-def _resolved(changes: Sequence[Changes], recipe: str, overrides: Sequence[str], where: str) -> Settings:
-    """Applies the changes to the recipe, in order, and then the overrides."""
-    name, table = read_recipe(recipe)
-    for change in changes:
-        for section, values in change.items():
-            if section not in Settings.model_fields:
-                remedy = f"one of {', '.join(Settings.model_fields)}"
-                raise InputError(f"unknown section settings.{section}", file=where, remedy=remedy)
-            if not isinstance(table.setdefault(section, {}), dict):
-                raise InputError(f"{section} is not a section", file=name)
-            table[section].update(values)
-    for override in overrides:
-        apply_override(table, override)
-    return validated(table, where)
+    return StudyFolder(
+        path=out,
+        study=study,
+        name=where,
+        data=Path(data) if data else folder,
+        corpus=resolved(Variant(), where),
+        variants={name: resolved(one, f"{where}: variant {name}") for name, one in study.variants.items()},
+        sentences=study.quick.get("sentences") if quick else None,
+    )

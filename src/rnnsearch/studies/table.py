@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rnnsearch.drawing.figures import Album, Curve, curve_figure
+from rnnsearch.drawing.figures import Curve, add_picture, curve_figure
 from rnnsearch.drawing.page import (
     Block,
     Column,
@@ -27,10 +28,10 @@ from rnnsearch.drawing.page import (
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.measures import AER, BLEU, CHRF, NLL_PER_WORD, Statistics, system_statistics
 from rnnsearch.evaluation.statistics import FEWEST, SufficientStatistics, buckets, p_statement
-from rnnsearch.evaluation.test_set import System, read_hypotheses
+from rnnsearch.evaluation.test_set import read_hypotheses
 from rnnsearch.installed import package_version
 from rnnsearch.studies.run import DEPARTURE, Measured, Row
-from rnnsearch.studies.study import StudyFolder, StudyTest
+from rnnsearch.studies.study import StudyFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,11 +82,11 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
 
     command: the command line shown on the page.
     """
-    variants: Variants = {name: {} for name in folder.study.variants}
-    for run in runs:
-        if run.usable:
-            variants[run.row["variant"]][run.row["seed"]] = run
-    variants = {name: found for name, found in variants.items() if found}
+    variants = {
+        name: {run.row["seed"]: run for run in runs if run.usable and run.row["variant"] == name}
+        for name in folder.study.variants
+    }
+    variants = {name: seeds for name, seeds in variants.items() if seeds}
     remarks = [
         f"{run.row['run']} is not averaged in. It {run.row['status']}: {run.row['error']}"
         for run in runs
@@ -93,13 +94,13 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
     ]
     if missing := sorted({run.name for run in folder.runs} - {run.row["run"] for run in runs}):
         remarks.append(f"Not done yet: {', '.join(missing)}.")
-    album, count = Album(folder / "figures"), max(map(len, variants.values()), default=0)
-    learning = [*_learning(folder.tests, variants, album), *map(Paragraph, remarks)]
+    count = max(map(len, variants.values()), default=0)
+    learning = [*_learning(folder, variants), *map(Paragraph, remarks)]
     document = Document(
         folder.study.title or Path(folder.name).stem,
         f"Mean ± sample standard deviation over {count} seeds." if count > 1 else "One seed.",
         [
-            *(_test_section(folder, name, variants, album) for name in folder.tests),
+            *(_test_section(folder, name, variants) for name in folder.tests),
             Section("learning", "Learning and cost", learning),
         ],
         made=[("rnnsearch", package_version()), ("Study", Path(folder.name).name)],
@@ -111,29 +112,28 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
     return (folder / "table.md").read_text("utf-8"), page
 
 
-def _test_section(folder: StudyFolder, name: str, variants: Variants, album: Album) -> Section:
+def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section:
+    """Returns the tables and figures of one test set."""
     test = folder.read_test(name)
     found = {variant: [run.statistics[name] for run in seeds.values()] for variant, seeds in variants.items()}
     systems = folder.tests[name].systems if folder.sentences is None else {}
-    others = {
-        system: [system_statistics(test, System(system, read_hypotheses(path, len(test.source)).texts))]
+    every = found | {
+        system: [system_statistics(test, read_hypotheses(path, len(test.source)))]
         for system, path in systems.items()
     }
-    every = found | others
     shown = [metric for metric in METRICS if any(metric.name in seeds[0] for seeds in every.values())]
-    rows = [[one, *(_mean_and_spread(metric, seeds) for metric in shown)] for one, seeds in every.items()]
-    signatures = {
-        f"{metric}: {seeds[0][metric].signature}"
-        for seeds in found.values()
-        for metric in (BLEU, CHRF)
-        if metric in seeds[0]
-    }
-    caption = f"Scores on {name} ({len(test.source):,} sentences)"
-    table = _table(f"scores-{name}", caption, ["Variant", *(metric.heading for metric in shown)], rows)
-    blocks: list[Block] = [replace(table, made=sorted(signatures))]
+    scores = _table(
+        f"scores-{name}",
+        f"Scores on {name} ({len(test.source):,} sentences)",
+        ["Variant", *(metric.heading for metric in shown)],
+        [[one, *(_mean_and_spread(metric, seeds) for metric in shown)] for one, seeds in every.items()],
+    )
+    first = next(iter(every.values()), [{}])[0]
+    signatures = [f"{metric}: {first[metric].signature}" for metric in (BLEU, CHRF) if metric in first]
+    blocks: list[Block] = [replace(scores, made=signatures)]
     if len(test.source) >= FEWEST:
         blocks += _differences(folder.study.pairs_to_compare, name, variants, shown)
-        blocks += _by_length(name, bleu.lengths(test.source), found, album)
+        blocks += _by_length(folder, name, bleu.lengths(test.source), found)
     return Section(f"test-{name}", f"Results on {name}", blocks)
 
 
@@ -154,30 +154,30 @@ def _mean_and_spread(metric: Metric, seeds: Sequence[Statistics]) -> str | None:
 
 
 def _differences(
-    pairs: Sequence[tuple[str, str]], name: str, variants: Variants, shown: Sequence[Metric]
+    pairs: Sequence[tuple[str, str]], test: str, variants: Variants, shown: Sequence[Metric]
 ) -> list[Block]:
     """Returns a table of the differences between variants, with 95 % intervals and p, corrected for the
     number of pairs in each column."""
-    cells: dict[tuple[str, str], list[Value]] = {
-        pair: [f"{pair[1]} − {pair[0]}"] for pair in pairs if all(one in variants for one in pair)
+    rows: dict[tuple[str, str], list[Value]] = {
+        (one, other): [f"{other} − {one}"] for one, other in pairs if {one, other} <= variants.keys()
     }
     for metric in shown:
-        column = {}
-        for pair in cells:
-            seeds = sorted(variants[pair[0]].keys() & variants[pair[1]].keys())
-            sides = [[variants[one][seed].statistics[name] for seed in seeds] for one in pair]
-            if seeds and all(metric.name in each for side in sides for each in side):
-                ours, theirs = ([each[metric.name] for each in side] for side in sides)
-                column[pair] = difference_over_seeds(ours, theirs)
-        corrected = dict(zip(column, holm([one.p for one in column.values()]), strict=True))
-        for pair, row in cells.items():
-            if pair not in column:
+        found = {}
+        for one, other in rows:
+            seeds = sorted(variants[one].keys() & variants[other].keys())
+            ours, theirs = (
+                [variants[name][seed].statistics[test] for seed in seeds] for name in (one, other)
+            )
+            if seeds and all(metric.name in each for each in ours + theirs):
+                sides = ([each[metric.name] for each in side] for side in (ours, theirs))
+                found[one, other] = difference_over_seeds(*sides)
+        corrected = dict(zip(found, holm([each.p for each in found.values()]), strict=True))
+        for pair, row in rows.items():
+            if pair in found:
+                value, low, high = (metric.format(number, "+") for number in found[pair][:3])
+                row.append(f"{value} [{low}, {high}] {p_statement(corrected[pair])}")
+            else:
                 row.append(None)
-                continue
-            value, low, high = (metric.format(number, "+") for number in column[pair][:3])
-            row.append(f"{value} [{low}, {high}] {p_statement(corrected[pair])}")
-    if not cells:
-        return []
     note = (
         "Mean difference over the seeds that both have, 95 % interval, and p. Seeds and sentences are both "
         "samples: the variance is that between seeds plus that of a bootstrap over sentences, the test is "
@@ -185,16 +185,16 @@ def _differences(
         "of differences in its column (Holm). With one seed, only sentences vary."
     )
     heads = ["Difference", *(metric.heading for metric in shown)]
-    return [_table(f"differences-{name}", "Differences between variants", heads, [*cells.values()], note)]
+    caption = "Differences between variants"
+    return [_table(f"differences-{test}", caption, heads, [*rows.values()], note)] if rows else []
 
 
 def _by_length(
-    name: str, lengths: Sequence[int], found: dict[str, list[Statistics]], album: Album
-) -> list[Block]:
-    """Returns a table and a figure of each metric by source length."""
+    folder: StudyFolder, test: str, lengths: Sequence[int], found: dict[str, list[Statistics]]
+) -> Iterator[Block]:
+    """Yields a table and a figure of each metric by source length."""
     bands = [band for band in buckets(lengths, BOUNDS) if band.sentences >= FEWEST]
     ticks = [(float(place), str(band), f"n = {band.sentences}") for place, band in enumerate(bands)]
-    blocks: list[Block] = []
     for key, metric in BY_LENGTH.items() if len(bands) > 1 else ():
         rows, curves = [], []
         for place, (variant, seeds) in enumerate(found.items()):
@@ -204,73 +204,70 @@ def _by_length(
                 rows.append([variant, *(f"{mean:,.2f}" for mean in means)])
                 curves.append(Curve(variant, place, range(len(means)), means))
         if curves:
-            caption = f"{metric.heading} by source length on {name}"
-            heads = ["Variant", *(f"{band} words" for band in bands)]
-            blocks.append(_table(f"{key}-by-length-{name}", caption, heads, rows))
+            name, caption = f"{key}-by-length-{test}", f"{metric.heading} by source length on {test}"
+            yield _table(name, caption, ["Variant", *(f"{band} words" for band in bands)], rows)
             figure = curve_figure(curves, "source words", metric.heading, ticks=ticks)
-            blocks.append(_pictures(album, figure, f"{key}-by-length-{name}", caption))
-    return blocks
+            yield _pictures(folder, figure, name, caption)
 
 
-def _learning(tests: dict[str, StudyTest], variants: Variants, album: Album) -> list[Block]:
-    """Returns a table of sizes, times and development scores at three points of training, the learning
-    curves, and a figure of each variant's gain against its cost."""
-    curves: dict[tuple[str, str], list[Curve]] = {}
+def _learning(folder: StudyFolder, variants: Variants) -> Iterator[Block]:
+    """Yields a table of sizes, times and development scores at three points of training, the learning curves,
+    and a figure of each variant's gain against its cost."""
     rows: list[list[Value]] = []
+    curves: dict[tuple[str, str], list[Curve]] = {}
     gains = []
+    translated = next((name for name, test in folder.tests.items() if test.translate), None)
     for place, (variant, seeds) in enumerate(variants.items()):
-        every = [run.row for run in seeds.values()]
-        hours = [one["hours"] for one in every if one.get("hours")]
+        runs = [run.row for run in seeds.values()]
+        hours = [run["hours"] for run in runs if run["hours"]]
         minutes = 60 * statistics.fmean(hours) if hours else None
-        row: list[Value] = [variant, f"{(every[0].get('parameters') or 0) / 1e6:.2f}"]
+        row: list[Value] = [variant, f"{(runs[0]['parameters'] or 0) / 1e6:.2f}"]
         row.append(None if minutes is None else f"{minutes:,.0f}")
         for key in DEVELOPMENT:
-            updates, times, scores = _development(every, key)
+            points = _development(runs, key)
             for part in PARTS.values():
-                before = sum(update <= part * every[0]["updates"] for update in updates)
-                row.append(f"{scores[before - 1]:.2f}" if before else None)
-            if len(updates) > 1:
-                curves.setdefault((key, "updates"), []).append(Curve(variant, place, updates, scores))
-                curves.setdefault((key, "minutes"), []).append(Curve(variant, place, times, scores))
+                before = [score for update, _, score in points if update <= part * runs[0]["updates"]]
+                row.append(f"{before[-1]:.2f}" if before else None)
+            if len(points) > 1:
+                updates, times, scores = zip(*points, strict=True)
+                for axis, x in (("updates", updates), ("minutes", times)):
+                    curves.setdefault((key, axis), []).append(Curve(variant, place, x, scores))
         rows.append(row)
-        name = next((name for name, test in tests.items() if test.translate), None)
-        if name and minutes is not None:
-            bleus = [run.statistics[name][BLEU].score().value for run in seeds.values()]
-            gains.append(Curve(variant, place, [minutes], [statistics.fmean(bleus)]))
+        if translated and minutes is not None:
+            scored = [run.statistics[translated][BLEU].score().value for run in seeds.values()]
+            gains.append(Curve(variant, place, [minutes], [statistics.fmean(scored)]))
     note = (
         "Minutes of training, validation included; NLL per sentence and BLEU (greedy search) of the "
         "development set."
     )
     heads = ["Variant", "million parameters", "minutes"]
     heads += [f"{score}, {part}" for score in ("NLL", "BLEU") for part in PARTS]
-    blocks: list[Block] = [_table("cost", "Size, time and development scores", heads, rows, note)]
+    yield _table("cost", "Size, time and development scores", heads, rows, note)
     for (key, axis), lines in curves.items():
-        caption = f"Development {DEVELOPMENT[key]}, mean of the seeds, against {axis} of training"
         figure = curve_figure(lines, f"{axis} of training", DEVELOPMENT[key])
-        blocks.append(_pictures(album, figure, f"{key.replace('_', '-')}-by-{axis}", caption))
+        caption = f"Development {DEVELOPMENT[key]}, mean of the seeds, against {axis} of training"
+        yield _pictures(folder, figure, f"{key.replace('_', '-')}-by-{axis}", caption)
     if len(gains) > 1:
         figure = curve_figure(gains, "minutes of training", "BLEU")
-        blocks.append(
-            _pictures(album, figure, "gain-and-cost", f"BLEU on {name} against the time of training")
-        )
-    return blocks
+        caption = f"BLEU on {translated} against the time of training"
+        yield _pictures(folder, figure, "gain-and-cost", caption)
 
 
-def _development(rows: Sequence[Row], key: str) -> tuple[list[float], list[float], list[float]]:
-    """Returns updates, minutes and a development score, as means over the runs, at each validation that all
-    runs have."""
-    points = zip(*(one.get("validations") or [] for one in rows), strict=False)
-    found = [
+def _development(runs: Sequence[Row], key: str) -> list[tuple[float, float, float]]:
+    """Returns (update, minutes, development score), as means over the runs, of each validation that all runs
+    have."""
+    points = zip(*(run["validations"] or [] for run in runs), strict=False)
+    means = [
         [statistics.fmean(one[name] for one in point) for name in ("update", "seconds", key)]
         for point in points
         if all(one.get(key) is not None for one in point)
     ]
-    return [one[0] for one in found], [one[1] / 60 for one in found], [one[2] for one in found]
+    return [(update, seconds / 60, score) for update, seconds, score in means]
 
 
-def _pictures(album: Album, figure: Figure, name: str, caption: str) -> Pictures:
-    picture = album.add(figure, name, caption, f"{caption}: the numbers of the table")
-    return Pictures(f"figure-{name}", caption, [picture])
+def _pictures(folder: StudyFolder, figure: Figure, name: str, caption: str) -> Pictures:
+    alt = f"{caption}: the numbers of the table"
+    return Pictures(f"figure-{name}", caption, [add_picture(folder / "figures", figure, name, caption, alt)])
 
 
 class Difference(NamedTuple):
@@ -313,26 +310,27 @@ def difference_over_seeds(
 
 
 def student_p(t: float, freedom: float) -> float:
-    """Returns the two-sided p of Student's t.
-
-    With t = √ν tan θ, its density is proportional to cos^(ν−1) θ, which is integrated numerically.
-    """
-    freedom = min(freedom, 10_000.0)  # normal, in effect
-    angles = np.linspace(0.0, math.pi / 2, 100_001)
-    density = np.cos(angles) ** (freedom - 1)
-    density[-1] = 0.0 if freedom > 1 else 1.0
-    share = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
-    inside = np.interp(math.atan(t / math.sqrt(freedom)), angles, share)
-    return float(1.0 - inside / share[-1])
+    """Returns the two-sided p of Student's t."""
+    angles, inside = _student(freedom)
+    return float(1.0 - np.interp(math.atan(t / math.sqrt(freedom)), angles, inside))
 
 
 def student_quantile(p: float, freedom: float) -> float:
     """Returns the t whose two-sided p is this."""
-    low, high = 0.0, 1e4
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if student_p(middle, freedom) > p else (low, middle)
-    return high
+    angles, inside = _student(freedom)
+    return math.sqrt(freedom) * math.tan(np.interp(1.0 - p, inside, angles))
+
+
+def _student(freedom: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns angles θ from 0 to π/2, and the probability of |t| < √ν tan θ for each.
+
+    The density of θ is proportional to cos^(ν−1) θ, which is integrated numerically.
+    """
+    angles = np.linspace(0.0, math.pi / 2, 100_001)
+    density = np.cos(angles) ** (freedom - 1)
+    density[-1] = 0.0 if freedom > 1 else 1.0
+    inside = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    return angles, inside / inside[-1]
 
 
 def holm(ps: Sequence[float]) -> list[float]:
