@@ -29,7 +29,6 @@ from torch import Tensor
 from rnnsearch import Run, Translator
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.formats.lines import read_lines
-from rnnsearch.training.checkpoint import read_progress
 
 DIGITS = string.digits + string.ascii_lowercase
 """Digits that encode a weight: "0" is 0, and "z" is 1."""
@@ -44,7 +43,7 @@ def spread(updates: list[int], most: int) -> set[int]:
 def kept_weights(run: Run, kept: Path, most: int) -> Iterator[tuple[int, dict[str, Tensor]]]:
     """Yields updates with the weights after them (averaged ones if any). The initial weights come from the
     seed, as in training."""
-    files = {read_progress(path).update: path for path in kept.iterdir()}
+    files = {load_tensors(path, "")[1]["progress"]["update"]: path for path in kept.iterdir()}
     for update in sorted(spread(sorted({0, *files}), most)):
         torch.manual_seed(run.settings.training.seed)
         weights = run.make_network().state_dict()

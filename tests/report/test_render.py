@@ -88,7 +88,7 @@ def test_files_hold_what_was_computed() -> None:
 
 
 def test_markdown_escapes_what_would_be_marks() -> None:
-    lines = as_markdown(document(TABLE), tables="tables").split("\n")
+    lines = as_markdown(document(TABLE)).split("\n")
     assert '| \\<A\\> | **20.13** | 60.0 | 12,345 | a "quote" |' in [line.strip() for line in lines]
     assert "| \\|B\\| | 20.10 | **60.0** | – | x |" in [line.strip() for line in lines]
     header = next(place for place, line in enumerate(lines) if line.startswith("| System"))
@@ -105,7 +105,7 @@ def test_markdown_escapes_what_would_be_marks() -> None:
 
 
 def test_markdown_s_blocks_are_paragraphs_of_their_own() -> None:
-    markdown = as_markdown(document(TABLE, TABLE, Paragraph("Then.")), tables="tables")
+    markdown = as_markdown(document(TABLE, TABLE, Paragraph("Then.")))
     assert "\n\nData: [tables/scores.csv](tables/scores.csv)\n\n**Scores" in markdown
     assert "(tables/scores.csv)\n\nThen.\n\n" in markdown
 

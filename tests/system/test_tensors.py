@@ -18,7 +18,6 @@ from rnnsearch.system.tensors import (
     WEIGHT_LIMIT,
     dequantise,
     difference,
-    load_notes,
     load_tensors,
     quantise,
     save_tensors,
@@ -48,7 +47,7 @@ def test_others_read_what_is_written(tmp_path: Path) -> None:
     assert same(SOME, load_file(tmp_path / "file"))
     tensors, notes = load_tensors(tmp_path / "file", "")
     assert same(SOME, tensors)
-    assert notes == load_notes(tmp_path / "file") == {"note": 1}
+    assert notes == {"note": 1}
 
 
 def test_what_others_or_earlier_versions_wrote_is_read_without_checksum(tmp_path: Path) -> None:
@@ -78,9 +77,8 @@ def test_one_bit_anywhere_is_noticed(tmp_path: Path) -> None:
 )
 def test_notes_that_are_none(tmp_path: Path, metadata: dict[str, str] | None, said: str) -> None:
     save_file({"a": torch.ones(3)}, tmp_path / "file", metadata=metadata)
-    for read in (load_notes, lambda path: load_tensors(path, "")):
-        with pytest.raises(InputError, match=said):
-            read(tmp_path / "file")
+    with pytest.raises(InputError, match=said):
+        load_tensors(tmp_path / "file", "")
 
 
 @pytest.mark.parametrize(
@@ -98,9 +96,8 @@ def test_a_header_that_would_take_long_is_not_parsed(
     header = ("{" + ",".join(f'"{number}":{entry}' for number in range(tensors)) + "}").encode()
     (tmp_path / "file").write_bytes((length or len(header)).to_bytes(8, "little") + header)
     monkeypatch.setattr("rnnsearch.system.tensors.safe_open", None)
-    for load in (load_tensors, load_notes):
-        with pytest.raises(InputError, match=f"file: is damaged: {said}"):
-            load(tmp_path / "file", "")
+    with pytest.raises(InputError, match=f"file: is damaged: {said}"):
+        load_tensors(tmp_path / "file", "")
 
 
 def test_pipes_and_folders_are_not_waited_for(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.store.corpus import Corpus
-from rnnsearch.training.checkpoint import read_progress
 
 PLAIN = [
     *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),
@@ -86,7 +85,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     interrupted(stop)
     run = train(SETTINGS[name], linked, tmp_path / "parts")
     torch.rand(7)  # whatever happens to the random state meanwhile must not matter
-    assert read_progress(run.checkpoint_path).update == stop
+    assert load_tensors(run.checkpoint_path, "")[1]["progress"]["update"] == stop
     assert run.model_path.exists()  # a run can be used before its first validation, too
     train(SETTINGS[name], linked, tmp_path / "parts", resume=True)
     assert_same_run(whole(name), tmp_path / "parts")

@@ -246,20 +246,15 @@ def render(template: str, **values: Any) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def as_html(document: Document, made_everywhere: bool = False) -> str:
-    """Returns the document as an HTML page.
-
-    made_everywhere: whether every table and figure says how it was made, because it may be copied alone.
-    """
-    return render("document.html", document=document, made_everywhere=made_everywhere)
+def as_html(document: Document) -> str:
+    """Returns the document as an HTML page. Every table and figure says how it was made: it may be copied
+    alone."""
+    return render("document.html", document=document)
 
 
-def as_markdown(document: Document, tables: str = "") -> str:
-    """Returns the document in Markdown; its pictures are in figures/ beside it.
-
-    tables: the folder beside it that holds the CSV files.
-    """
-    return _BLANK_LINES.sub("\n\n", render("document.md", document=document, tables=tables)).strip() + "\n"
+def as_markdown(document: Document) -> str:
+    """Returns the document in Markdown; its pictures are in figures/ and its tables as CSV in tables/."""
+    return _BLANK_LINES.sub("\n\n", render("document.md", document=document)).strip() + "\n"
 
 
 PAGE, LATEX = "index.html", "table.tex"
@@ -278,9 +273,9 @@ def write_page(document: Document, out: Path, name: str, latex: Sequence[str]) -
         for table in tables:
             write_text(out / "tables" / f"{table.name}.csv", as_csv(table))
         write_text(numbers, as_json(document))
-        write_text(out / f"{name}.md", as_markdown(document, tables="tables"))
+        write_text(out / f"{name}.md", as_markdown(document))
         write_text(out / LATEX, as_latex(table for table in tables if table.name in latex))
-        write_text(out / PAGE, as_html(document, made_everywhere=True))
+        write_text(out / PAGE, as_html(document))
         for file in earlier - _files_of(numbers):
             (out / file).unlink(missing_ok=True)
     return out / PAGE

@@ -13,12 +13,6 @@ from __future__ import annotations
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-POLICY = (
-    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' blob:; "
-    "base-uri 'none'; form-action 'none'; object-src 'none'"
-)
-"""Content-Security-Policy of the page; in its own `meta` element too, since a static host sends none. A
-figure is a blob on its way to a PNG file."""
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",

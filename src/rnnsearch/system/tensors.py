@@ -70,18 +70,15 @@ def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, 
     with _opened(path, remedy) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         metadata = file.metadata()
-        notes = _notes(metadata)
+        if strange := metadata.keys() - {"notes", "sha256"}:
+            raise ValueError(f"its metadata has {min(strange)!r}")
+        notes = parse_json(metadata["notes"])
+        if not isinstance(notes, dict):
+            raise TypeError("its notes are no table")
         whole = "sha256" not in metadata or metadata["sha256"] == _checksum(tensors, metadata["notes"])
     if not whole:
         raise InputError("is damaged: it does not hold what was written (its checksum differs)", file=path)
     return tensors, notes
-
-
-def load_notes(path: Path, remedy: str = "") -> dict[str, Any]:
-    """Returns the notes in a file of `save_tensors`, without reading tensors. Raises InputError if it is
-    missing or damaged."""
-    with _opened(path, remedy) as file:
-        return _notes(file.metadata())
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
@@ -129,15 +126,6 @@ def _check_header(file: BinaryIO) -> None:
         raise ValueError(f"its header is longer than {LARGEST_HEADER:,} bytes")
     if file.read(length).count(b"{") > MOST_TENSORS:
         raise ValueError(f"its header lists more than {MOST_TENSORS:,} tensors")
-
-
-def _notes(metadata: dict[str, str]) -> dict[str, Any]:
-    if strange := metadata.keys() - {"notes", "sha256"}:
-        raise ValueError(f"its metadata has {min(strange)!r}")
-    notes = parse_json(metadata["notes"])
-    if not isinstance(notes, dict):
-        raise TypeError("its notes are no table")
-    return notes
 
 
 def _checksum(tensors: Mapping[str, Tensor], notes: str) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
-from rnnsearch.system.tensors import load_notes, load_tensors, save_tensors
+from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.store.batches import Position
 from rnnsearch.training.optimiser import Adadelta, sparse_parameters
 from rnnsearch.training.trainer import Trainer, Update
@@ -92,11 +92,6 @@ class TrainingProgress:
         self.nll_sum, self.nll_pairs, self.nll_tokens = 0.0, 0, 0
         self.alignment_sum, self.linked_rows = 0.0, 0
         return row
-
-
-def read_progress(path: Path) -> TrainingProgress:
-    """Reads only the progress from a checkpoint. Raises InputError if the file is missing or damaged."""
-    return checked_progress(load_notes(path, "train it first, or wait for its first checkpoint"), path)
 
 
 def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
