@@ -445,22 +445,21 @@ def overridden(section: str, overrides: Sequence[str], only: Container[str] | No
     table: dict[str, Any] = {}
     for override in overrides:
         apply_override(table, override)
+    known = by_name(Settings())
     for place, values in table.items():
-        kind: type[BaseModel] = (
-            type(getattr(Settings(), place)) if place in Settings.model_fields else _Section
-        )
         for key in values:
-            if key not in kind.model_fields:
+            name = f"{place}.{key}"
+            if name not in known:
                 likely = suggested_key(Settings, [place, key])
                 remedy = f"{likely} `rnnsearch settings {section}` lists them".strip()
-                raise InputError(f"unknown setting {place}.{key}", remedy=remedy)
+                raise InputError(f"unknown setting {name}", remedy=remedy)
             if place != section or (only is not None and key not in only):
-                raise InputError(f"{place}.{key} has no effect on this command", remedy="remove it")
-        try:
-            kind.model_validate(values)
-        except ValidationError as error:
-            raise InputError(f"{place}.{first_fault(error)}") from None
+                raise InputError(f"{name} has no effect on this command", remedy="remove it")
     changed: dict[str, Any] = table.get(section, {})
+    try:
+        type(getattr(Settings(), section)).model_validate(changed)
+    except ValidationError as error:
+        raise InputError(f"{section}.{first_fault(error)}") from None
     return changed
 
 
