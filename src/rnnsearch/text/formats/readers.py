@@ -135,13 +135,17 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
 def _columns(cells: list[str], layout: Layout, path: str | Path, number: int) -> tuple[tuple[int, int], bool]:
     """Returns the columns of both sides, counted from 0, and whether these cells are names of columns."""
     header = [cell.strip().casefold() for cell in cells]
+    languages = [_language_names(code) for code in (layout.source_language, layout.target_language)]
+    usual = languages, [{"source", "src"}, {"target", "tgt", "trg"}]
     for source, target in layout.names():
         if source.isdecimal() and target.isdecimal():
-            return (int(source) - 1, int(target) - 1), False
+            left, right = (int(column) - 1 for column in (source, target))
+            there = header if max(left, right) < len(header) else [""] * (max(left, right) + 1)
+            named = any(there[left] in one and there[right] in other for one, other in usual)
+            return (left, right), named
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
-    languages = layout.source_language, layout.target_language
-    for sides in (map(_language_names, languages), ({"source", "src"}, {"target", "tgt", "trg"})):
+    for sides in usual:
         found = [[i for i, cell in enumerate(header) if _names(cell, side)] for side in sides]
         if not layout.source and [len(places) for places in found] == [1, 1] and found[0] != found[1]:
             return (found[0][0], found[1][0]), True
