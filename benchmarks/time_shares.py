@@ -38,7 +38,7 @@ from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training import trainer as training
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation import beam
-from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.network_step import search
 
 BEGIN = {"encoder, keys, first state": (TranslationNetwork, "begin")}
 PARTS: dict[str, dict[str, tuple[Any, str]]] = {
@@ -112,7 +112,7 @@ def work_of(what: str, settings: Settings, words: int, length: int) -> tuple[Cal
     network, limits = random_network(settings, words, torch.float32), settings.search
     ids, lengths = random_ids(limits.batch_size, length, words)
     cache = linear_cache(getattr(torch, limits.precision))
-    return lambda: search(begin_search([network], [cache], ids, lengths), lengths, limits), len(ids)
+    return lambda: search([network], [cache], ids, lengths, limits), len(ids)
 
 
 def main() -> None:

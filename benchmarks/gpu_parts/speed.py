@@ -27,7 +27,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.network_step import search
 
 PAPER = 667_000 * 80
 """Pairs that RNNsearch-50* was trained on (the paper's Table 2)."""
@@ -146,11 +146,10 @@ def waits(options: Options, write: Write) -> None:
     network = random_network(settings, sizes["words"], torch.float32).to(options.device)
     ids, lengths = (part.to(options.device) for part in random_ids(8, sizes["length"], sizes["words"]))
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0})
-    with torch.no_grad():
-        directions = begin_search([network], [linear_cache()], ids, lengths)
+    cache = linear_cache()
     kinds = {
         "an update": update_of(settings_for(options, "training.batch_size=8"), **sizes)[0],
-        f"a search over {sizes['length']} words": lambda: search(directions, lengths, limits),
+        f"a search over {sizes['length']} words": lambda: search([network], [cache], ids, lengths, limits),
     }
     for what, work in kinds.items():
         with row(write, f"waits in {what}") as found:

@@ -19,7 +19,7 @@ from rnnsearch.records import Hypothesis
 from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.network_step import search
 from rnnsearch.translation.posterior import quick_alignment
 
 DTYPES = {torch.float64: FLOAT64, torch.float32: FLOAT32}
@@ -155,8 +155,7 @@ def _searched(device: str, changes: str, networks: int = 1) -> list[list[Hypothe
     settings, _, batch = models[0]
     several = [network for _, network, _ in models]
     weights = [linear_cache() for _ in several]
-    directions = begin_search(several, weights, batch.source, batch.source_lengths)
-    return search(directions, batch.source_lengths, settings.search)
+    return search(several, weights, batch.source, batch.source_lengths, settings.search)
 
 
 def _forced(

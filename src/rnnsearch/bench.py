@@ -21,7 +21,7 @@ from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
 from rnnsearch.text.store.batches import Batch
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.network_step import search
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,7 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     cache = linear_cache(getattr(torch, limits.precision))
 
     def translate() -> None:
-        directions = begin_search([network], [cache], ids, lengths)
-        search(directions, lengths, limits)
+        search([network], [cache], ids, lengths, limits)
 
     seconds = timed(translate, repetitions, settings.training.device)
     what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)

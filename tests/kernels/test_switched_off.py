@@ -30,7 +30,7 @@ from rnnsearch.training.display import Display
 from rnnsearch.training.loop import train
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.network_step import search
 from rnnsearch.translation.posterior import quick_alignment
 from rnnsearch.translation.translator import Translator
 
@@ -75,8 +75,8 @@ def gradients(network: TranslationNetwork, training: dict[str, Any]) -> dict[str
 
 @torch.no_grad()
 def searched(network: TranslationNetwork) -> list[Any]:
-    directions = begin_search([network], [linear_cache()], SOURCE, LENGTHS)
-    found = search(directions, LENGTHS, SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5))
+    limits = SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5)
+    found = search([network], [linear_cache()], SOURCE, LENGTHS, limits)
     every = itertools.chain.from_iterable(found)
     return [(one.ids, one.finished, one.score, one.log_probabilities, one.weights) for one in every]
 

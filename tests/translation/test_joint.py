@@ -40,9 +40,7 @@ def found_by(
     chosen = slice(None) if rows is None else rows
     source, lengths = SOURCE[chosen], LENGTHS[chosen]
     source = source[:, : int(lengths.max())]
-    return search(
-        begin_search(networks, [linear_cache() for _ in networks], source, lengths), lengths, settings
-    )
+    return search(networks, [linear_cache() for _ in networks], source, lengths, settings)
 
 
 def forced(
@@ -93,7 +91,7 @@ def test_probabilities_of_both_directions_sum_to_one_and_their_mean_to_less() ->
         (found,) = direction.search(LENGTHS[:1], settings)
         assert {one.ids for one in found} == set(every_translation(3))
         shares.append(sum(np.exp(one.score) for one in found))
-    (joint,) = search(directions, LENGTHS[:1], settings)
+    (joint,) = found_by([both], settings, [0])
     total = sum(np.exp(one.score) for one in joint)
     assert max(shares) <= 1 + 1e-5
     assert 0 < total <= np.sqrt(shares[0] * shares[1]) + 1e-6
@@ -107,7 +105,7 @@ def test_what_both_beams_end_with_is_pooled_and_ranked_by_both(beam: int) -> Non
     directions = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
     one_way = [direction.search(LENGTHS, settings) for direction in directions]
     seen_once = 0
-    for number, found in enumerate(search(directions, LENGTHS, settings)):
+    for number, found in enumerate(found_by([both], settings)):
         pools = [{one.ids for one in every[number] if one.finished} for every in one_way]
         pool = sorted(pools[0] | pools[1])
         scored = dict(zip(pool, forced([both], number, pool), strict=True))
@@ -145,6 +143,6 @@ def test_where_nothing_is_finished_the_left_to_right_words_stay() -> None:
     )  # it must not end before it is cut
     both = network(seed=3)
     directions = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
-    found = search(directions, LENGTHS, settings)
+    found = found_by([both], settings)
     assert found == directions[0].search(LENGTHS, settings)
     assert not any(one.finished for every in found for one in every)

@@ -33,7 +33,6 @@ from rnnsearch.model.readout import OutputLayer
 from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.store.batches import Batch, pad
-from rnnsearch.translation.network_step import mean_alignment
 
 CHUNK_ELEMENTS = 16_000_000
 """Maximum number of logits in memory at once."""
@@ -212,3 +211,14 @@ def recorded_energies(
         yield seen
     finally:
         del alignment.energies
+
+
+def mean_alignment(weights: Sequence[Float[Tensor, "*rest source"]]) -> Float[Tensor, "*rest source"]:
+    """Averages α of several models or directions; for each word, over those that read a context.
+
+    A row of zeros means that no context was read (the first word of the decoder variant `appendix`). The mean
+    is 0 if all rows are.
+    """
+    every = torch.stack(list(weights))
+    attended = every.any(-1, keepdim=True).sum(0).clamp(min=1)
+    return every.sum(0) / attended

@@ -1,10 +1,10 @@
 """Networks as the search sees them: step functions of one network or an ensemble, one for each direction of
 the decoder.
 
-With a bidirectional decoder (the proposal, part 3), each direction searches, and both rank the pooled
-hypotheses. A translation is scored by the mean of the two directions' log p(y | x), that is by the geometric
-mean of two probabilities. Over all translations these sum to 1 at most (Cauchy–Schwarz), so that the score is
-comparable with log p(y | x) of one direction.
+With a bidirectional decoder (the proposal, part 3), each direction searches, and the pooled hypotheses are
+ranked by forced decoding, in which both take part. A translation is scored by the mean of the two directions'
+log p(y | x), that is by the geometric mean of two probabilities. Over all translations these sum to 1 at most
+(Cauchy–Schwarz), so that the score is comparable with log p(y | x) of one direction.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Int64
+from jaxtyping import Int, Int64
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings
@@ -26,7 +27,8 @@ from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis
 from rnnsearch.system.kernel_dispatch import Cache
-from rnnsearch.text.store.batches import pad
+from rnnsearch.text.store.batches import Batch, pad
+from rnnsearch.translation.batching import batched_by_length
 from rnnsearch.translation.beam import (
     SearchState,
     StepFunction,
@@ -34,8 +36,11 @@ from rnnsearch.translation.beam import (
     beam_search,
     final_score,
 )
+from rnnsearch.translation.forced import forced_decoding, mean_alignment
 
 Ids = tuple[int, ...]
+FORCED_TOGETHER = 256
+"""Hypotheses of one batch in forced decoding."""
 
 
 @dataclass(frozen=True)
@@ -132,38 +137,6 @@ class DirectionSearch(NamedTuple):
         found = beam_search(self.step, self.state, source_lengths, settings)
         return [[in_order(one) for one in every] for every in found] if self.backward else found
 
-    @torch.no_grad()
-    def force_decode(
-        self, translations: Sequence[Sequence[Ids]], source_lengths: Int[Tensor, " batch"]
-    ) -> list[list[Hypothesis]]:
-        """Returns log p and α of every word of translations, any number per sentence.
-
-        Ids end with the end of sentence. The score is log p(y | x).
-        """
-        flat = [(row, ids) for row, every in enumerate(translations) for ids in every]
-        results: list[list[Hypothesis]] = [[] for _ in translations]
-        if not flat:
-            return results
-        targets = pad([reversed_words(ids) if self.backward else ids for _, ids in flat])[0]
-        targets = targets.unsqueeze(1).to(source_lengths.device)  # (translation, 1, word)
-        rows = torch.tensor([row for row, _ in flat], device=targets.device)
-        state = self.state.select(rows, torch.zeros_like(targets[:, :, 0]))
-        log_p, weights = [], []
-        for i in range(targets.shape[2]):
-            result = self.step(targets[:, :, i - 1] if i else None, state)
-            state = result.state
-            log_p.append(result.log_probabilities.gather(2, targets[:, :, i : i + 1])[:, 0, 0])
-            weights.append(result.weights[:, 0])
-        lengths = source_lengths.tolist()
-        decoded = zip(flat, torch.stack(log_p, 1).cpu(), torch.stack(weights, 1).cpu(), strict=True)
-        for (row, ids), words, alpha in decoded:
-            values, own = words[: len(ids)].numpy(), alpha[: len(ids), : lengths[row]].numpy().copy()
-            score = float(values.sum(dtype=np.float64))
-            read = reversed_words(ids) if self.backward else ids
-            one = Hypothesis(read, score, tuple(values.tolist()), own, finished=True)
-            results[row].append(in_order(one) if self.backward else one)
-        return results
-
 
 @torch.no_grad()
 def begin_search(
@@ -191,77 +164,76 @@ def begin_search(
 
 
 def search(
-    directions: Sequence[DirectionSearch],
-    source_lengths: Int[Tensor, " batch"],
+    networks: Sequence[TranslationNetwork],
+    caches: Sequence[Cache],
+    source: Int64[Tensor, "batch source"],
+    lengths: Int64[Tensor, " batch"],
+    settings: SearchSettings,
+    cancelled: Callable[[], bool] | None = None,
+) -> list[list[Hypothesis]]:
+    """Searches as `beam_search` does, in one direction or in both. Words are in the order of the translation.
+
+    networks, caches, source, lengths: as in `begin_search`. cancelled: asked before every step; once it
+    returns True, SearchStoppedError is raised.
+    """
+    directions = begin_search(networks, caches, source, lengths)
+    if cancelled is not None:
+        directions = [direction.cancelled_by(cancelled) for direction in directions]
+    if len(directions) == 1:
+        return directions[0].search(lengths, settings)
+    whole_beam = settings.model_copy(update={"nbest": settings.beam})
+    found = [direction.search(lengths, whole_beam) for direction in directions]
+    return ranked_by_all(found, networks, source, lengths, settings)
+
+
+def ranked_by_all(
+    found: Sequence[list[list[Hypothesis]]],
+    networks: Sequence[TranslationNetwork],
+    source: Int64[Tensor, "batch source"],
+    lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
 ) -> list[list[Hypothesis]]:
-    """Searches as `beam_search` does, in one direction or in both. Words are in the order of the
-    translation."""
-    if len(directions) > 1:
-        return joint_search(directions, source_lengths, settings)
-    return directions[0].search(source_lengths, settings)
+    """Pools the finished hypotheses of all directions' beams, and returns the best `settings.nbest` of each
+    sentence, best first.
 
-
-def joint_search(
-    directions: Sequence[DirectionSearch], source_lengths: Int[Tensor, " batch"], settings: SearchSettings
-) -> list[list[Hypothesis]]:
-    """Pools the finished hypotheses of all directions' beams, scores them in every direction, and returns the
-    best `settings.nbest`, best first.
-
-    log p of each word and the alignment are means over the directions; `final_score` normalises as in beam
-    search. If no direction finished a sentence, the first direction's result is returned.
+    log p of each word and the alignment are means over the directions (`forced_decoding`); `final_score`
+    normalises as in beam search. If no direction finished a sentence, the first direction's result is
+    returned. found: the beams of each direction. source, lengths: as in `begin_search`.
     """
-    whole_beam = settings.model_copy(update={"nbest": settings.beam})
-    found = [direction.search(source_lengths, whole_beam) for direction in directions]
-    # direction, sentence, ids → hypothesis
-    scored = [[{one.ids: one for one in beam if one.finished} for beam in every] for every in found]
     pools = [
-        list(dict.fromkeys(ids for beam in beams for ids in beam)) for beams in zip(*scored, strict=True)
+        list(dict.fromkeys(one.ids for one in chain.from_iterable(beams) if one.finished))
+        for beams in zip(*found, strict=True)
     ]
-    for direction, known in zip(directions, scored, strict=True):
-        missing = [[ids for ids in pool if ids not in beam] for pool, beam in zip(pools, known, strict=True)]
-        for own, more in zip(known, direction.force_decode(missing, source_lengths), strict=True):
-            own.update((one.ids, one) for one in more)
-    results = []
-    for number, pool in enumerate(pools):
-        ranked = [mean([known[number][ids] for known in scored], settings) for ids in pool]
-        best = sorted(ranked, key=lambda hypothesis: -hypothesis.score) or found[0][number]
-        results.append(best[: settings.nbest])
-    return results
 
+    def forced(some: list[tuple[int, Ids]]) -> list[Hypothesis]:
+        rows, every = map(list, zip(*some, strict=True))
+        batch = Batch(source[rows], lengths[rows], *pad(every)).to(source.device)
+        log_p, alpha = (part.cpu().numpy() for part in forced_decoding(networks, batch))
+        results = []
+        for ids, length, values, weights in zip(
+            every, batch.source_lengths.tolist(), log_p, alpha, strict=True
+        ):
+            own, alignment = values[: len(ids)], weights[: len(ids), :length].copy()
+            score = final_score(float(own.sum(dtype=np.float64)), alignment, settings)
+            results.append(Hypothesis(ids, score, tuple(own.tolist()), alignment, finished=True))
+        return results
 
-def mean(hypotheses: Sequence[Hypothesis], settings: SearchSettings) -> Hypothesis:
-    """Averages the hypotheses that the directions have for one translation."""
-    log_p = np.mean([one.log_probabilities for one in hypotheses], axis=0)
-    weights = mean_alignment([torch.from_numpy(one.weights) for one in hypotheses]).numpy()
-    score = final_score(float(log_p.sum()), weights, settings)
-    return replace(hypotheses[0], score=score, log_probabilities=tuple(log_p.tolist()), weights=weights)
+    every = [(sentence, ids) for sentence, pool in enumerate(pools) for ids in pool]
+    scored = iter(batched_by_length(every, lambda one: len(one[1]), FORCED_TOGETHER, forced))
+    ranked = [[next(scored) for _ in pool] for pool in pools]
+    return [
+        sorted(some or first, key=lambda one: -one.score)[: settings.nbest]
+        for some, first in zip(ranked, found[0], strict=True)
+    ]
 
 
 def in_order(hypothesis: Hypothesis) -> Hypothesis:
     """Returns a right-to-left hypothesis in the order of the translation; the end of sentence stays last."""
-    places = tuple(range(len(hypothesis.ids)))
-    order = reversed_words(places) if hypothesis.finished else places[::-1]
+    words = len(hypothesis.ids) - hypothesis.finished
+    order = [*reversed(range(words)), *range(words, len(hypothesis.ids))]
     return replace(
         hypothesis,
         ids=tuple(hypothesis.ids[place] for place in order),
         log_probabilities=tuple(hypothesis.log_probabilities[place] for place in order),
-        weights=hypothesis.weights[list(order)],
+        weights=hypothesis.weights[order],
     )
-
-
-def reversed_words(ids: Ids) -> Ids:
-    """Returns the words before the end of sentence from their last to their first, and the end of
-    sentence."""
-    return (*reversed(ids[:-1]), *ids[-1:])
-
-
-def mean_alignment(weights: Sequence[Float[Tensor, "*rest source"]]) -> Float[Tensor, "*rest source"]:
-    """Averages α of several models or directions; for each word, over those that read a context.
-
-    A row of zeros means that no context was read (the first word of the decoder variant `appendix`). The mean
-    is 0 if all rows are.
-    """
-    every = torch.stack(list(weights))
-    attended = every.any(-1, keepdim=True).sum(0).clamp(min=1)
-    return every.sum(0) / attended

@@ -35,8 +35,7 @@ from rnnsearch.model.network import Direction, TranslationNetwork, reordered, ri
 from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
 from rnnsearch.system.kernel_dispatch import Cache, once, product_dtype
 from rnnsearch.text.store.batches import Batch
-from rnnsearch.translation.forced import ROUNDS
-from rnnsearch.translation.network_step import mean_alignment
+from rnnsearch.translation.forced import ROUNDS, mean_alignment
 
 LOSS = 0.1
 """Maximum total variation between a row and the exact posterior of the same state, apart from rounding. The

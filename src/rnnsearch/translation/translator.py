@@ -40,7 +40,7 @@ from rnnsearch.translation.faithful import (
     encode_words_faithfully,
 )
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.network_step import search
 from rnnsearch.translation.posterior import is_bounded, quick_alignment
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
@@ -267,11 +267,11 @@ class Translator:
         def found(some: list[EncodedSentence]) -> list[Translation]:
             ids, lengths = (part.to(self._device) for part in pad([one.ids for one in some]))
             caches = self._weights(settings.precision, settings.kernels)
-            directions = begin_search(self.networks, caches, ids, lengths)
-            if cancelled is not None:
-                directions = [direction.cancelled_by(cancelled) for direction in directions]
-            beams = zip(some, search(directions, lengths, settings), strict=True)
-            return [distinct([self._in_words(one, each, settings) for each in beam]) for one, beam in beams]
+            beams = search(self.networks, caches, ids, lengths, settings, cancelled)
+            return [
+                distinct([self._in_words(one, each, settings) for each in beam])
+                for one, beam in zip(some, beams, strict=True)
+            ]
 
         def cost(some: list[EncodedSentence]) -> int:
             positions = max(len(one.ids) for one in some)
