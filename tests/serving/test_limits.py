@@ -97,7 +97,7 @@ def test_the_deadline_includes_writing_the_answer_which_does_not_stop_others(
         go.wait(60)
         return {}
 
-    monkeypatch.setattr("rnnsearch.translation.languages.Paragraphs.joined", slow)
+    monkeypatch.setattr("rnnsearch.translation.source_lines.Paragraphs.joined", slow)
     post = loopback_of(make_service(deadline=2)).post
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(post, path, source="en", target="fr", **fields)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.translation.languages import Paragraphs
 from rnnsearch.translation.markup import Markup
+from rnnsearch.translation.source_lines import Paragraphs
 from rnnsearch.translation.translator import Translator
 
 Order = Callable[[Sequence[str]], list[int]]

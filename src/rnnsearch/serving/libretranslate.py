@@ -4,9 +4,10 @@ are `{"error": "…"}`."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import cache
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field, StrictStr, ValidationError
@@ -23,11 +24,61 @@ from rnnsearch.serving.routes import (
 from rnnsearch.serving.service import Service, Translated
 from rnnsearch.serving.work_queue import check_limit
 from rnnsearch.system.files import parse_json
-from rnnsearch.translation.languages import NAMES, Detected, Identifier
 from rnnsearch.translation.markup import Markup
 
 PATHS = ("/translate", "/detect", "/languages", "/frontend/settings", "/suggest", "/translate_file")
 Fields = TypeVar("Fields", bound="DetectFields")
+
+_NAMES = """
+    ar Arabic, bg Bulgarian, bn Bengali, ca Catalan, cs Czech, da Danish, de German, el Greek, en English,
+    eo Esperanto, es Spanish, et Estonian, eu Basque, fa Persian, fi Finnish, fr French, ga Irish,
+    gl Galician, he Hebrew, hi Hindi, hr Croatian, hu Hungarian, id Indonesian, is Icelandic, it Italian,
+    ja Japanese, ko Korean, lt Lithuanian, lv Latvian, mk Macedonian, ms Malay, mt Maltese,
+    nb Norwegian Bokmål, nl Dutch, no Norwegian, pl Polish, pt Portuguese, ro Romanian, ru Russian,
+    sk Slovak, sl Slovenian, sq Albanian, sr Serbian, sv Swedish, sw Swahili, ta Tamil, th Thai, tr Turkish,
+    uk Ukrainian, ur Urdu, vi Vietnamese, zh Chinese
+"""
+NAMES = dict(pair.strip().split(maxsplit=1) for pair in _NAMES.split(","))
+LONGEST_SAMPLE = 2_000
+"""Characters of a text that are used to identify its language: more would not make it more certain."""
+
+
+class Detected(NamedTuple):
+    """The probable language of a text, and its probability."""
+
+    language: str
+    probability: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"language": self.language, "confidence": round(100 * self.probability, 1)}
+
+
+@cache
+def _langid() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+class Identifier:
+    """A model that identifies languages; it is loaded at once."""
+
+    def __init__(self) -> None:
+        self._model = _langid()
+        self.rank("a")
+
+    def rank(self, text: str) -> list[Detected]:
+        """Returns all languages with their probabilities, most probable first; nothing for an empty text."""
+        ranked = self._model.rank(text[:LONGEST_SAMPLE]) if text.strip() else []
+        return [Detected(str(code), float(probability)) for code, probability in ranked]
+
+    def served(self, text: str, sources: Sequence[str], target: str) -> Detected:
+        """Returns the language of a text to be translated: one of the sources or the target, unless another
+        one is more probable than all others together."""
+        ranked = self.rank(text)
+        known = [one for one in ranked if one.language in (*sources, target)]
+        best = [one for one in ranked[:1] if one.probability > 0.5] or known
+        return best[0] if best else Detected([*sources, target][0], 0.0)
 
 
 class DetectFields(BaseModel):

@@ -21,8 +21,7 @@ from rnnsearch.run import Run
 from rnnsearch.serving.work_queue import USUAL_WORDS, WORDS, Limits, QueuedTask, WorkQueue, check_limit
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.faithful import Glossary
-from rnnsearch.translation.languages import Paragraphs, split
-from rnnsearch.translation.source_lines import joined
+from rnnsearch.translation.source_lines import Paragraphs, joined, split
 from rnnsearch.translation.translator import Translator
 
 LONGEST_PART = 128

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.translation.faithful import best_run
-from rnnsearch.translation.languages import Paragraphs, split
-from rnnsearch.translation.source_lines import joined
+from rnnsearch.translation.source_lines import Paragraphs, joined, split
 from rnnsearch.translation.translator import Translator
 
 _NAMES = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.translation.languages import split
+from rnnsearch.translation.source_lines import split
 
 
 @given(
