@@ -70,7 +70,7 @@ class Codec:
         words = self.tokeniser.words(line)
         if self.subwords is None or self.subwords.marks_words:
             return words
-        return list(chain.from_iterable(self.subwords.split_each(words)))
+        return list(chain.from_iterable(self.subwords.split(words)))
 
     def encode(self, line: str) -> EncodedSentence:
         """Encodes a line; an empty one gives the end of sentence alone."""
@@ -78,18 +78,16 @@ class Codec:
 
     def encode_words(self, words: Sequence[str]) -> EncodedSentence:
         """Encodes a sentence whose words are known already."""
-        if self.subwords is None:
-            tokens, word_of = list(words), list(range(len(words)))
-        else:
-            tokens, word_of = self.subwords.split(words)
-        return EncodedSentence(list(words), [*self.vocabulary.ids(tokens), EOS], [*word_of, len(words)])
+        ids, sizes = self.word_ids(words)
+        word_of = [place for place, size in enumerate(sizes) for _ in range(size)]
+        return EncodedSentence(list(words), [*ids, EOS], [*word_of, len(words)])
 
     def word_ids(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """Returns the concatenated ids of all words, and the number of ids of each word: 1, or its number of
         subwords."""
         if self.subwords is None:
             return self.vocabulary.ids(words), [1] * len(words)
-        subwords = self.subwords.split_each(words)
+        subwords = self.subwords.split(words)
         return self.vocabulary.ids(chain.from_iterable(subwords)), [len(own) for own in subwords]
 
     def decode(self, ids: Sequence[int]) -> DecodedSentence:

@@ -100,19 +100,11 @@ class Subwords:
             if not processor.is_unknown(number)
         ]
 
-    def split(self, words: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Splits words into subwords: (subwords, word_of), where subword k belongs to words[word_of[k]].
+    def split(self, words: Sequence[str]) -> list[list[str]]:
+        """Returns the subwords of each word; they do not depend on the other words.
 
         Characters that training did not see become subwords that are in no vocabulary.
         """
-        subwords, word_of = [], []
-        for number, own in enumerate(self.split_each(words)):
-            subwords += own
-            word_of += [number] * len(own)
-        return subwords, word_of
-
-    def split_each(self, words: Sequence[str]) -> list[list[str]]:
-        """Returns the subwords of each word; they do not depend on the other words."""
         unmet = [word for word in dict.fromkeys(words) if word not in self._cache]
         if len(self._cache) + len(unmet) > _CACHED:
             self._cache = {}
