@@ -4,10 +4,11 @@ links refer to the words of the given text or of the tokeniser, and converts bet
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
@@ -202,17 +203,12 @@ def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | Non
     given, words = [token.casefold() for token in given], [word.casefold() for word in words]
     if "".join(given) != "".join(words):
         return None
-    ranges, begin, word, place = [], 0, 0, 0  # place: where words[word] begins
+    ends = list(accumulate(map(len, words)))
+    ranges, begin = [], 0
     for token in given:
         end = begin + len(token)
-        while word < len(words) and place + len(words[word]) <= begin:
-            place += len(words[word])
-            word += 1
-        last, reached = word, place
-        while token and last < len(words) and reached < end:
-            reached += len(words[last])
-            last += 1
-        ranges.append((word, last))
+        first = bisect_right(ends, begin)
+        ranges.append((first, bisect_left(ends, end) + 1 if token else first))
         begin = end
     return ranges
 
