@@ -126,7 +126,7 @@ def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, 
             assert len(train) == len(expected)
             for place in range(len(train)):
                 for side in ("source", "target", "links"):
-                    assert getattr(train, side)(place).tolist() == getattr(expected, side)(place).tolist()
+                    assert getattr(train, side)[place].tolist() == getattr(expected, side)[place].tolist()
 
 
 @pytest.mark.parametrize("line", [TRANSLATE, f"{TRANSLATE} --json", f"{TRANSLATE} --nbest 2", ALIGN, SCORE])
