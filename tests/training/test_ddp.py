@@ -183,6 +183,30 @@ def test_torchrun_learns_the_same_and_goes_on_after_a_kill(
     assert_same_checkpoint(whole_run, tmp_path / "killed")
 
 
+RESTARTED = """
+import os, time
+from rnnsearch.training.ddp import connected_ranks
+
+restarts, rank = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), os.environ["RANK"]
+if restarts and rank == "0":
+    time.sleep(2)
+with connected_ranks("cpu") as ranks:
+    assert ranks.gather(restarts) == [restarts] * 2
+    if restarts < 3 and rank == "1":
+        os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.slow
+def test_restarted_ranks_look_for_each_other_where_they_are_now(tmp_path: Path) -> None:
+    """torchrun's store still has the addresses of ranks that were killed. They do harm in some restarts only, so
+    there are three."""
+    (tmp_path / "restarted.py").write_text(RESTARTED)
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    command = torchrun(*TWO, "--max-restarts", "3", "-m", "restarted")
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=True, timeout=300)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
 def test_what_torchrun_started_leaves_nobody_behind(
@@ -226,7 +250,8 @@ sys.exit(2)
 def test_threads_let_go_before_the_interpreter_ends() -> None:
     for _ in range(3):
         environment = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-        environment |= {"TORCHELASTIC_RUN_ID": "test", "LOCAL_RANK": "0"}
+        environment |= {"TORCHELASTIC_RUN_ID": "test", "TORCHELASTIC_RESTART_COUNT": "0"}
+        environment |= {"LOCAL_RANK": "0", "GROUP_WORLD_SIZE": "1"}
         ranks = [
             subprocess.Popen(
                 [sys.executable, "-c", LATE_THREADS], env=os.environ | environment | {"RANK": rank}

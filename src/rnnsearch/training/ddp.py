@@ -119,6 +119,15 @@ def torchrun_value(name: str, alone: int) -> int:
     return int(os.environ[name]) if distributed.is_torchelastic_launched() else alone
 
 
+def _attempt() -> str:
+    """Returns a prefix of the keys that this start of the ranks has in torchrun's store.
+
+    torchrun keeps one store for all of its restarts. Without a prefix, a rank may read where a killed rank
+    could be reached. Launchers of several machines count restarts differently, so they get none.
+    """
+    return os.environ["TORCHELASTIC_RESTART_COUNT"] if torchrun_value("GROUP_WORLD_SIZE", 1) == 1 else ""
+
+
 @contextmanager
 def connected_ranks(device: str) -> Iterator[Ranks]:
     """Connects the processes that torchrun has started. Rank i of a machine uses GPU i if the device is cuda.
@@ -137,7 +146,10 @@ def connected_ranks(device: str) -> Iterator[Ranks]:
             raise InputError(what, remedy=remedy)
         torch.cuda.set_device(local)
     try:
-        distributed.init_process_group("gloo" if device == "cpu" else "cpu:gloo,cuda:nccl", timeout=TIMEOUT)
+        backend = "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl"
+        store, *_ = next(distributed.rendezvous("env://", timeout=TIMEOUT))
+        store = distributed.PrefixStore(_attempt(), store)
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=TIMEOUT)
         yield Ranks(rank, world)
     except RuntimeError as error:  # gloo has no error of its own
         remedy = "torchrun names the rank that ended first; go on with --resume"
