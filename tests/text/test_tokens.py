@@ -21,6 +21,7 @@ from sacremoses import MosesDetokenizer, MosesTokenizer
 import rnnsearch.page
 from rnnsearch.exporting.static_page import moses_rules
 from rnnsearch.text import moses
+from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.moses import Detokeniser, FastMoses
 from rnnsearch.text.tokens import Tokeniser, changes, normalise
 
@@ -337,3 +338,19 @@ def test_an_ordinary_sentence_needs_none_of_sacremoses_rules() -> None:
         "assert 'sacremoses' not in sys.modules; t.words('Жук'); assert 'sacremoses' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("newstest/newstest2012", "newstest/newstest2013", "ntrex128/test", "tatoeba-fr/dev"),
+        *("europarl/test", "europarl/test_bylen", "wpt03/dev", "wpt03/test"),
+    ],
+)
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_normalisation_changes_no_word_of_the_test_sets(shared_data: Path, name: str, language: str) -> None:
+    """So scores on them are the same with and without it."""
+    kept, normal = (Tokeniser("moses", language, runs=True, normalised=on) for on in (False, True))
+    for line in read_lines(shared_data / f"{name}.{language}.gz"):
+        assert kept.words(line) == normal.words(line)
