@@ -11,7 +11,7 @@ import pytest
 import torch
 from command_line import Command
 
-from rnnsearch.cli.app import exit_message
+from rnnsearch.cli.commands import exit_message
 from rnnsearch.evaluation import alignment_error
 
 
