@@ -16,7 +16,7 @@ from study_files import study_in
 from rnnsearch.drawing.alignments import Panel
 from rnnsearch.drawing.page import render
 from rnnsearch.evaluation.test_set import read_test_sets
-from rnnsearch.report.alignments import alignment_page, browsed_run
+from rnnsearch.report.alignment_page import alignment_page, browsed_run
 from rnnsearch.report.make import ReportOptions, make_report
 from rnnsearch.studies.run import Measured
 from rnnsearch.studies.table import write_study

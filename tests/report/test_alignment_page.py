@@ -12,7 +12,7 @@ import numpy as np
 from html_elements import Elements
 
 from rnnsearch.drawing.alignments import Panel
-from rnnsearch.report.alignments import MEASURES, alignment_page, browsed_run
+from rnnsearch.report.alignment_page import MEASURES, alignment_page, browsed_run
 from rnnsearch.word_links import GoldLinks
 
 NASTY = "</script><script>alert('1')</script><!-- &amp; \u2028 \u0000 \"'"

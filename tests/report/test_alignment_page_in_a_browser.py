@@ -13,7 +13,7 @@ import pytest
 from browser import CHROMIUM, NEEDS_CHROMIUM, OPTIONS
 
 from rnnsearch.drawing.alignments import Panel
-from rnnsearch.report.alignments import alignment_page, browsed_run
+from rnnsearch.report.alignment_page import alignment_page, browsed_run
 
 DUMPED = [*OPTIONS, "--virtual-time-budget=2000", "--dump-dom"]
 

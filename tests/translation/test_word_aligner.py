@@ -12,7 +12,7 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import shares, summed
 from rnnsearch.records import Translation
-from rnnsearch.report.alignments import measure_pair, measures_of_pairs
+from rnnsearch.report.alignment_page import measure_pair, measures_of_pairs
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary

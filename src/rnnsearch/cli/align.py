@@ -181,7 +181,7 @@ class Aligning(NamedTuple):
         """Returns the line of a pair, or its picture."""
         from rnnsearch.drawing.alignments import comparison_text
         from rnnsearch.evaluation.alignment_error import shares
-        from rnnsearch.report.alignments import measure_pair, panels
+        from rnnsearch.report.alignment_page import measure_pair, panels
         from rnnsearch.translation.aligner import AlignedPair
         from rnnsearch.word_links import format_links
 
@@ -241,7 +241,13 @@ def observe(results: Iterator[Aligned], ours: Aligning, views: Views) -> None:
     """Goes through the results, and writes the files about all of them."""
     from rnnsearch.drawing.alignments import comparison_figure
     from rnnsearch.evaluation.alignment_error import shares, summed
-    from rnnsearch.report.alignments import alignment_page, browsed, measure_pair, measures_of_pairs, panels
+    from rnnsearch.report.alignment_page import (
+        alignment_page,
+        browsed,
+        measure_pair,
+        measures_of_pairs,
+        panels,
+    )
 
     if views.plots:
         need("plot")
