@@ -24,21 +24,12 @@ from rnnsearch.serving.routes import (
 from rnnsearch.serving.service import Service, Translated
 from rnnsearch.serving.work_queue import check_limit
 from rnnsearch.system.files import parse_json
+from rnnsearch.text.formats.readers import LANGUAGES
 from rnnsearch.translation.markup import Markup
 
 PATHS = ("/translate", "/detect", "/languages", "/frontend/settings", "/suggest", "/translate_file")
 Fields = TypeVar("Fields", bound="DetectFields")
 
-_NAMES = """
-    ar Arabic, bg Bulgarian, bn Bengali, ca Catalan, cs Czech, da Danish, de German, el Greek, en English,
-    eo Esperanto, es Spanish, et Estonian, eu Basque, fa Persian, fi Finnish, fr French, ga Irish,
-    gl Galician, he Hebrew, hi Hindi, hr Croatian, hu Hungarian, id Indonesian, is Icelandic, it Italian,
-    ja Japanese, ko Korean, lt Lithuanian, lv Latvian, mk Macedonian, ms Malay, mt Maltese,
-    nb Norwegian Bokmål, nl Dutch, no Norwegian, pl Polish, pt Portuguese, ro Romanian, ru Russian,
-    sk Slovak, sl Slovenian, sq Albanian, sr Serbian, sv Swedish, sw Swahili, ta Tamil, th Thai, tr Turkish,
-    uk Ukrainian, ur Urdu, vi Vietnamese, zh Chinese
-"""
-NAMES = dict(pair.strip().split(maxsplit=1) for pair in _NAMES.split(","))
 LONGEST_SAMPLE = 2_000
 """Characters of a text that are used to identify its language: more would not make it more certain."""
 
@@ -173,7 +164,7 @@ async def _translated(service: Service, identifier: Identifier, fields: Translat
 
 
 def _named(code: str) -> dict[str, Any]:
-    return {"code": code, "name": NAMES.get(code, code)}
+    return {"code": code, "name": LANGUAGES[code][0] if code in LANGUAGES else code}
 
 
 async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -> Fields:

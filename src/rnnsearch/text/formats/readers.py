@@ -86,8 +86,9 @@ _LANGUAGES = """
     sr srp Serbian, sv swe Swedish, sw swa Swahili, ta tam Tamil, th tha Thai, tr tur Turkish,
     uk ukr Ukrainian, ur urd Urdu, vi vie Vietnamese, zh zho Chinese
 """
-NAMES = {
-    code: (name, three) for code, three, name in (w.strip().split(maxsplit=2) for w in _LANGUAGES.split(","))
+LANGUAGES = {
+    code: (name, three)
+    for code, three, name in (row.strip().split(maxsplit=2) for row in _LANGUAGES.split(","))
 }
 """Code of a language → its English name, and its code of three letters."""
 # One word of ASCII characters with a digit or a sign of addresses.
@@ -172,7 +173,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _language_names(code: str) -> set[str]:
-    name, three = NAMES.get(code.casefold().split("-")[0], (code, code))
+    name, three = LANGUAGES.get(code.casefold().split("-")[0], (code, code))
     return {code.casefold(), three, name.casefold()}
 
 
