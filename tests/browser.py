@@ -160,10 +160,6 @@ class Page:
                 clickCount=1,
             )
 
-    def hover(self, selector: str) -> None:
-        x, y = self.middle(selector)
-        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
     def middle(self, selector: str) -> tuple[float, float]:
         script = (
             f"(() => {{ const one = document.querySelector({json.dumps(selector)}); "
