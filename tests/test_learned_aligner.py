@@ -125,11 +125,8 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
     ):
         Path(name).write_text(text)
     faults = {
-        (
-            "a.fr",
-            "a.en",
-        ): "--aligner en-fr aligns a en file with a fr file, in this order (or use --aligner fr-en",
-        ("a.en", "b.it"): "or --aligner rnnsearch for other languages)",
+        ("a.fr", "a.en"): "needs a file in en, then one in fr (exchange the files, or use --aligner fr-en",
+        ("a.en", "b.it"): "; --aligner rnnsearch for other languages)",
         ("a.en", "missing.fr"): "missing.fr: is no file on disk",
         ("a.en", "one.fr"): "a.en has 2 lines and one.fr has 1",
         ("empty.en", "empty.fr"): "empty.en: is empty",

@@ -83,10 +83,15 @@ def learn_links(
             ("backward", files[::-1], settings.data.model_copy(update=reversed_data)),
         ):
             note(f"{data.source_language} → {data.target_language}: a network learns from these links")
-            prepared = partial(prepare_texts, parallel_texts(some), links=[teacher], settings=data)
-            store = step(
-                f"{way}.data", partial(prepared, links_reversed=way == "backward", progress=progress)
+            make = partial(
+                prepare_texts,
+                parallel_texts(some),
+                links=[teacher],
+                links_reversed=way == "backward",
+                settings=data,
+                progress=progress,
             )
+            store = step(f"{way}.data", make)
             train(load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True)
         yield Aligners((str(folder / "forward"), str(folder / "backward")), eflomal, step)
 
@@ -113,8 +118,8 @@ def align_with_models(
         )
     named, wanted = [language_of(file) for file in files], [data.source_language, data.target_language]
     if any(len(one) == 2 and one != other for one, other in zip(named, wanted, strict=True)):
-        what = f"--aligner {model} aligns a {wanted[0]} file with a {wanted[1]} file, in this order"
-        remedy = f"or use --aligner {opposite}, or --aligner rnnsearch for other languages"
+        what = f"--aligner {model} needs a file in {wanted[0]}, then one in {wanted[1]}"
+        remedy = f"exchange the files, or use --aligner {opposite}; --aligner rnnsearch for other languages"
         raise InputError(what, remedy=remedy)
     key = content_key(files, run.checksum, Run.open(opposite).checksum, words)
     check_pairs(*files)
