@@ -140,10 +140,9 @@ def _columns(cells: list[str], layout: Layout, path: str | Path, number: int) ->
     usual = languages, [{"source", "src"}, {"target", "tgt", "trg"}]
     for source, target in layout.names():
         if source.isdecimal() and target.isdecimal():
-            left, right = (int(column) - 1 for column in (source, target))
-            there = header if max(left, right) < len(header) else [""] * (max(left, right) + 1)
-            named = any(there[left] in one and there[right] in other for one, other in usual)
-            return (left, right), named
+            columns = int(source) - 1, int(target) - 1
+            there = [header[column] if column < len(header) else "" for column in columns]
+            return columns, any(there[0] in one and there[1] in other for one, other in usual)
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
     for sides in usual:
