@@ -455,12 +455,12 @@ def overridden(section: str, overrides: Sequence[str], only: Container[str] | No
                 raise InputError(f"unknown setting {name}", remedy=remedy)
             if place != section or (only is not None and key not in only):
                 raise InputError(f"{name} has no effect on this command", remedy="remove it")
-    changed: dict[str, Any] = table.get(section, {})
+    found: dict[str, Any] = table.get(section, {})
     try:
-        type(getattr(Settings(), section)).model_validate(changed)
+        type(getattr(Settings(), section)).model_validate(found)
     except ValidationError as error:
         raise InputError(f"{section}.{first_fault(error)}") from None
-    return changed
+    return found
 
 
 def apply_override(table: dict[str, Any], override: str) -> None:

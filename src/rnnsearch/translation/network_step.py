@@ -206,13 +206,12 @@ def ranked_by_all(
     ]
 
     def forced(some: list[tuple[int, Ids]]) -> list[Hypothesis]:
-        rows, every = map(list, zip(*some, strict=True))
-        batch = Batch(source[rows], lengths[rows], *pad(every)).to(source.device)
+        sentences, targets = map(list, zip(*some, strict=True))
+        batch = Batch(source[sentences], lengths[sentences], *pad(targets)).to(source.device)
         log_p, alpha = (part.cpu().numpy() for part in forced_decoding(networks, batch))
+        rows = zip(targets, batch.source_lengths.tolist(), log_p, alpha, strict=True)
         results = []
-        for ids, length, values, weights in zip(
-            every, batch.source_lengths.tolist(), log_p, alpha, strict=True
-        ):
+        for ids, length, values, weights in rows:
             own, alignment = values[: len(ids)], weights[: len(ids), :length].copy()
             score = final_score(float(own.sum(dtype=np.float64)), alignment, settings)
             results.append(Hypothesis(ids, score, tuple(own.tolist()), alignment, finished=True))
