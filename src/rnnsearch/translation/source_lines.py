@@ -1,4 +1,4 @@
-"""Cuts source lines into sentences, and those that are too long for one search into parts; joins their
+"""Splits texts and lines into sentences, and those that are too long for one search into parts; joins their
 translations. Warns of unknown words and of text in the target language.
 
 A model's subwords tell its two languages apart: an ordinary word needs few subwords of its own language, and
