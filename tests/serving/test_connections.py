@@ -27,13 +27,11 @@ CHUNKED = (
 GET = b"GET /health HTTP/1.1\r\nHost: a\r\n"
 
 
-def request(
-    body: bytes | None = None, *, length: int = 0, path: str = "/v1/translate", **fields: Any
-) -> bytes:
-    """Returns a request of this body, or of these fields."""
+def request(body: bytes | None = None, *, length: int = 0, **fields: Any) -> bytes:
+    """Returns a request for a translation, of this body or of these fields."""
     if body is None:
         body = json.dumps(fields or {"text": "A cat .", "model": "en-fr"}).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "
+    head = "POST /v1/translate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "
     return f"{head}{length or len(body)}\r\n\r\n".encode() + body
 
 
