@@ -158,9 +158,7 @@ class Translator:
         folder is written completely or not at all. Raises InputError for an ensemble, for a translator that
         was not loaded from a run, and if the folder contains other files.
         """
-        from rnnsearch.pretrained.folder import (
-            save_model,
-        )  # imported here, because translating does not need it
+        from rnnsearch.pretrained.folder import save_model  # translating does not need it
 
         if self.settings is None or len(self.networks) != 1:
             raise InputError(
