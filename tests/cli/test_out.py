@@ -141,6 +141,8 @@ def test_after_ctrl_c_the_same_command_goes_on(
     assert not Path("out").exists()
     with PARTIAL.open("a") as end:  # what a kill in the middle of writing leaves
         end.write("half a li")
+    again, _ = ended(1, f"{line} --out out")
+    assert (again.code, again.err) == (130, said)
     done, lines = ended(0, f"{line} --out out")
     assert (done.code, done.err, lines) == (0, "", 5)
     assert alike(Path("out").read_text("utf-8"), printed)

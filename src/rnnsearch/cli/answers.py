@@ -111,7 +111,7 @@ def answered(place: Place, task: Task, load: Callable[[], Work], items: Iterable
             yield from results
         file.finish()
 
-    with file, line_progress(task, "the same command goes on") as progress:
+    with file, line_progress(task, "the same command goes on", done=file.before) as progress:
         yield from task.observe(written(), file.before + 1)
 
 
@@ -175,17 +175,17 @@ def _shard_work(
 
 @contextmanager
 def line_progress(
-    task: Task, resume: str, shown: bool = True
+    task: Task, resume: str, shown: bool = True, done: int = 0
 ) -> Iterator[Callable[[int, Sequence[Any]], None]]:
     """Shows how many lines of a text are done, and units (words or pairs) per second. After Ctrl-C, says
     where to continue.
 
     Yields a function of (number of lines that are done, results of those since the last call). resume: first
-    words of the message after Ctrl-C.
+    words of the message after Ctrl-C. done: number of lines that an earlier command has done.
     """
     from rnnsearch.text.formats.lines import count_lines
 
-    begun, units, answered = time.monotonic(), 0, 0
+    begun, units, answered = time.monotonic(), 0, done
     with ProgressBar(shown) as bar:
         lines = count_lines(task.source) if bar.bar is not None else None
 
