@@ -187,9 +187,11 @@ train demo --data {here}/nosuch --out {here}/r → nosuch: does not exist (make 
 train demo --data {run} --out {here}/r → run: is not a prepared dataset
 train demo --data {store} --out {run} → run: holds a run already (--resume to go on with it, or name another folder for --out)
 train demo --data {store} --out {run} --resume → run: was trained with model.embedding_size = 16, which is now
-train demo --data {store} --out {two} → two: is a file, not a folder
+train demo --data {store} --out {two} → two: is a file, not a folder (name another folder)
+train demo --data {store} --out {two}/r → two is a file, not a folder (name another place)
 demo --out {here} → holds something else, or the work on other files or settings (name another folder with --out)
-demo --out {two} → two: File exists
+demo --out {two} → two: is a file, not a folder (name another folder)
+demo --out {two}/d → two is a file, not a folder (name another place)
 demo --out {here} --corpus-only → exists and is not empty
 demo --out {here}/d --set nosuch → --set 'nosuch' is not section.key=value
 """

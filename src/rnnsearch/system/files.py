@@ -158,10 +158,13 @@ def open_locked(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
 def only_one(folder: Path, doing: str) -> Iterator[None]:
     """Keeps other processes from doing the same in `folder`, with a file `.lock` in it. Makes the folder.
 
-    doing: the work in the message, such as "training". Raises InputError if another process is doing it, and
-    OSError if the folder cannot be written."""
+    doing: the work in the message, such as "training". Raises InputError if another process is doing it, or
+    if the folder or one of its parents is a file, and OSError if the folder cannot be written."""
+    if folder.is_file():
+        raise InputError("is a file, not a folder", file=folder, remedy="name another folder")
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+    make_parents(folder)
+    folder.mkdir(exist_ok=True)
     path = folder / ".lock"
     try:
         handle = open_locked(path)

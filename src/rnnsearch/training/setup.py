@@ -107,11 +107,9 @@ def fit_to_corpus(settings: Settings, corpus: Corpus, known_links: bool) -> tupl
 def run_lock(path: Path, resume: bool) -> Iterator[None]:
     """Locks the folder against other trainings, and removes incomplete files of a killed training.
 
-    Raises InputError if another training uses it, if it cannot be written, and if it holds a run that is not
-    to be resumed.
+    Raises InputError if another training uses it, if it is a file or cannot be written, and if it holds a run
+    that is not to be resumed.
     """
-    if path.is_file():
-        raise InputError("is a file, not a folder", file=path, remedy="name another folder for --out")
     if not resume:  # before the lock: an existing run is an error even while it is used
         require_no_run(path)
     with ExitStack() as locks:
