@@ -165,6 +165,14 @@ def test_more_updates_are_more_to_do_also_after_a_kill(copy: Path, monkeypatch: 
     assert (first.row["status"], first.row["updates"]) == ("done", 50)
 
 
+@pytest.mark.parametrize("line", ["{}", "7", "{"])
+def test_results_that_are_not_rows_are_named(copy: Path, line: str) -> None:
+    (copy / "out" / "results.jsonl").write_text(f"{line}\n", "utf-8")
+    said = r"results\.jsonl: cannot be read: .* \(remove it: the same command writes it again\)"
+    with pytest.raises(InputError, match=said):
+        run_study(study_in(copy, STUDY), say=lambda text: None)
+
+
 def test_a_missing_file_is_named_before_anything_is_made(tmp_path: Path) -> None:
     text = (
         '[corpus]\ntrain = ["a.en", "a.fr"]\n[tests.t]\nsource = "t.en"\nreference = "t.fr"\n[variants.one]\n'

@@ -107,11 +107,14 @@ def run_study(
 
 
 def _earlier_rows(results: Path) -> dict[str, Row]:
-    """Returns the rows that an earlier call has written, by run."""
+    """Returns the rows that an earlier call has written, by run. Raises InputError for other content."""
     if not results.exists():
         return {}
     with reading(results, "remove it: the same command writes it again"):
-        return {row["run"]: row for row in map(parse_json, results.read_text("utf-8").splitlines())}
+        rows = list(map(parse_json, results.read_text("utf-8").splitlines()))
+        if not all(isinstance(row, dict) and "run" in row for row in rows):
+            raise ValueError("a line is not the row of a run")
+        return {row["run"]: row for row in rows}
 
 
 def prepare(folder: StudyFolder, say: Callable[[str], None]) -> dict[str, TestSet]:
