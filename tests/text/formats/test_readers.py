@@ -55,6 +55,7 @@ CASES: list[tuple[Any, ...]] = [
     ("a.tsv", b"1\ta\tb\tx\n2\tc\td\n", "b|a, d|c", {"source": "3", "target": "2"}),
     ("a.tsv", b"id\tfr\ten\r\n1\ta\tb\r\n", "b|a"),
     ("a.tsv", b"id\tFR\tEnglish\n1\ta\tb\n", "b|a", {"source": "3", "target": "2"}),
+    ("a.tsv", b"en\tfr\na\tb\n", "b|a", {"source": "2", "target": "1"}),
     ("a.tsv", b"id\tnl\tsv\n1\ta\tb\n", "b|a", {"source": "sv", "target": "nl"}),
     ("a.tsv", b"ID\tFR \tEn\n7\ta\tb\n", "b|a"),
     ("a.tsv", b"French\tenglish\na\tb\n", "b|a"),

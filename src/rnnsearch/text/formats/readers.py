@@ -142,7 +142,8 @@ def _columns(cells: list[str], layout: Layout, path: str | Path, number: int) ->
         if source.isdecimal() and target.isdecimal():
             columns = int(source) - 1, int(target) - 1
             there = [header[column] if column < len(header) else "" for column in columns]
-            return columns, any(there[0] in one and there[1] in other for one, other in usual)
+            orders = there, there[::-1]  # columns 2 and 1 of a file from the source to the target
+            return columns, any(a in one and b in other for one, other in usual for a, b in orders)
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
     for sides in usual:
