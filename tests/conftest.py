@@ -30,9 +30,7 @@ if find_spec("jaxtyping") and find_spec("beartype"):
     shaped = {
         "training": ("loss", "optimiser", "trainer"),
         "translation": (*("beam", "forced", "network_step", "posterior"),),
-        "text": ("ngrams",),
-        "text.preparing": ("blocks",),
-        "text.store": ("batches", "corpus", "order"),
+        "text": ("batches", "dataset", "ngrams"),
     }
     modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]
     install_import_hook(["rnnsearch.model", "rnnsearch.kernels", *modules], "shape_checks.check")
@@ -193,7 +191,7 @@ def tiny_reverse_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
 
 def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str) -> Path:
     from rnnsearch.config import load_config
-    from rnnsearch.text.preparing.prepare import prepare
+    from rnnsearch.text.preparation import prepare
 
     settings = load_config(overrides=changes).data
     files, dev = (corpus / "train.en", corpus / "train.fr"), (corpus / "dev.en", corpus / "dev.fr")
@@ -202,7 +200,7 @@ def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str) -> Pa
 
 def _trained(made_once: MadeOnce, name: str, store: Path, *changes: str) -> Path:
     from rnnsearch.config import load_config
-    from rnnsearch.text.store.corpus import Corpus
+    from rnnsearch.text.dataset import Corpus
     from rnnsearch.training.display import Display
     from rnnsearch.training.loop import train
 

@@ -26,8 +26,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import difference, load_tensors, save_tensors
-from rnnsearch.text.store.batches import collate
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.batches import collate
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import load_checkpoint
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.translator import Translator
@@ -278,7 +278,7 @@ def test_a_checkpoint_that_somebody_made_up(
 
 @amount
 def test_stores(tiny_corpus: Path, tmp_path: Path, times: int) -> None:
-    from rnnsearch.text.preparing.prepare import prepare
+    from rnnsearch.text.preparation import prepare
 
     dev = tiny_corpus / "dev.en", tiny_corpus / "dev.fr"
     made = tmp_path / "made"

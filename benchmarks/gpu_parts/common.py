@@ -15,7 +15,7 @@ from torch import Tensor
 from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import one_line
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 
 Row = dict[str, Any]
 Write = Callable[[Row], None]

@@ -13,8 +13,8 @@ from rnnsearch.builtin.corpus import write as write_corpus
 from rnnsearch.config import load_config
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
-from rnnsearch.text.preparing.prepare import prepare
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.preparation import prepare
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import train

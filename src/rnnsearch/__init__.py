@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from rnnsearch.evaluation.statistics import Score
     from rnnsearch.records import Hypothesis, Translation
     from rnnsearch.run import Run
+    from rnnsearch.text.dataset import Corpus
     from rnnsearch.text.links import symmetrise
-    from rnnsearch.text.preparing.preparation_report import PreparationReport
-    from rnnsearch.text.preparing.prepare import prepare
-    from rnnsearch.text.store.corpus import Corpus
+    from rnnsearch.text.preparation import prepare
+    from rnnsearch.text.preparation_report import PreparationReport
     from rnnsearch.training.loop import TrainingInterrupted, train
     from rnnsearch.translation.aligner import AlignedPair, Aligner
     from rnnsearch.translation.translator import Translator
@@ -44,9 +44,9 @@ _LAZY = {
     "rnnsearch.translation.aligner": "Aligner AlignedPair",
     "rnnsearch.translation.translator": "Translator",
     "rnnsearch.records": "Translation Hypothesis",
-    "rnnsearch.text.preparing.prepare": "prepare",
-    "rnnsearch.text.preparing.preparation_report": "PreparationReport",
-    "rnnsearch.text.store.corpus": "Corpus",
+    "rnnsearch.text.preparation": "prepare",
+    "rnnsearch.text.preparation_report": "PreparationReport",
+    "rnnsearch.text.dataset": "Corpus",
     "rnnsearch.training.loop": "train TrainingInterrupted",
     "rnnsearch.run": "Run",
     "rnnsearch.config": "load_config recipe_names Settings "

@@ -18,7 +18,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.network_step import search

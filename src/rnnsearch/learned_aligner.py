@@ -30,11 +30,11 @@ from rnnsearch.run import Run
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import ProgressBar, note
 from rnnsearch.text.corpus_links import align_texts, link_files, require_eflomal
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import check_pairs, count_lines
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.links import LinkWords
-from rnnsearch.text.preparing.prepare import prepare_texts
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.preparation import prepare_texts
 from rnnsearch.training.loop import train
 
 RECIPE = "aligner"

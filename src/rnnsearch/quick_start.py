@@ -37,11 +37,11 @@ from rnnsearch.system.files import PARTIAL, checksum, file_checksum, only_one, r
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import ProgressBar, note
 from rnnsearch.text.codec import SIDES
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk
 from rnnsearch.text.formats.readers import FORMATS, Layout, LinePair, ParallelText, parallel_texts
-from rnnsearch.text.preparing.prepare import prepare
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.preparation import prepare
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import train

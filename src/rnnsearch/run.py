@@ -25,7 +25,7 @@ from rnnsearch.text.codec import SIDES, Codec, codec_checksums, codec_files, loa
 from rnnsearch.text.formats.opening import is_on_disk
 
 if TYPE_CHECKING:
-    from rnnsearch.text.store.corpus import Corpus
+    from rnnsearch.text.dataset import Corpus
 
 FORMAT = 1
 """Version of a run's layout, which grows when older runs can no longer be read."""

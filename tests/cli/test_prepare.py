@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Command, assert_refused
 
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.dataset import Corpus
 
 BLANKS = "--set data.tokeniser=space"
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from rnnsearch.config import load_config
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import PRECISIONS
-from rnnsearch.text.preparing.prepare import prepare
-from rnnsearch.text.store.batches import BatchOrder, Position, collate
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.batches import BatchOrder, Position, collate
+from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.preparation import prepare
 from rnnsearch.training.trainer import Trainer
 
 PAIRS, UPDATES, WINDOW = 2500, 120, 20

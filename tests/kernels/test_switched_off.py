@@ -24,8 +24,8 @@ from rnnsearch.run import Run
 from rnnsearch.system import kernel_dispatch
 from rnnsearch.system.kernel_dispatch import kernels_used, linear_cache, reference
 from rnnsearch.system.tensors import load_tensors
-from rnnsearch.text.store.batches import Batch
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.batches import Batch
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.display import Display
 from rnnsearch.training.loop import train
 from rnnsearch.training.trainer import Trainer

@@ -14,7 +14,7 @@ import torch
 
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 from rnnsearch.training.trainer import Trainer
 
 ENGINE = Path(__file__).resolve().parents[2] / "docs/assets/learn"

@@ -32,7 +32,7 @@ from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.network import TeacherForced, TranslationNetwork
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 from rnnsearch.training.loss import LOSSES
 from rnnsearch.training.trainer import Trainer
 

@@ -11,7 +11,7 @@ from small import sentences, small_network
 from torch import Tensor
 
 from rnnsearch.config import load_config
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 from rnnsearch.training import trainer as training
 
 EVERYWHERE = [f"training.dropout_{part}=0.2" for part in ("embedding", "recurrent", "readout")]

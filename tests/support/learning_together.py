@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 from rnnsearch.training.ddp import Ranks, connected_ranks
 from rnnsearch.training.trainer import Trainer, Update
 

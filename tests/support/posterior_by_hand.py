@@ -9,7 +9,7 @@ import torch
 
 from rnnsearch.config import ModelSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 
 SOURCE, LENGTHS = torch.tensor([[3, 6, 5, 0], [2, 0, 0, 0]]), torch.tensor([4, 2])
 TARGET, TARGET_LENGTHS = torch.tensor([[2, 4, 3, 1, 0], [4, 1, 0, 0, 0]]), torch.tensor([5, 3])

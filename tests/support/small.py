@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.store.batches import Batch, known_alignment
+from rnnsearch.text.batches import Batch, known_alignment
 from rnnsearch.training.trainer import Trainer
 
 SOURCE_WORDS, TARGET_WORDS = 7, 6

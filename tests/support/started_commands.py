@@ -18,7 +18,7 @@ import torch
 from rnnsearch.config import Settings, load_config
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.training import loop
 from rnnsearch.training.display import Display
 

@@ -14,9 +14,9 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text import corpus_links as linking
 from rnnsearch.text.corpus_links import align_texts, link_files, link_texts
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.preparing.prepare import prepare_texts
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.preparation import prepare_texts
 
 ENGLISH = ["The man can't see it.", "", "He (really) sleeps!", "Rest."]
 FRENCH = ["L'homme ne le voit pas.", "", "Il dort (vraiment) !", ""]

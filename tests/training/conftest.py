@@ -10,8 +10,8 @@ from started_commands import TWO, start, torchrun, train_words
 
 from rnnsearch.builtin.corpus import write
 from rnnsearch.config import DataSettings
-from rnnsearch.text.preparing.prepare import prepare
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.preparation import prepare
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import torch
 from started_commands import settings
 
 from rnnsearch.config import TrainingSettings
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loss import LOSSES, alignment_loss, alignment_weight, rows_to_force
 

@@ -19,7 +19,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.pretrained.folder import save_model
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.training import loop
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics

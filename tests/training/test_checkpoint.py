@@ -15,7 +15,7 @@ from torch import Tensor
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors, save_tensors
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.trainer import Trainer
 

@@ -36,8 +36,8 @@ from started_commands import (
 
 from rnnsearch.config import TrainingSettings, load_config
 from rnnsearch.errors import InputError
-from rnnsearch.text.store.batches import Batch, BatchOrder, Position
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.batches import Batch, BatchOrder, Position
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.training import ddp
 from rnnsearch.training.ddp import Ranks, check_agreement
 from rnnsearch.training.loop import updates_from

@@ -17,8 +17,8 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
-from rnnsearch.text.preparing.prepare import prepare
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.preparation import prepare
 from rnnsearch.training import log, loop, trainer, validation
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics

@@ -14,7 +14,7 @@ from started_commands import assert_same_checkpoint, start, train, train_words, 
 from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.dataset import Corpus
 
 PLAIN = [
     *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),

@@ -14,7 +14,7 @@ from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis
 from rnnsearch.system.kernel_dispatch import linear_cache
-from rnnsearch.text.store.batches import Batch, pad
+from rnnsearch.text.batches import Batch, pad
 from rnnsearch.translation.beam import final_score
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import begin_search, search

@@ -13,7 +13,7 @@ from rnnsearch.config import ModelSettings
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import linear_cache
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 from rnnsearch.translation import forced
 from rnnsearch.translation import posterior as posterior_module
 from rnnsearch.translation.forced import forced_decoding

@@ -75,7 +75,7 @@ def prepare(
     from rnnsearch.run import Run
     from rnnsearch.system.workers import core_count
     from rnnsearch.text.formats.readers import parallel_texts
-    from rnnsearch.text.preparing.prepare import prepare_texts
+    from rnnsearch.text.preparation import prepare_texts
 
     parts = [part.strip() for part in repeat.split(",")] if repeat else []
     if not all(part in map(str, range(1, MOST_REPETITIONS + 1)) for part in parts):

@@ -53,7 +53,7 @@ def train(
     # torch reads this at import. It silences torch's messages about broken connections.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from rnnsearch.system.machine import usable_device
-    from rnnsearch.text.store.corpus import Corpus
+    from rnnsearch.text.dataset import Corpus
     from rnnsearch.training import loop
     from rnnsearch.training.ddp import torchrun_value
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors, save_tensors
-from rnnsearch.text.store.batches import Position
+from rnnsearch.text.batches import Position
 from rnnsearch.training.optimiser import Adadelta, sparse_parameters
 from rnnsearch.training.trainer import Trainer, Update
 

@@ -20,8 +20,8 @@ from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.installed import package_version
 from rnnsearch.system.files import file_checksum
-from rnnsearch.text.store.batches import Batch
-from rnnsearch.text.store.corpus import CHECKSUMS, Corpus
+from rnnsearch.text.batches import Batch
+from rnnsearch.text.dataset import CHECKSUMS, Corpus
 
 Value = TypeVar("Value")
 

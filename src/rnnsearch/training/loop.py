@@ -17,8 +17,8 @@ from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.run import Run
-from rnnsearch.text.store.batches import BatchOrder, Indices, Position, collate
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.batches import BatchOrder, Indices, Position, collate
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
 from rnnsearch.training.ddp import Ranks, connected_ranks, torchrun_value
 from rnnsearch.training.display import Display

@@ -1,7 +1,7 @@
 """The losses of a batch: the negative log-likelihood of its target words (4.2), and the alignment loss of the
 proposal's part 1, with contexts that are computed from known alignments.
 
-a_ij is the known alignment of target word i (`text/store/batches.py:known_alignment`), whose rows sum to 1.
+a_ij is the known alignment of target word i (`text/batches.py:known_alignment`), whose rows sum to 1.
 α_ij is the network's alignment (Eq. 6). The losses are those that Liu et al. 2016 (Neural Machine Translation
 with Supervised Attention) compare; Marian's guided alignment is the first of them (Chen et al. 2016).
 """

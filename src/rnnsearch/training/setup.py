@@ -17,8 +17,8 @@ from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.run import CHECKPOINT, Run, require_no_run
 from rnnsearch.system.files import only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS, fastest_precision
-from rnnsearch.text.store.batches import BatchOrder
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.batches import BatchOrder
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.ddp import Ranks, check_agreement
 from rnnsearch.training.loss import needs_links

@@ -17,7 +17,7 @@ from rnnsearch.model.layers import Dropout
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.system.kernel_dispatch import kernels_used
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 from rnnsearch.training.ddp import Ranks
 from rnnsearch.training.loss import alignment_loss, alignment_weight, negative_log_likelihood, rows_to_force
 from rnnsearch.training.optimiser import (

@@ -15,8 +15,8 @@ from rnnsearch.config import Settings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.system.tensors import save_tensors
-from rnnsearch.text.store.batches import collate
-from rnnsearch.text.store.corpus import Corpus
+from rnnsearch.text.batches import collate
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.translator import Translator

@@ -31,8 +31,8 @@ from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork, right_to_left
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.system.kernel_dispatch import kernels_used
+from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.store.batches import Batch, pad
 
 CHUNK_ELEMENTS = 16_000_000
 """Maximum number of logits in memory at once."""

@@ -27,7 +27,7 @@ from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis
 from rnnsearch.system.kernel_dispatch import Cache
-from rnnsearch.text.store.batches import Batch, pad
+from rnnsearch.text.batches import Batch, pad
 from rnnsearch.translation.batching import batched_by_length
 from rnnsearch.translation.beam import (
     SearchState,

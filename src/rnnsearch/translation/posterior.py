@@ -34,7 +34,7 @@ from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import Direction, TranslationNetwork, reordered, right_to_left
 from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
 from rnnsearch.system.kernel_dispatch import Cache, once, product_dtype
-from rnnsearch.text.store.batches import Batch
+from rnnsearch.text.batches import Batch
 from rnnsearch.translation.forced import ROUNDS, mean_alignment
 
 LOSS = 0.1

@@ -21,9 +21,9 @@ from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
 from rnnsearch.system.kernel_dispatch import Cache, kernels_used, linear_cache
 from rnnsearch.system.machine import fastest_precision, has_int8
+from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
-from rnnsearch.text.store.batches import Batch, pad
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 from rnnsearch.translation.batching import (
     READ_AHEAD,

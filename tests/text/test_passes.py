@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsearch.text.preparing import prepare as preparation
-from rnnsearch.text.preparing.cleaning import Ragged, digest
-from rnnsearch.text.preparing.prepare import Buckets
+from rnnsearch.text import preparation
+from rnnsearch.text.cleaning import Ragged, digest
+from rnnsearch.text.preparation import Buckets
 
 
 def test_both_sides_and_their_border_count() -> None:

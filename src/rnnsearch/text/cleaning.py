@@ -24,6 +24,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
+from rnnsearch.text.dataset import Integers
 from rnnsearch.text.formats.lines import in_step, plain_line
 from rnnsearch.text.formats.readers import LinePair, ParallelText, read_link_lines
 from rnnsearch.text.links import (
@@ -36,7 +37,7 @@ from rnnsearch.text.links import (
     recognise,
     tokeniser_ranges,
 )
-from rnnsearch.text.preparing.preparation_report import (
+from rnnsearch.text.preparation_report import (
     SAMPLES,
     Dropped,
     PreparationReport,
@@ -44,7 +45,6 @@ from rnnsearch.text.preparing.preparation_report import (
     SideReport,
     TextReport,
 )
-from rnnsearch.text.store.corpus import Integers
 from rnnsearch.text.tokens import UNSPACED, base
 from rnnsearch.word_links import parse_links
 

@@ -15,9 +15,9 @@ import pytest
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.preparing.prepare import prepare
-from rnnsearch.text.store import corpus
-from rnnsearch.text.store.corpus import Corpus, map_array
+from rnnsearch.text import dataset
+from rnnsearch.text.dataset import Corpus, map_array
+from rnnsearch.text.preparation import prepare
 
 SETTINGS = DataSettings.model_validate({"tokeniser": "space"})
 
@@ -102,7 +102,7 @@ def test_a_missing_or_damaged_file_is_refused(store: Path) -> None:
 
 
 def test_ids_that_do_not_fit_their_offsets_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "CHECKED_BYTES", 0)
+    monkeypatch.setattr(dataset, "CHECKED_BYTES", 0)
     offsets = np.load(file := store / "train.source.0000.offsets.npy")
     np.save(file, [*offsets[:-1], 6])
     with pytest.raises(InputError, match="does not fit its offsets"):
@@ -123,8 +123,8 @@ SLOW = """
 import sys, time
 from pathlib import Path
 from rnnsearch.config import DataSettings
-from rnnsearch.text.preparing import cleaning
-from rnnsearch.text.preparing.prepare import prepare
+from rnnsearch.text import cleaning
+from rnnsearch.text.preparation import prepare
 
 cleaning.PAIRS = 500  # so few lines are enough for workers
 

@@ -4,7 +4,7 @@ import pytest
 from pairs import pairs_of
 
 from rnnsearch.config import DataSettings
-from rnnsearch.text.preparing.cleaning import drop_reason
+from rnnsearch.text.cleaning import drop_reason
 
 
 def words(count: int) -> str:

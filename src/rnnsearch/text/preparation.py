@@ -24,11 +24,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import whole_folder
 from rnnsearch.system.progress import Progress
-from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
-from rnnsearch.text.formats.lines import Lines, name_of, read_given
-from rnnsearch.text.formats.readers import LinePair, ParallelText
-from rnnsearch.text.links import Range, project
-from rnnsearch.text.preparing.cleaning import (
+from rnnsearch.text.cleaning import (
     DROPPED,
     Block,
     Cleaner,
@@ -40,8 +36,8 @@ from rnnsearch.text.preparing.cleaning import (
     count_words,
     unpickled,
 )
-from rnnsearch.text.preparing.preparation_report import PreparationReport, SideReport, TextReport
-from rnnsearch.text.store.corpus import (
+from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
+from rnnsearch.text.dataset import (
     Integers,
     is_store,
     offsets_of,
@@ -50,6 +46,10 @@ from rnnsearch.text.store.corpus import (
     write_contents,
     write_rows,
 )
+from rnnsearch.text.formats.lines import Lines, name_of, read_given
+from rnnsearch.text.formats.readers import LinePair, ParallelText
+from rnnsearch.text.links import Range, project
+from rnnsearch.text.preparation_report import PreparationReport, SideReport, TextReport
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary, WordFilter
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.store.batches import BatchOrder, Position, collate, pad
-from rnnsearch.text.store.corpus import Pairs, SentenceIds, offsets_of
+from rnnsearch.text.batches import BatchOrder, Position, collate, pad
+from rnnsearch.text.dataset import Pairs, SentenceIds, offsets_of
 
 
 def lengths(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -19,13 +19,12 @@ from pairs import Pair, pairs_of, write
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.text import cleaning, preparation
+from rnnsearch.text.dataset import Corpus, Pairs
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.preparing import cleaning
-from rnnsearch.text.preparing import prepare as preparation
-from rnnsearch.text.preparing.preparation_report import PreparationReport
-from rnnsearch.text.preparing.prepare import prepare, prepare_texts
-from rnnsearch.text.store.corpus import Corpus, Pairs
+from rnnsearch.text.preparation import prepare, prepare_texts
+from rnnsearch.text.preparation_report import PreparationReport
 from rnnsearch.text.tokens import Tokeniser
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.store.corpus import Pairs
+from rnnsearch.text.dataset import Pairs
 from rnnsearch.text.vocabulary import EOS
 
 Indices = Int64[NDArray[np.int64], " _"]

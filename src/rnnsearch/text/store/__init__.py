@@ -1,1 +1,0 @@
-"""The prepared dataset on disk, and the batches that training reads from it."""
