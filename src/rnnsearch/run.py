@@ -32,12 +32,6 @@ FORMAT = 1
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
 """File from which training resumes, in the folder of a run."""
 
-_ONCE_BEFORE = {
-    "french_elisions": '"drop_control_characters":false,"entities":"keep"',
-    "seed": '"language_certainty":0.0',
-}
-"""Data setting → settings of REMOVED that stood before it, with the values of today's behaviour."""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -69,12 +63,8 @@ class Run:
     @cached_property
     def checksum(self) -> str:
         """The checksum of everything that its outputs depend on, except search settings."""
-        data = self.settings.data.model_dump_json()
-        for key, removed in _ONCE_BEFORE.items():  # outputs made when these settings existed stay valid
-            data = data.replace(f'"{key}"', f'{removed},"{key}"', 1)
-        return checksum(
-            data, self.settings.model.model_dump_json(), self.model_path, *codec_files(self.path).values()
-        )
+        settings = (self.settings.data.model_dump_json(), self.settings.model.model_dump_json())
+        return checksum(*settings, self.model_path, *codec_files(self.path).values())
 
     def other_vocabulary(self, other: Run | Corpus) -> str:
         """Returns the first side whose words or subwords differ from those of the other run or corpus; ""
