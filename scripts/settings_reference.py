@@ -21,8 +21,8 @@ paper's. An unknown key or an invalid value is an error. `--set section.key=valu
 repeated; the resolved settings are saved in the run's `config.toml`. [Recipes](recipes.md) lists what each built-in recipe changes.
 `rnnsearch settings` prints these tables in the terminal; `rnnsearch settings --recipe multi30k` prints a recipe.
 
-The section `[data]` takes effect in `rnnsearch prepare` and is fixed from then on. `[model]` and `[training]` take effect in
-`rnnsearch train`. `[search]` holds the defaults of `rnnsearch translate`, whose options change them.
+`[model]` and `[training]` take effect in `rnnsearch train`. `[search]` holds the defaults of `rnnsearch translate`, whose options
+change them.
 
 The column *the paper* has the value that the paper states (Bahdanau, Cho & Bengio 2015, with the section), or *not used* for methods that
 it does not use. It is empty where the paper says nothing.
