@@ -311,13 +311,12 @@ def service_with_key(tiny_run: Path) -> Iterator[Any]:
     pytest.importorskip("fastapi", reason="needs the extra `serve`")
     from loopback import Loopback
 
-    from rnnsearch.serving.app import Options, make_app
+    from rnnsearch.serving.app import make_app
     from rnnsearch.serving.routes import digest
-    from rnnsearch.serving.service import ModelPlace, Service, load_models
-    from rnnsearch.serving.work_queue import Limits
+    from rnnsearch.serving.service import ModelPlace, Options, Service, load_models
 
-    service = Service(load_models([ModelPlace("", str(tiny_run))]), Limits())
-    server = Loopback(make_app(service, Options(keys=frozenset([digest(KEY)]), page={})))
+    options = Options(places=[ModelPlace("", str(tiny_run))], keys=frozenset([digest(KEY)]))
+    server = Loopback(make_app(Service(load_models(options), options)))
     yield server
     server.end()
 

@@ -117,7 +117,7 @@ MISTAKES = """
 --words some → --words does not know 'some'
 --threshold 2 → --threshold
 --gold fr → is not a link
---gold short → 6 pairs but 1 sentences of gold links
+--gold short → short: has 1 sentences, but en and fr have 6 pairs
 --symmetrise product → --reverse-run
 --page en/p.html → en: cannot be written:
 --picture --out out → cannot be used with --out

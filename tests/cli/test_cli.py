@@ -92,7 +92,7 @@ translate nosuch → there is no folder and no installed model 'nosuch' (
 translate no/such → no/such/config.toml: is not a run: No such file or directory (name a folder that `rnnsearch train` made)
 translate {store} {three} → store/config.toml: is not a run
 translate {three} {two} → three/config.toml: is not a run: Not a directory
-translate {run} {folder} → folder/config.toml: is not a run
+translate {run} {folder} → folder: is a folder, not a text file
 translate {run} {here}/nosuch → nosuch: no such file
 translate {run} {latin1} → latin1:2: byte 8 of the line is not UTF-8 (convert the file
 translate {run} {short} → short.gz: the compressed file is damaged or incomplete
@@ -130,9 +130,10 @@ score {run} {three} {three} --search.batch_size 0 → search.batch_size: Input s
 score {run} {three} {unordered} → unordered:3: sentence 1 of 3 comes after sentence 2
 score {run} {three} {toomany} → toomany:2: sentence 3 of 3
 score {run} {three} {mixed} → mixed:2: is not a line of an n-best list
-score {run} {three} {nbest} --json → nbest: --json and --out cannot be used with an n-best list
+score {run} {three} {nbest} --json → nbest: an n-best list needs a file of its own, and neither --json nor --out
 align {run} {three} → a run, a source text and a target text are needed
 align {run} {two} {three} → two has 2 lines and
+align {run} {two} {two} --gold {links} → links: has 1 sentences, but
 align {run} {folder} {three} → folder: is a folder, not a text file
 align {run} {two} {two} --search.batch_size -1 → search.batch_size: Input should be
 evaluate --hyp {three} → Missing option '--ref'

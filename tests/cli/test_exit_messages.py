@@ -47,7 +47,10 @@ def test_the_machine_and_the_input(fails: Callable[[], object], said: str) -> No
             "the output cannot be written: No space left on device",
         ),
         (OSError(errno.EMFILE, "Too many open files"), "[Errno 24] Too many open files"),
-        (OSError(errno.EACCES, "Permission denied", "a\nb\udcff"), r"a b\udcff: Permission denied"),
+        (
+            OSError(errno.EACCES, "Permission denied", "a\nb\udcff"),
+            r"a b\udcff: Permission denied (check path and permissions)",
+        ),
     ],
 )
 def test_the_system(error: OSError, line: str) -> None:

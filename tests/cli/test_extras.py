@@ -17,6 +17,7 @@ WORDS = {
     "demo": "--out demo",
     "try": "a.en b.fr",
     "train": "demo --data store --out run",
+    "serve": "run",
     "experiment": "study.toml --out out",
     "reproduce": "europarl-small --out out",
     "evaluate": "--hyp a --ref b",

@@ -17,32 +17,31 @@ pytest.importorskip("fastapi", reason="needs the extra serve")
 from loopback import Loopback
 from starlette.testclient import TestClient
 
-from rnnsearch.serving.app import Options, make_app
-from rnnsearch.serving.service import ModelPlace, ServedModel, Service, load_models
-from rnnsearch.serving.work_queue import Limits
+from rnnsearch.serving.app import make_app
+from rnnsearch.serving.service import ModelPlace, Options, ServedModel, Service, load_models
 
-LIMITS = Limits(characters=2_000, sentences=40, beam=10, queue=100, deadline=30.0)
-NO_PAGE = Options(page={})
+OPTIONS = Options(characters=2_000, sentences=40, beam=10, queue=100, deadline=30.0)
 
 
 @pytest.fixture(scope="session")
 def served(tiny_run: Path, tiny_reverse_run: Path) -> list[ServedModel]:
-    return load_models([ModelPlace("", str(tiny_run)), ModelPlace("back", str(tiny_reverse_run))])
+    places = ModelPlace("", str(tiny_run)), ModelPlace("back", str(tiny_reverse_run))
+    return load_models(Options(places=places))
 
 
 @pytest.fixture(scope="session")
 def make_service(served: list[ServedModel]) -> Callable[..., Service]:
-    """make_service(queue=3, …): with other limits."""
-    return lambda **limits: Service(served, replace(LIMITS, **limits))
+    """make_service(queue=3, …): with other options."""
+    return lambda **options: Service(served, replace(OPTIONS, **options))
 
 
-def client_for(service: Service, options: Options) -> TestClient:
-    return TestClient(make_app(service, options), raise_server_exceptions=False)  # type: ignore[arg-type]
+def client_for(service: Service) -> TestClient:
+    return TestClient(make_app(service), raise_server_exceptions=False)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="session")
 def client(make_service: Callable[..., Service]) -> Iterator[TestClient]:
-    with client_for(make_service(), NO_PAGE) as client:
+    with client_for(make_service()) as client:
         yield client
 
 
@@ -50,16 +49,16 @@ def client(make_service: Callable[..., Service]) -> Iterator[TestClient]:
 def client_of(make_service: Callable[..., Service]) -> Iterator[Callable[..., TestClient]]:
     """client_of(keys=…): of a service with these options."""
     with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(client_for(make_service(), replace(NO_PAGE, **options)))
+        yield lambda **options: stack.enter_context(client_for(make_service(**options)))
 
 
 @pytest.fixture
 def loopback_of(make_service: Callable[..., Service]) -> Iterator[Callable[..., Loopback]]:
-    """loopback_of(service, options): one of the test's own."""
+    """loopback_of(service): one of the test's own."""
     with ExitStack() as stack:
 
-        def make(service: Service | None = None, options: Options = NO_PAGE) -> Loopback:
-            server = Loopback(make_app(service or make_service(), options))
+        def make(service: Service | None = None) -> Loopback:
+            server = Loopback(make_app(service or make_service()))
             stack.callback(server.end)
             return server
 
@@ -69,7 +68,7 @@ def loopback_of(make_service: Callable[..., Service]) -> Iterator[Callable[..., 
 @pytest.fixture(scope="session")
 def loopback(make_service: Callable[..., Service]) -> Iterator[Loopback]:
     """A service with two models, shared by all tests."""
-    server = Loopback(make_app(make_service(), NO_PAGE))
+    server = Loopback(make_app(make_service()))
     yield server
     server.end()
 

@@ -8,7 +8,6 @@ import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from rnnsearch.cli import serve
 from rnnsearch.serving import server
 from rnnsearch.serving.routes import digest
 
-from .conftest import NO_PAGE, Held, wait_until
+from .conftest import Held, wait_until
 
 CHUNKED = (
     b"POST /v1/translate HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -145,7 +144,7 @@ def test_wrong_framing_is_one_400_and_the_connection_ends(
     keys: frozenset[str],
 ) -> None:
     """A second request is hidden behind each; an answer to it would be that of another client of a proxy."""
-    service = loopback_of(make_service(), replace(NO_PAGE, keys=keys))
+    service = loopback_of(make_service(keys=keys))
     caplog.set_level(logging.INFO)
     for name, sent in FRAMING.items():
         answer = service.answer(sent + GET + b"\r\n")

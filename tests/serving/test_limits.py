@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,11 +14,10 @@ from loopback import Loopback
 
 from rnnsearch.errors import SearchStoppedError
 from rnnsearch.serving.routes import digest
-from rnnsearch.serving.service import LONGEST_PART, ServedModel, Service
-from rnnsearch.serving.work_queue import Limits
+from rnnsearch.serving.service import LONGEST_PART, Options, ServedModel, Service
 from rnnsearch.text.codec import EncodedSentence
 
-from .conftest import NO_PAGE, Held, wait_until
+from .conftest import Held, wait_until
 from .test_connections import request
 
 CAT: dict[str, Any] = {"text": "A cat .", "model": "en-fr"}
@@ -49,8 +47,9 @@ def test_one_key_cannot_take_everything(
 ) -> None:
     """Half of the queue waits for one key; its next request is refused, and another key's is answered. A header
     that is no key changes nothing."""
-    service, keys = make_service(queue=4), ["a-key-of-some-length", "another-key-of-some-length"]
-    held = Held(service, loopback_of(service, replace(NO_PAGE, keys=frozenset(map(digest, keys)))))
+    keys = ["a-key-of-some-length", "another-key-of-some-length"]
+    service = make_service(queue=4, keys=frozenset(map(digest, keys)))
+    held = Held(service, loopback_of(service))
     with ThreadPoolExecutor(4) as pool:
         running = pool.submit(held.post, key=keys[0], **CAT)
         held.wait_for_batch()
@@ -122,7 +121,7 @@ def test_an_answer_too_large_is_refused_before_the_work(
     held_of: Callable[..., Held], monkeypatch: pytest.MonkeyPatch, path: str, fields: dict[str, Any]
 ) -> None:
     """140 words have 19,600 weights; five translations, or two pairs of 140 words, have more than 30,000."""
-    monkeypatch.setattr(Limits, "numbers", 30_000)
+    monkeypatch.setattr(Options, "numbers", 30_000)
     held = held_of(characters=20_000)
     if "q" not in fields:
         fields = fields | {"model": "en-fr"}

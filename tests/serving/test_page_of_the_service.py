@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from browser import NEEDS_CHROMIUM, Page, browser
 
-from rnnsearch.serving.app import Options
 from rnnsearch.serving.routes import digest
 from rnnsearch.translation.translator import Translator
 
@@ -21,7 +20,7 @@ SENTENCE = "The black cat sleeps."
 
 @pytest.fixture
 def page(loopback_of: Callable[..., Any], tmp_path: Path) -> Iterator[Page]:
-    server = loopback_of(None, Options())
+    server = loopback_of()
     with browser(tmp_path) as tab:
         tab.open(server.address)
         tab.wait("document.querySelectorAll('#model option').length === 2")
@@ -76,10 +75,10 @@ def test_a_text_that_the_service_refuses_is_a_clear_message(page: Page) -> None:
 
 
 def test_a_service_with_keys_asks_for_one(
-    loopback_of: Callable[..., Any], tmp_path: Path, tiny_run: Path
+    loopback_of: Callable[..., Any], make_service: Callable[..., Any], tmp_path: Path, tiny_run: Path
 ) -> None:
     key = "a-key-of-the-service-1"
-    server = loopback_of(None, Options(keys=frozenset([digest(key)])))
+    server = loopback_of(make_service(keys=frozenset([digest(key)])))
     with browser(tmp_path) as tab:
         tab.open(server.address)
         tab.wait("document.querySelectorAll('#model option').length === 2")

@@ -8,16 +8,15 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from rnnsearch.cli.serve import read_keys
 from rnnsearch.errors import InputError
-from rnnsearch.serving.app import Options
 from rnnsearch.serving.routes import digest
-from rnnsearch.serving.service import ModelPlace, Service, load_models
-from rnnsearch.serving.work_queue import Limits
+from rnnsearch.serving.service import ModelPlace, Options, ServedModel, Service, load_models
 
 from .conftest import client_for
 
@@ -148,20 +147,27 @@ def test_metrics_count_requests_and_words(client_of: Callable[..., TestClient]) 
     assert grown['rnnsearch_words_total{model="en-fr"}'] > 0
 
 
-def test_a_page_is_served_from_its_folder_and_nothing_else(
-    client_of: Callable[..., TestClient], tmp_path: Path
-) -> None:
-    client = client_of(page={"index.html": b"<title>page</title>", "assets/page.js": b""})
-    (tmp_path / "secret").write_text("secret")
-    assert "<title>page</title>" in client.get("/").text
-    assert client.get("/assets/page.js").headers["content-type"] == "text/javascript; charset=utf-8"
+def test_a_page_is_served_from_its_folder_and_nothing_else(client: TestClient) -> None:
+    assert "<title>" in client.get("/").text
+    assert client.get("/engine/search.js").headers["content-type"] == "text/javascript; charset=utf-8"
     config = client.get("/config.json").json()
     assert (config["engine"], [model["name"] for model in config["models"]]) == ("http", ["en-fr", "back"])
-    for path in ("../secret", "%2e%2e/secret", "assets/../../secret", "assets", "assets/", "/etc/passwd"):
+    for path in (
+        "../__init__.py",
+        "%2e%2e/errors.py",
+        "engine/../../errors.py",
+        "engine",
+        "engine/",
+        "/etc/passwd",
+    ):
         assert client.get(f"/{path}").status_code == 404
 
 
 # ServedModels
+
+
+def models_of(*words: str, **options: Any) -> list[ServedModel]:
+    return load_models(Options(places=list(map(ModelPlace.parse, words)), **options))
 
 
 def changed_run(run: Path, folder: Path, pattern: str, new: str) -> str:
@@ -173,7 +179,7 @@ def changed_run(run: Path, folder: Path, pattern: str, new: str) -> str:
 def test_code_that_a_run_names_is_not_executed(tiny_run: Path, tmp_path: Path) -> None:
     run = changed_run(tiny_run, tmp_path / "run", r'alignment = "\w+"', 'alignment = "os:getcwd"')
     with pytest.raises(InputError, match=r"trust|code"):
-        load_models([ModelPlace.parse(run)])
+        models_of(run)
 
 
 def test_a_model_is_named_on_the_command_line(tiny_run: Path) -> None:
@@ -186,8 +192,8 @@ def test_a_model_is_named_on_the_command_line(tiny_run: Path) -> None:
         with pytest.raises(InputError):
             ModelPlace.parse(word)
     with pytest.raises(InputError, match="two models would be called 'news'"):
-        load_models([ModelPlace.parse(f"news={tiny_run}"), ModelPlace.parse(f"news={tiny_run}")])
-    (other,) = load_models([ModelPlace.parse(f"de-nl={tiny_run}")], search={"beam": 3})
+        models_of(f"news={tiny_run}", f"news={tiny_run}")
+    (other,) = models_of(f"de-nl={tiny_run}", search={"beam": 3})
     assert (other.source, other.target, other.translator.search.beam) == ("de", "nl", 3)
 
 
@@ -204,8 +210,8 @@ def of_one_pair(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RNNSEARCH_MODELS", str(home))
         words = (f"mine={tiny_run}", "en-fr=en-fr", f"news={tiny_run}", "fr-en")
-        models = load_models([ModelPlace.parse(word) for word in words])
-    with client_for(Service(models, Limits()), Options()) as client:
+        models = models_of(*words)
+    with client_for(Service(models, Options())) as client:
         yield client
 
 

@@ -170,7 +170,7 @@ def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[l
         "a.en a.fr --out new/a.links": "new/a.links: already exists",
         "a.en a.fr": "--out",
         "--out x": "a corpus or the files of an aligner",
-        "--forward a.en --out x": "links needs both directions",
+        "--forward a.en --out x": "an aligner's files of both directions",
         "a.en a.fr --forward f --reverse r --out x": "a corpus or the files of an aligner",
         "a.en a.fr --out x --symmetrise best": "does not know 'best' \\(use one of: grow-diag-final-and",
         "a.en a.fr --out x --words all": "--words does not know 'all'",

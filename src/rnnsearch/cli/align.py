@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json as json_
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -13,8 +15,8 @@ import typer
 
 from rnnsearch.cli.answers import (
     Place,
-    Ray,
     RayWorkers,
+    Runs,
     Task,
     Work,
     answer_all,
@@ -23,20 +25,15 @@ from rnnsearch.cli.answers import (
     as_json,
 )
 from rnnsearch.cli.options import (
-    Device,
+    Cores,
     GoldFrom,
-    Json,
-    Out,
-    Overwrite,
-    Set,
-    Threads,
-    TrustCode,
-    changes,
+    Strings,
     describe,
     one_of,
     refuse,
     say,
     say_if_empty,
+    search_changes,
 )
 from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name, need
@@ -79,7 +76,7 @@ def align(
     reverse_run: list[Path] | None = None,
     symmetrise: str = "grow-diag-final-and",
     words: str = "auto",
-    json: Json = False,
+    json: bool = False,
     links_format: str = "pharaoh",
     picture: bool = False,
     gold: str = "",
@@ -87,18 +84,19 @@ def align(
     measures: Path | None = None,
     page: Path | None = None,
     alignment_plots: Path | None = None,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    threads: Threads = 0,
-    set_: Set = None,
-    device: Device = "cpu",
-    trust_code: TrustCode = False,
-    ray: Ray = None,
+    out: str | None = None,
+    overwrite: bool = False,
+    threads: Cores = 0,
+    set_: Strings = None,
+    device: str = "cpu",
+    trust_code: bool = False,
+    ray: str | None = None,
     workers: RayWorkers = None,
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
     0), or matrices with --json."""
-    from rnnsearch.translation.aligner import PRODUCT, WAYS
+    from rnnsearch.run import Run
+    from rnnsearch.translation.aligner import PRODUCT, WAYS, check_reverse, counted_by
 
     one_of(symmetrise, "--symmetrise", WAYS)
     one_of(words, "--words", ("auto", "tokenised", "given"))
@@ -109,75 +107,61 @@ def align(
     if json + picture + (links_format != "pharaoh") > 1:
         raise InputError("--json, --picture and --links-format are different outputs", remedy="give one")
     form = "json" if json else "picture" if picture else links_format
-    how: dict[str, Any] = {"batch_size": 256, **changes("search", set_, only=("batch_size",))}
+    how: dict[str, Any] = {"batch_size": 256, **search_changes(set_, only=("batch_size",))}
     how |= {"threshold": threshold, "method": symmetrise, "posterior": posterior, "exact": exact}
     how |= {"scored": bool(json or measures or page), "words": "given" if words == "given" else "tokenised"}
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
+    reverse = reverse_run or []
+    if reverse:
+        check_reverse(Run.open(runs[0]), Run.open(reverse[0]), reverse[0])
     if ray or out is not None:
         shown = {"--picture": picture, "--measures": measures, "--page": page, "--gold": ray and gold}
         shown["--alignment-plots"] = alignment_plots
         refuse(shown, f"cannot be used with {'--ray' if ray else '--out'}")
     if ray:
-        ours = Aligning(how, form, [run if is_name(run) else run.resolve() for run in reverse_run or []])
-        return answer_on_ray(place, runs, 2, ours.load, ours.key, ".txt" if form == "pharaoh" else ".jsonl")
+        paths = [run if is_name(run) else run.resolve() for run in reverse]
+        return answer_on_ray(place, runs, 2, Aligning(form, how, paths))
     refuse({"--workers": workers}, "needs --ray", "add --ray local")
     names, source, target = runs_and_texts(runs)
     pairs, truths = read_texts(source, target, gold, gold_from)
     if truths and words == "auto":
-        how["words"] = counted_words(truths, list(pairs), names[0])
-    ours = Aligning(how, form, reverse_run or [], truths, [Path(gold)] if gold else [])
-    task = Task("aligning", "pairs", source, partial(ours.key, names))
-    results = answered(place, task, partial(ours.load, place, names), pairs)
+        run: Any = Run.open(names[0])  # which has the codecs of a translator
+        how["words"] = counted_by(truths, list(pairs), run)
+    sides = [names, reverse] if reverse else []
+    titles = [" + ".join(run.resolve().name for run in some) for some in sides] or [""]
+    ours = Aligning(form, how, reverse, dict(enumerate(truths)), [Path(gold)] if gold else [], titles)
     about = f"Word alignments: {source} – {target}", f"Run: {names[0]}"
-    observe(results, ours, Views(measures, page, alignment_plots, ours.titles(names), about))
+    results = answered(place, ours, names, source, pairs)
+    return observe(results, ours, Views(measures, page, alignment_plots, about))
 
 
-class Aligning(NamedTuple):
-    """Everything that links depend on, besides the runs. how: options of WordAligner. form: pharaoh, jsonl,
-    json or picture. reverse: runs from target to source. truths: gold links of each pair, if any, from
-    gold_files."""
+@dataclass(frozen=True)
+class Aligning(Task):
+    """The alignment of pairs. form: pharaoh, jsonl, json or picture. how: options of WordAligner. reverse:
+    runs from target to source. truths: gold links by number of the pair, from 0; those of gold_files. titles:
+    names of a pair's pictures; one picture by itself needs none."""
 
     how: dict[str, Any]
-    form: str
     reverse: list[Path]
-    truths: Sequence[GoldLinks] = ()
+    truths: Mapping[int, GoldLinks] = field(default_factory=dict)
     gold_files: Sequence[Path] = ()
+    titles: Sequence[str] = ("",)
+    doing = "aligning"
 
-    def load(self, place: Place, runs: Sequence[Path]) -> Work:
-        """Loads the models. Returns the work on pairs."""
+    def load(self, place: Place, runs: Runs) -> Work:
         from rnnsearch.translation.aligner import WordAligner
 
-        self.check(runs)
         translator, back = place.load(runs), place.load(self.reverse) if self.reverse else None
         aligner = WordAligner(translator, back, **self.how)
-        return Work(aligner.align, partial(self.line, self.titles(runs)), aligner.batch_size)
+        return Work(aligner.align, self.line, aligner.batch_size)
 
-    def check(self, runs: Sequence[Path]) -> None:
-        """Raises InputError if the reverse run has not the languages of the opposite direction."""
-        from rnnsearch.run import Run
-        from rnnsearch.translation.aligner import check_reverse
-
-        if self.reverse:
-            check_reverse(Run.open(runs[0]), Run.open(self.reverse[0]), self.reverse[0])
-
-    def key(self, runs: Sequence[Path]) -> str:
-        """Returns the key of the answers."""
+    def key(self, runs: Runs) -> str:
         from rnnsearch.run import answers_key
 
-        self.check(runs)
         how = f"align {self.how} {len(self.reverse)}"
         return answers_key([*runs, *self.reverse], how, self.form, self.gold_files)
 
-    def truth(self, number: int) -> GoldLinks | None:
-        """Returns the gold links of a pair, counted from 0."""
-        return self.truths[number] if self.truths else None
-
-    def titles(self, runs: Sequence[Path]) -> list[str]:
-        """Returns the names of a pair's pictures; one picture by itself needs none."""
-        sides = [runs, self.reverse] if self.reverse else []
-        return [" + ".join(run.resolve().name for run in some) for some in sides] or [""]
-
-    def line(self, titles: Sequence[str], number: int, aligned: Aligned) -> str:
+    def line(self, number: int, aligned: Aligned) -> str:
         """Returns the line of a pair, or its picture."""
         from rnnsearch.drawing.alignments import comparison_text
         from rnnsearch.evaluation.alignment_error import shares
@@ -189,10 +173,10 @@ class Aligning(NamedTuple):
             return format_links(aligned.links)
         if self.form == "picture":
             width = shutil.get_terminal_size((100, 24)).columns
-            return f"{comparison_text(panels(aligned, titles), width, self.truth(number))}\n"
+            return f"{comparison_text(panels(aligned, self.titles), width, self.truths.get(number))}\n"
         if self.form == "jsonl":
             return json_.dumps(AlignedPair.of(aligned).to_dict(), ensure_ascii=False)
-        values = shares(measure_pair(aligned, self.truth(number)))
+        values = shares(measure_pair(aligned, self.truths.get(number)))
         whole = aligned.result.to_dict()
         del whole["alternatives"], whole["confidence"]
         whole |= {"links": aligned.links, "measures": {name: round(one, 5) for name, one in values.items()}}
@@ -208,14 +192,14 @@ class Views(NamedTuple):
     measures: Path | None
     page: Path | None
     plots: Path | None
-    titles: Sequence[str]
     about: tuple[str, str]
 
 
 def read_texts(
     source: str, target: str, gold: str, first: int | None
 ) -> tuple[Iterable[tuple[str, str]], Sequence[GoldLinks]]:
-    """Returns the pairs, and their gold links, if any. Raises InputError where the texts cannot be pairs."""
+    """Returns the pairs, and their gold links, if any. Raises InputError where the texts cannot be pairs, and
+    if pairs and gold differ in number."""
     from rnnsearch.evaluation.alignment_error import read_gold
     from rnnsearch.text.formats.lines import check_pairs, read_pairs
 
@@ -225,16 +209,11 @@ def read_texts(
     if not gold:
         return pairs, []
     known = list(pairs)
-    return known, read_gold(gold, first=first, pairs=known)
-
-
-def counted_words(truths: Sequence[GoldLinks], pairs: Sequence[tuple[str, str]], name: Path) -> str:
-    """Returns the words that gold links refer to. Raises InputError if pairs and gold differ in number."""
-    from rnnsearch.run import Run
-    from rnnsearch.translation.aligner import counted_by
-
-    run: Any = Run.open(name)  # which has the codecs of a translator
-    return counted_by(truths, pairs, run)
+    truths = read_gold(gold, first=first, pairs=known)
+    if len(truths) != len(known):
+        what = f"has {len(truths):,} sentences, but {source} and {target} have {len(known):,} pairs"
+        raise InputError(what, file=gold, remedy="sentence n of the gold file must belong to line n")
+    return known, truths
 
 
 def observe(results: Iterator[Aligned], ours: Aligning, views: Views) -> None:
@@ -257,13 +236,13 @@ def observe(results: Iterator[Aligned], ours: Aligning, views: Views) -> None:
                 folder.mkdir(parents=True, exist_ok=True)
     rows, sentences = [], []
     for number, aligned in enumerate(results):
-        truth = ours.truth(number)
+        truth = ours.truths.get(number)
         if views.plots:
-            comparison_figure(panels(aligned, views.titles), views.plots / f"{number + 1:06d}.png", truth)
+            comparison_figure(panels(aligned, ours.titles), views.plots / f"{number + 1:06d}.png", truth)
         if views.measures:
             rows.append(measure_pair(aligned, truth))
         if views.page:
-            sentences.append(browsed(number + 1, aligned, views.titles, truth))
+            sentences.append(browsed(number + 1, aligned, ours.titles, truth))
     if views.measures:
         write_text(views.measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
     if views.page:
@@ -281,38 +260,61 @@ def observe(results: Iterator[Aligned], ours: Aligning, views: Views) -> None:
 def score(
     runs: list[str],
     *,
-    json: Json = False,
-    out: Out = None,
-    threads: Threads = 0,
-    set_: Set = None,
-    overwrite: Overwrite = False,
-    device: Device = "cpu",
-    trust_code: TrustCode = False,
-    ray: Ray = None,
+    json: bool = False,
+    out: str | None = None,
+    threads: Cores = 0,
+    set_: Strings = None,
+    overwrite: bool = False,
+    device: str = "cpu",
+    trust_code: bool = False,
+    ray: str | None = None,
     workers: RayWorkers = None,
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
     scores."""
-    from rnnsearch.text.formats.lines import check_pairs, read_lines, read_pairs
+    from rnnsearch.text.formats.lines import check_pairs, read_pairs
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.text.nbest import is_nbest
 
-    batch_size = changes("search", set_, only=("batch_size",)).get("batch_size", 64)
+    batch_size = search_changes(set_, only=("batch_size",)).get("batch_size", 64)
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
-    load, key = partial(_load_scorer, batch_size, json), partial(_score_key, batch_size, json)
+    ours = Scoring("json" if json else "text", batch_size)
     if ray:
-        return answer_on_ray(place, runs, 2, load, key, ".jsonl" if json else ".txt")
+        return answer_on_ray(place, runs, 2, ours)
     refuse({"--workers": workers}, "needs --ray", "add --ray local")
-    run, source, target = runs_and_texts(runs)
-    if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
-        if json or out is not None:
-            what = "--json and --out cannot be used with an n-best list"
-            raise InputError(what, file=target, remedy="write it with > FILE")
-        return rerank_file(place, run, source, target, batch_size)
+    names, source, target = runs_and_texts(runs)
+    pairs = read_pairs(source, target)
+    first = list(islice(pairs, 1))
+    if first and is_nbest(first[0][1]):
+        if json or out is not None or not is_on_disk(target):
+            what = "an n-best list needs a file of its own, and neither --json nor --out"
+            raise InputError(what, file=target, remedy="give a file, and write with > FILE")
+        return rerank_file(place, names, source, target, batch_size)
     check_pairs(source, target)
     say_if_empty(source, target)
-    pairs = no_nbest(read_pairs(source, target), target)
-    answer_all(place, Task("scoring", "pairs", source, partial(key, run)), partial(load, place, run), pairs)
+    return answer_all(place, ours, names, source, chain(first, pairs))
+
+
+@dataclass(frozen=True)
+class Scoring(Task):
+    """The scores of pairs. form: json or text."""
+
+    batch_size: int
+    doing = "scoring"
+
+    def load(self, place: Place, runs: Runs) -> Work:
+        translator = place.load(runs)
+
+        def answer(pairs: Any, first: int) -> Any:
+            return translator.force(pairs, self.batch_size, first=first)
+
+        write = as_json if self.form == "json" else lambda _, result: f"{result.score:.5f}"
+        return Work(answer, write, self.batch_size)
+
+    def key(self, runs: Runs) -> str:
+        from rnnsearch.run import answers_key
+
+        return answers_key(runs, f"score {self.batch_size}", str(self.form == "json"), [])
 
 
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
@@ -323,19 +325,7 @@ def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
     return [Path(run) for run in runs], source, target
 
 
-def no_nbest(pairs: Iterable[tuple[str, str]], target: str) -> Iterator[tuple[str, str]]:
-    """Yields the pairs. Raises InputError if the first target is one of an n-best list, which came through a
-    pipe and was not examined before."""
-    from rnnsearch.text.nbest import is_nbest
-
-    for number, pair in enumerate(pairs):
-        if number == 0 and is_nbest(pair[1]):
-            what = "an n-best list cannot come through a pipe"
-            raise InputError(what, file=target, line=1, remedy="write it to a file first")
-        yield pair
-
-
-def rerank_file(place: Place, runs: Sequence[Path], source: str, target: str, batch_size: int) -> None:
+def rerank_file(place: Place, runs: Runs, source: str, target: str, batch_size: int) -> None:
     """Prints an n-best list, sorted by the scores of the runs."""
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.text.nbest import parse_nbest, rerank
@@ -344,19 +334,3 @@ def rerank_file(place: Place, runs: Sequence[Path], source: str, target: str, ba
     lines = list(read_lines(source))
     for line in rerank(score_pairs, lines, parse_nbest(read_lines(target), len(lines), target)):
         print(line)
-
-
-def _score_key(batch_size: int, json: bool, runs: Sequence[Path]) -> str:
-    from rnnsearch.run import answers_key
-
-    return answers_key(runs, f"score {batch_size}", str(json), [])
-
-
-def _load_scorer(batch_size: int, json: bool, place: Place, runs: Sequence[Path]) -> Work:
-    """Loads the models. Returns the work on pairs."""
-    translator = place.load(runs)
-
-    def answer(pairs: Any, first: int) -> Any:
-        return translator.force(pairs, batch_size, first=first)
-
-    return Work(answer, as_json if json else lambda _, result: f"{result.score:.5f}", batch_size)

@@ -9,15 +9,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rnnsearch.cli.options import refuse, resumable
+from rnnsearch.cli.options import is_run, refuse, resumable
 from rnnsearch.errors import InputError
-from rnnsearch.installed import installed_models, is_name, need
+from rnnsearch.installed import is_name, need
 from rnnsearch.system.files import only_one
 from rnnsearch.system.progress import ProgressBar, show
 
@@ -25,12 +27,10 @@ if TYPE_CHECKING:  # they would load numpy and torch
     from rnnsearch.records import Translation
     from rnnsearch.translation.translator import Translator
 
-Ray = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Work on a corpus with Ray: local, auto or HOST:PORT.")
-]
-RayWorkers = Annotated[
-    int | None, typer.Option("--workers", metavar="N", min=1, help="With --ray: number of workers.")
-]
+RayWorkers = Annotated[int | None, typer.Option(min=1)]
+Runs = Sequence[str | Path]
+Observe = Callable[[Iterator[Any], int], Iterator[Any]]
+"""(results, number of the first, counted from 1) → the same results, for notes about them."""
 
 
 class Place(NamedTuple):
@@ -45,9 +45,7 @@ class Place(NamedTuple):
     ray: str | None = None
     workers: int | None = None
 
-    def load(
-        self, runs: Sequence[str | Path], dictionary: Path | None = None, glossary: Path | None = None
-    ) -> Translator:
+    def load(self, runs: Runs, dictionary: Path | None = None, glossary: Path | None = None) -> Translator:
         """Returns the translator of one run, or of an ensemble."""
         from rnnsearch.system.machine import set_up_cpu
         from rnnsearch.translation.faithful import read_dictionary, read_glossary
@@ -70,24 +68,37 @@ class Work(NamedTuple):
     batch_size: int
 
 
-class Task(NamedTuple):
-    """A line-by-line task, for progress and messages. source: file whose lines are counted. key: checksum of
-    everything that the answers depend on, except the text; needed for --out. observe: (results, number of the
-    first) → results, for notes."""
+@dataclass(frozen=True)
+class Task:
+    """A command's work on lines or pairs, with everything that its answers depend on besides the runs and the
+    text. form: of the answers. doing, unit: for the progress bar."""
 
-    doing: str
-    unit: str
-    source: str
-    key: Callable[[], str]
-    observe: Callable[[Iterator[Any], int], Iterator[Any]] = lambda results, _: results
+    form: str
+    doing, unit = "answering", "pairs"
+
+    def key(self, runs: Runs) -> str:
+        """Returns a checksum of everything that the answers depend on, except the text."""
+        raise NotImplementedError
+
+    def load(self, place: Place, runs: Runs) -> Work:
+        """Loads the models."""
+        raise NotImplementedError
 
 
-def answered(place: Place, task: Task, load: Callable[[], Work], items: Iterable[Any]) -> Iterator[Any]:
-    """Yields the result of each item when its line is printed, or written into the file of --out. load: loads
-    the models."""
+def answered(
+    place: Place,
+    task: Task,
+    runs: Runs,
+    source: str,
+    items: Iterable[Any],
+    observe: Observe = lambda results, first: results,
+) -> Iterator[Any]:
+    """Yields the result of each item when its line is printed, or written into the file of --out. source: the
+    file whose lines are counted."""
     if place.out is None:
-        work, resume = load(), "with --out FILE the same command would go on"
-        with line_progress(task, resume, sys.stderr.isatty() and not sys.stdout.isatty()) as progress:
+        work, resume = task.load(place, runs), "with --out FILE the same command would go on"
+        shown = sys.stderr.isatty() and not sys.stdout.isatty()
+        with line_progress(task, source, resume, shown=shown) as progress:
 
             def printed() -> Iterator[Any]:
                 for number, result in enumerate(work.answer(items, 1)):
@@ -95,13 +106,13 @@ def answered(place: Place, task: Task, load: Callable[[], Work], items: Iterable
                     show(work.write(number, result))
                     yield result
 
-            yield from task.observe(printed(), 1)
+            yield from observe(printed(), 1)
         return
     from rnnsearch.system.line_file import LineFile
 
-    file = LineFile(Path(place.out), task.key())
+    file = LineFile(Path(place.out), task.key(runs))
     file.begin(place.overwrite)
-    work = load()
+    work = task.load(place, runs)
 
     def written() -> Iterator[Any]:
         for block in file.blocks(items, work.batch_size):
@@ -111,8 +122,8 @@ def answered(place: Place, task: Task, load: Callable[[], Work], items: Iterable
             yield from results
         file.finish()
 
-    with file, line_progress(task, "the same command goes on", done=file.before) as progress:
-        yield from task.observe(written(), file.before + 1)
+    with file, line_progress(task, source, "the same command goes on", done=file.before) as progress:
+        yield from observe(written(), file.before + 1)
 
 
 def answer_all(*arguments: Any) -> None:
@@ -120,22 +131,13 @@ def answer_all(*arguments: Any) -> None:
     deque(answered(*arguments), maxlen=0)
 
 
-def answer_on_ray(
-    place: Place,
-    words: Sequence[str],
-    sides: int,
-    load: Callable[[Place, list[Path]], Work],
-    find_key: Callable[[list[Path]], str],
-    suffix: str,
-) -> None:
+def answer_on_ray(place: Place, words: Sequence[str], sides: int, task: Task) -> None:
     """Answers the shards of a corpus that are not answered yet.
 
-    words: RUN... CORPUS..., with at most `sides` corpora; 1: lines. load, find_key: called with absolute
-    paths, because workers have other working directories. suffix: of the files of answers. Raises InputError
-    for options that contradict --ray, and as `answer_corpus` does.
+    words: RUN... CORPUS..., with at most `sides` corpora; 1: lines. The task gets absolute paths, because
+    workers have other working directories. Raises InputError for options that contradict --ray, and as
+    `answer_corpus` does.
     """
-    from functools import partial
-
     from rnnsearch.ray_data import Job, answer_corpus, find_shards, job_key
     from rnnsearch.run import Run
     from rnnsearch.text.formats.readers import Layout, OneSide
@@ -144,7 +146,7 @@ def answer_on_ray(
     if not place.out:
         raise InputError("--ray needs a folder for the answers", remedy="add --out DIR")
     need("ray")
-    runs = [*takewhile(_is_run, words)] or list(words[:1])
+    runs = [*takewhile(is_run, words)] or list(words[:1])
     corpora = words[len(runs) :]
     if not 1 <= len(corpora) <= sides:
         what = f"a corpus is needed, or one of each side, but the command line has {len(corpora)}"
@@ -152,33 +154,27 @@ def answer_on_ray(
     paths = [Path(run) if is_name(run) else Path(run).resolve() for run in runs]
     data, kind = Run.open(paths[0]).settings.data, OneSide if sides == 1 else Layout
     layout = kind("", "", "", data.source_language, data.target_language)
-    shards, threads = find_shards(corpora), place.threads or 1
+    shards, place = find_shards(corpora), place._replace(threads=place.threads or 1)
     out = place.out if "://" in place.out else str(Path(place.out).resolve())
-    key = partial(find_key, paths)
-    work = partial(_shard_work, load, place._replace(threads=threads), paths)
-    job = Job(layout, work, key, job_key(key), out, suffix, threads, place.device == "cuda")
+    key, work = partial(task.key, paths), partial(_shard_work, task, place, paths)
+    suffix = ".jsonl" if task.form.startswith("json") else ".txt"
+    job = Job(layout, work, key, job_key(key), out, suffix, place.threads, place.device == "cuda")
     with resumable(), nullcontext() if "://" in out else only_one(Path(out), "answering"):
         answer_corpus(job, shards, str(place.ray), place.workers, place.overwrite)
 
 
-def _is_run(word: str) -> bool:
-    return (Path(word) / "config.toml").is_file() or (is_name(word) and word in installed_models())
-
-
-def _shard_work(
-    load: Callable[[Place, list[Path]], Work], place: Place, runs: list[Path]
-) -> Callable[[Iterator[Any]], Iterable[str]]:
+def _shard_work(task: Task, place: Place, runs: Runs) -> Callable[[Iterator[Any]], Iterable[str]]:
     """Returns the work on the lines or pairs of a shard."""
-    work = load(place, runs)
+    work = task.load(place, runs)
     return lambda items: map(work.write, count(), work.answer(items, 1))
 
 
 @contextmanager
 def line_progress(
-    task: Task, resume: str, shown: bool = True, done: int = 0
+    task: Task, source: str, resume: str, *, shown: bool = True, done: int = 0
 ) -> Iterator[Callable[[int, Sequence[Any]], None]]:
     """Shows how many lines of a text are done, and units (words or pairs) per second. After Ctrl-C, says
-    where to continue.
+    where to continue. An error of a line or pair gets the name of the file.
 
     Yields a function of (number of lines that are done, results of those since the last call). resume: first
     words of the message after Ctrl-C. done: number of lines that an earlier command has done.
@@ -187,7 +183,7 @@ def line_progress(
 
     begun, units, answered = time.monotonic(), 0, done
     with ProgressBar(shown) as bar:
-        lines = count_lines(task.source) if bar.bar is not None else None
+        lines = count_lines(source) if bar.bar is not None else None
 
         def advance(done: int, results: Sequence[Any]) -> None:
             nonlocal units, answered
@@ -199,9 +195,13 @@ def line_progress(
         try:
             yield advance
         except KeyboardInterrupt:
-            if task.source == "-" and sys.stdin.isatty():
+            if source == "-" and sys.stdin.isatty():
                 raise
             raise KeyboardInterrupt(f"{resume} after line {answered:,}") from None
+        except InputError as error:
+            if source == "-" or not str(error).startswith(("line ", "pair ")):
+                raise
+            raise InputError(str(error), file=source) from None
 
 
 def as_json(_: int, result: Translation) -> str:

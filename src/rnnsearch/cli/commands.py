@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -172,22 +173,10 @@ def discard_output(stream: TextIO) -> None:
 BAD_INPUT, INTERNAL = 2, 1
 """Exit codes for faults of the input or the machine, and for errors inside rnnsearch."""
 
-_MEMORY = (
-    "out of memory",
-    "not enough memory",
-    "can't allocate memory",
-    "unable to allocate",
-    "bad_alloc",
-    "alloc_failed",
-)
-_SIZES = (
-    "overflow",
-    "is too large",
-    "invalid shape dimension",
-    "negative dimension",
-    "exceeds the limit",
-    "too big",
-)
+_MEMORY = "out of memory|not enough memory|can't allocate memory|unable to allocate|bad_alloc|alloc_failed"
+_SIZES = "overflow|is too large|invalid shape dimension|negative dimension|exceeds the limit|too big"
+"""What messages of torch and numpy say, in lowercase, if memory or a number type is too small."""
+_FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF}
 
 
@@ -211,16 +200,18 @@ def exit_message(error: Exception) -> ExitMessage:
     words = text.lower()
     if isinstance(error, OSError) and error.errno != errno.ENOMEM:
         place = error.filename or ("the output cannot be written" if error.errno in _DISK else "")
-        return ExitMessage(BAD_INPUT, one_line(f"{place}: {error.strerror or error}" if place else text))
+        remedy = " (check path and permissions)" if error.errno in _FORBIDDEN else ""
+        what = f"{place}: {error.strerror or error}{remedy}" if place else text
+        return ExitMessage(BAD_INPUT, one_line(what))
     if isinstance(error, MemoryError | OSError) or (
-        isinstance(error, RuntimeError) and any(sign in words for sign in _MEMORY)
+        isinstance(error, RuntimeError) and re.search(_MEMORY, words)
     ):
         remedy = "smaller batches, a smaller beam, shorter sentences or a smaller network need less"
         return ExitMessage(BAD_INPUT, f"there is not enough memory: {text} ({remedy})")
     if isinstance(error, RecursionError):
         return ExitMessage(BAD_INPUT, "the input is nested too deeply")
     if isinstance(error, OverflowError) or (
-        isinstance(error, RuntimeError | ValueError) and any(sign in words for sign in _SIZES)
+        isinstance(error, RuntimeError | ValueError) and re.search(_SIZES, words)
     ):
         return ExitMessage(BAD_INPUT, f"a number or a size is too large: {text}")
     return ExitMessage(

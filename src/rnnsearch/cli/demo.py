@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Set, describe, resumable, say
+from rnnsearch.cli.options import Strings, describe, resumable, say
 
 
 @describe(
@@ -22,7 +22,7 @@ from rnnsearch.cli.options import Set, describe, resumable, say
     corpus_only: Only write the built-in corpus with its gold word links.
     """
 )
-def demo(*, out: Path = Path("demo"), set_: Set = None, corpus_only: bool = False) -> None:
+def demo(*, out: Path = Path("demo"), set_: Strings = None, corpus_only: bool = False) -> None:
     """Train, translate, score and draw an alignment on the built-in corpus; it takes a minute or two on two
     cores."""
     from rnnsearch.quick_start import DEMO_SENTENCE, HELD_OUT_PAIRS, TRAIN_PAIRS, run_demo
@@ -80,7 +80,7 @@ def try_(
     *,
     out: Path = Path("try"),
     minutes: Annotated[float, typer.Option(min=0.1, max=1e5)] = 60.0,
-    set_: Set = None,
+    set_: Strings = None,
     no_open: bool = False,
 ) -> None:
     """Train a translator on a corpus (files as for `prepare`), with a page that shows how it learns. After

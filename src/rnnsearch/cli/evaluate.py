@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import (
-    Device,
-    Files,
-    GoldFrom,
-    LinksReversed,
-    Threads,
-    TrustCode,
-    changes,
-    describe,
-    say,
-)
+from rnnsearch.cli.options import Cores, GoldFrom, Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import ProgressBar
 
@@ -48,11 +38,11 @@ if TYPE_CHECKING:
 )
 def evaluate(
     *,
-    ref: Files,
-    hyp: Files = None,
+    ref: Strings,
+    hyp: Strings = None,
     src: str | None = None,
-    run: Files = None,
-    system: Files = None,
+    run: Strings = None,
+    system: Strings = None,
     tokenise: str = "",
     multi_bleu: str = "",
     by_length: bool = False,
@@ -60,9 +50,9 @@ def evaluate(
     beam: int | None = None,
     resamples: Annotated[int, typer.Option(min=1, max=10**6)] = 1000,
     json: bool = False,
-    device: Device = "cpu",
-    threads: Threads = 0,
-    trust_code: TrustCode = False,
+    device: str = "cpu",
+    threads: Cores = 0,
+    trust_code: bool = False,
 ) -> None:
     """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and
     with significance tests."""
@@ -73,7 +63,11 @@ def evaluate(
     from rnnsearch.report.scores import measures_json, measures_text
 
     files, references = hyp or [], ref or []
-    check_systems([*files, *(run or ()), *(system or ())], src, bool(run or by_length))
+    if not (files or run or system):
+        remedy = "give --hyp FILE, --system NAME=FILE or --run RUN"
+        raise InputError("there is no system to evaluate", remedy=remedy)
+    if (run or by_length) and src is None:
+        raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
     if [*files, *references, src].count("-") > 1:
         raise InputError("only one text can come from standard input", remedy="give files for the others")
     test = read_test_set("", src, references[0]).with_references(references[1:])
@@ -84,7 +78,7 @@ def evaluate(
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": resamples}
     tokeniser = multi_bleu_tokeniser(multi_bleu)
     if run:
-        loading = {"search": changes("search", None, beam=beam), "device": device, "trust_code": trust_code}
+        loading = {"search": search_changes(None, beam=beam), "device": device, "trust_code": trust_code}
         systems = with_runs(systems, run, test, threads, **loading)
         answers = {one.name: one.run for one in systems if one.run is not None}
         about["search"] = {name: one.search for name, one in answers.items()}
@@ -98,15 +92,6 @@ def evaluate(
     if significance and len(test.reference) < FEWEST:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
-
-
-def check_systems(systems: list[str], source: str | None, needs_source: bool) -> None:
-    """Raises InputError if there is nothing to evaluate, or the source text is missing."""
-    if not systems:
-        remedy = "give --hyp FILE, --system NAME=FILE or --run RUN"
-        raise InputError("there is no system to evaluate", remedy=remedy)
-    if needs_source and source is None:
-        raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
 
 
 def multi_bleu_tokeniser(language: str) -> Tokeniser | None:
@@ -148,9 +133,9 @@ def with_runs(
 )
 def aer(
     *,
-    links: Files,
+    links: Strings,
     gold: str,
-    links_reversed: LinksReversed = False,
+    links_reversed: bool = False,
     gold_from: GoldFrom = None,
     json: bool = False,
     latex: bool = False,

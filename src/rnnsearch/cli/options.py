@@ -50,44 +50,33 @@ Debug = Annotated[
     bool, _flag("--debug", help="Show the traceback of an error.", callback=lambda on: _set(DEBUG, on))
 ]
 Version = Annotated[bool, _flag("--version", help="Show the version and exit.", callback=_show_version)]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="SECTION.KEY=VALUE",
-        help="Any setting; or: --SECTION.KEY VALUE.",
-    ),
-]
-TrustCode = Annotated[
-    bool, typer.Option("--trust-code", help="Allow a run to import its author's Python code.")
-]
-Device = Annotated[str, typer.Option(help="Device: cpu, cuda or cuda:N.")]
-Threads = Annotated[int, typer.Option(min=0, max=1_024, help="CPU threads; 0 = one per core.")]
-Workers = Annotated[int, typer.Option(min=0, max=1_024, help="Worker processes; 0 = one per core.")]
-Columns = Annotated[
-    tuple[str, str] | None,
-    typer.Option(metavar="SRC TGT", help="Columns, keys or languages of both sides in bilingual files."),
-]
-Format = Annotated[
-    str, typer.Option("--format", help="Format of the files: lines, tsv, tmx or jsonl; default: by name.")
-]
-Json = Annotated[bool, typer.Option("--json", help="JSON lines: tokens, score, alignment matrix.")]
-Out = Annotated[str | None, typer.Option(metavar="FILE", help="Write here; the same command resumes.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
-Recipe = Annotated[str, typer.Option(help="Use the data settings of this recipe: a built-in name or TOML.")]
-LinksReversed = Annotated[
-    bool, typer.Option("--links-reversed", help="The link files list target-source, not source-target.")
-]
-GoldFrom = Annotated[
-    int | None,
-    typer.Option(min=0, max=1, help="Position of the first word in the gold links, if they are not NAACL."),
-]
-Count = Annotated[int, typer.Option(min=0, max=10**9)]
+Strings = list[str] | None
+Cores = Annotated[int, typer.Option(min=0, max=1_024)]
+Columns = Annotated[tuple[str, str] | None, typer.Option()]
+GoldFrom = Annotated[int | None, typer.Option(min=0, max=1)]
 Positive = Annotated[int, typer.Option(min=1, max=10**9)]
-Files = Annotated[list[str] | None, typer.Option(metavar="FILE...")]
+
+COMMON = """
+set_ SECTION.KEY=VALUE: Any setting; or: --SECTION.KEY VALUE.
+trust_code: Allow a run to import its author's Python code.
+device: Device: cpu, cuda or cuda:N.
+threads: CPU threads; 0 = one per core.
+columns SRC TGT: Columns, keys or languages of both sides in bilingual files.
+format_: Format of the files: lines, tsv, tmx or jsonl; default: by name.
+json: JSON lines: tokens, score, alignment matrix.
+out FILE: Write here; the same command resumes.
+overwrite: Replace what is at --out.
+recipe: Use the data settings of this recipe: a built-in name or TOML.
+links_reversed: The link files list target-source, not source-target.
+gold_from: Position of the first word in the gold links, if they are not NAACL.
+ray ADDRESS: Work on a corpus with Ray: local, auto or HOST:PORT.
+workers N: With --ray: number of workers.
+"""
+"""The help of options that several commands share, unless a command describes one itself."""
 
 EXTRA = {
     "train": "train",
+    "serve": "serve",
     **dict.fromkeys(("evaluate", "report"), "report"),
     **dict.fromkeys(("demo", "try", "reproduce", "experiment"), "all"),
 }
@@ -95,23 +84,26 @@ EXTRA = {
 
 
 def describe(text: str) -> Callable[[Command], Command]:
-    """Gives a command's arguments and options their help. text: lines `name METAVAR: help`. Keyword-only
-    parameters are options, the others are arguments."""
-    return lambda command: _described(command, inspect.cleandoc(text))
+    """Gives a command's arguments and options their help. text: lines `name METAVAR: help`, as in COMMON.
+    Keyword-only parameters are options, the others are arguments."""
+    return lambda command: _described(command, COMMON + inspect.cleandoc(text))
 
 
 def _described(command: Command, text: str) -> Command:
     hints = get_type_hints(command, include_extras=True)
     kinds = {each.name: each.kind for each in inspect.signature(command).parameters.values()}
-    _, *lines = re.split(rf"(?m)^({'|'.join(kinds)})(?: (.+?))?: ", text)
+    names = {*kinds, *re.findall(r"(?m)^\w+", COMMON)}
+    _, *lines = re.split(rf"(?m)^({'|'.join(names)})(?: (.+?))?: ", text)
     for name, metavar, about in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
-        annotated = hasattr(hints[name], "__metadata__")
-        kind, info = get_args(hints[name]) if annotated else (hints[name], None)
-        if info is None:
-            info = typer.Option() if kinds[name] is inspect.Parameter.KEYWORD_ONLY else typer.Argument()
+        if name not in kinds:
+            continue
+        is_option = kinds[name] is inspect.Parameter.KEYWORD_ONLY
+        kind, info = hints[name], typer.Option() if is_option else typer.Argument()
+        if hasattr(kind, "__metadata__"):
+            kind, info = get_args(kind)
         info = copy(info)
-        info.help, info.metavar = " ".join(about.split()), metavar or info.metavar
-        if isinstance(info, type(typer.Option())) and not info.param_decls:
+        info.help, info.metavar = " ".join(about.split()), metavar
+        if is_option:
             info.param_decls = (f"--{name.strip('_').replace('_', '-')}",)
         hints[name] = Annotated[kind, info]
     command.__annotations__ = hints
@@ -184,21 +176,21 @@ def _spread(args: Iterable[str], several: set[str]) -> Iterator[str]:
         before = word
 
 
-def changes(
-    section: str, settings: Sequence[str] | None, *, only: Sequence[str] | None = None, **short: Any
+def search_changes(
+    settings: Sequence[str] | None, *, only: Sequence[str] | None = None, **short: Any
 ) -> dict[str, Any]:
-    """Returns the settings of one section that the command line changes: name → value.
+    """Returns the search settings that the command line changes: name → value.
 
     settings: those of `--set`. short: those that have an option of their own, by their names; None for one
-    that is not given. only: the settings that have an effect; None for all of the section. Raises InputError
-    as `overridden` does, and for a setting that is given twice.
+    that is not given. only: the settings that have an effect; None for all. Raises InputError as `overridden`
+    does, and for a setting that is given twice.
     """
     from rnnsearch.config import overridden
 
-    changed = overridden(section, settings or (), only)
+    changed = overridden("search", settings or (), only)
     short = {name: value for name, value in short.items() if value is not None}
     for name in short.keys() & changed:
-        raise InputError(f"--{name} and --{section}.{name} are the same", remedy="give one of them")
+        raise InputError(f"--{name} and --search.{name} are the same", remedy="give one of them")
     return changed | short
 
 
@@ -231,8 +223,8 @@ def refuse(options: Mapping[str, object], why: str, remedy: str = "remove one of
 
 
 def is_run(word: str) -> bool:
-    """Tells whether a word of the command line is a run: a folder, or the name of an installed model."""
-    return Path(word).is_dir() or (is_name(word) and word in installed_models())
+    """Tells whether a word of the command line is a run, or the name of an installed model."""
+    return (Path(word) / "config.toml").is_file() or (is_name(word) and word in installed_models())
 
 
 @contextmanager

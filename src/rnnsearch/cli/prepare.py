@@ -3,27 +3,12 @@ links."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import (
-    Columns,
-    Count,
-    Files,
-    Format,
-    LinksReversed,
-    Overwrite,
-    Recipe,
-    Set,
-    Workers,
-    describe,
-    one_of,
-    resumable,
-)
+from rnnsearch.cli.options import Columns, Cores, Strings, describe, one_of, resumable
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import prepare_output
 from rnnsearch.system.progress import ProgressBar, show
@@ -59,17 +44,17 @@ def prepare(
     files: list[str],
     *,
     out: Path,
-    dev: Files = None,
-    links: Files = None,
-    links_reversed: LinksReversed = False,
+    dev: Strings = None,
+    links: Strings = None,
+    links_reversed: bool = False,
     repeat: str = "",
     vocabulary: str = "",
     columns: Columns = None,
-    format_: Format = "",
-    recipe: Recipe = "",
-    set_: Set = None,
-    overwrite: Overwrite = False,
-    workers: Workers = 0,
+    format_: str = "",
+    recipe: str = "",
+    set_: Strings = None,
+    overwrite: bool = False,
+    workers: Cores = 0,
 ) -> None:
     """Clean, tokenise and encode parallel text, and report which pairs were dropped and why."""
     from rnnsearch.run import Run
@@ -82,8 +67,7 @@ def prepare(
         what = f"--repeat takes whole numbers from 1 to {MOST_REPETITIONS:,} with commas between them"
         raise InputError(f"{what}, not {repeat!r}", remedy="give one number per corpus, as in --repeat 1,3")
     run = Run.open(vocabulary) if vocabulary else None
-    settings = data_settings(recipe, set_ or (), run)
-    layout = layout_of(settings, columns, format_)
+    settings, layout = data_options(recipe, set_, columns, format_, run)
     with ProgressBar() as progress:
         report = prepare_texts(
             parallel_texts(files, layout=layout),
@@ -101,32 +85,33 @@ def prepare(
     show(report.text().removesuffix("\n"))
 
 
-def data_settings(recipe: str, overrides: Sequence[str], run: Run | None = None) -> DataSettings:
-    """Returns the settings of the recipe and overrides; settings of the vocabulary come from the run, if
-    given.
+def data_options(
+    recipe: str,
+    overrides: Strings,
+    columns: tuple[str, str] | None,
+    format_: str,
+    run: Run | None = None,
+) -> tuple[DataSettings, Layout]:
+    """Returns the data settings of the recipe and overrides, and where the sides are in bilingual files.
+    Settings of the vocabulary come from the run, if given.
 
-    Raises InputError if an override asks for another kind of vocabulary.
+    Raises InputError for an unknown format, and if an override asks for another kind of vocabulary.
     """
     from rnnsearch.config import load_config
-
-    if run is None:
-        return load_config(recipe, tuple(overrides)).data
-    kept = run.settings.data.model_dump(include=set(_VOCABULARY_SETTINGS))
-    first = (f"data.{key}={json.dumps(value)}" for key, value in kept.items())
-    settings = load_config(recipe, (*first, *overrides)).data
-    for key, value in kept.items():
-        if getattr(settings, key) != value:
-            what = f"data.{key} = {getattr(settings, key)} does not fit the vocabulary of {run.path}"
-            raise InputError(what, remedy=f"it was made with data.{key} = {value}: do not set it")
-    return settings
-
-
-def layout_of(settings: DataSettings, columns: tuple[str, str] | None, format_: str) -> Layout:
-    """Returns where the sides are in bilingual files. Raises InputError for an unknown format."""
     from rnnsearch.text.formats.readers import Layout
 
+    settings = load_config(recipe, overrides or ()).data
+    if run is not None:
+        kept = run.settings.data.model_dump(include=set(_VOCABULARY_SETTINGS))
+        for override in overrides or ():
+            key = override.partition("=")[0].strip().removeprefix("data.")
+            if key in kept and kept[key] != getattr(settings, key):
+                what = f"data.{key} does not fit the vocabulary of {run.path}"
+                raise InputError(what, remedy=f"it was made with data.{key} = {kept[key]}: do not set it")
+        settings = settings.model_copy(update=kept)
     kind: Any = format_  # checked there
-    return Layout(kind, *(columns or ("", "")), settings.source_language, settings.target_language)
+    sides = columns or ("", "")
+    return settings, Layout(kind, *sides, settings.source_language, settings.target_language)
 
 
 @describe(
@@ -151,12 +136,12 @@ def select(
     share: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None,
     pairs: Amount = None,
     columns: Columns = None,
-    format_: Format = "",
-    recipe: Recipe = "",
-    set_: Set = None,
+    format_: str = "",
+    recipe: str = "",
+    set_: Strings = None,
     order: Annotated[int, typer.Option(min=1, max=9)] = 4,
-    seed: Count = 1,
-    overwrite: Overwrite = False,
+    seed: Annotated[int, typer.Option(min=0, max=10**9)] = 1,
+    overwrite: bool = False,
 ) -> None:
     """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference
     (Axelrod et al. 2011)."""
@@ -167,11 +152,20 @@ def select(
     ]
     if len(amounts) != 1:
         raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
-    settings = data_settings(recipe, set_ or ())
-    how: dict[str, Any] = {"settings": settings, "layout": layout_of(settings, columns, format_)}
-    how |= {"order": order, "seed": seed, "overwrite": overwrite}
+    settings, layout = data_options(recipe, set_, columns, format_)
     with ProgressBar() as progress:
-        report = select_pairs(in_domain, pool, out, amounts[0], progress=progress, **how)
+        report = select_pairs(
+            in_domain,
+            pool,
+            out,
+            amounts[0],
+            settings=settings,
+            layout=layout,
+            order=order,
+            seed=seed,
+            overwrite=overwrite,
+            progress=progress,
+        )
     print(report, end="")
 
 
@@ -192,7 +186,7 @@ def select(
     """
 )
 def links(
-    files: Annotated[list[str] | None, typer.Argument()] = None,
+    files: Strings = None,
     *,
     out: list[Path],
     symmetrise: str = "",
@@ -200,10 +194,10 @@ def links(
     forward: str = "",
     reverse: str = "",
     columns: Columns = None,
-    format_: Format = "",
-    recipe: Recipe = "",
-    set_: Set = None,
-    overwrite: Overwrite = False,
+    format_: str = "",
+    recipe: str = "",
+    set_: Strings = None,
+    overwrite: bool = False,
     aligner: str = "eflomal",
 ) -> None:
     """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks together.
@@ -214,10 +208,8 @@ def links(
 
     method, texts = one_of(symmetrise or DEFAULT, "--symmetrise", tuple(METHODS)), files or []
     counted: Any = one_of(words, "--words", ("tokenised", "given"))
-    if bool(forward) != bool(reverse):
-        raise InputError("links needs both directions", remedy="give --forward and --reverse")
-    if bool(forward) == bool(texts):
-        what = "links needs a corpus or the files of an aligner, and not both"
+    if bool(forward) != bool(reverse) or bool(forward) == bool(texts):
+        what = "links needs a corpus, or an aligner's files of both directions"
         raise InputError(what, remedy="give the texts, or give --forward and --reverse")
     if forward and len(out) > 1:
         raise InputError("links needs one --out file for each corpus", remedy="give --out FILE")
@@ -233,10 +225,11 @@ def links(
         if forward:
             report = link_files(forward, reverse, out, method=method)
         else:
-            settings = data_settings(recipe, set_ or ())
-            corpora = parallel_texts(texts, layout=layout_of(settings, columns, format_))
-            how: dict[str, Any] = {"method": method, "words": counted, "progress": progress}
-            report = link_texts(corpora, out, settings=settings, **how)
+            settings, layout = data_options(recipe, set_, columns, format_)
+            corpora = parallel_texts(texts, layout=layout)
+            report = link_texts(
+                corpora, out, settings=settings, method=method, words=counted, progress=progress
+            )
     print(report, end="")
 
 

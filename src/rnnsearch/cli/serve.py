@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Device, Positive, Set, Threads, changes, describe, say
+from rnnsearch.cli.options import Cores, Positive, Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
-from rnnsearch.installed import need
 
 WRITE_SECONDS = 30.0
 """Seconds after which a client that reads nothing of its answer counts as gone."""
@@ -46,9 +45,9 @@ def serve(
     host: str = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535)] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=256)] = 1,
-    threads: Threads = 0,
-    set_: Set = None,
-    device: Device = "cpu",
+    threads: Cores = 0,
+    set_: Strings = None,
+    device: str = "cpu",
     max_characters: Positive = 20_000,
     max_sentences: Positive = 500,
     max_words: Annotated[int, typer.Option(min=1, max=5_000)] = 1_000,
@@ -56,25 +55,31 @@ def serve(
     max_queue: Positive = 4_000,
     deadline: Annotated[float, typer.Option(min=0.1, max=86_400)] = 60.0,
     api_keys: Path | None = None,
-    cors_origin: list[str] | None = None,
-    allowed_host: list[str] | None = None,
+    cors_origin: Strings = None,
+    allowed_host: Strings = None,
 ) -> None:
     """Serve translation and alignment over HTTP, with a web page. After Ctrl-C or SIGTERM it finishes running
     requests and ends."""
-    need("serve")
-    from rnnsearch.serving.app import Options
     from rnnsearch.serving.server import serve as serve_here
-    from rnnsearch.serving.service import ModelPlace
-    from rnnsearch.serving.work_queue import Limits
+    from rnnsearch.serving.service import ModelPlace, Options
 
-    queue = max(max_queue, max_sentences)
-    limits = Limits(max_characters, max_sentences, max_words, max_beam, queue, deadline)
-    search = changes("search", set_)
-    keys = read_keys(api_keys) if api_keys else frozenset()
-    places = tuple(map(ModelPlace.parse, runs))
     with bound_socket(host, port) as bound:
-        hosts = allowed_hosts(bound, host, allowed_host or ())
-        options = Options(places, limits, device, search, threads, workers, keys, cors_origin or (), hosts)
+        options = Options(
+            places=list(map(ModelPlace.parse, runs)),
+            device=device,
+            search=search_changes(set_),
+            threads=threads,
+            workers=workers,
+            keys=read_keys(api_keys) if api_keys else (),
+            origins=cors_origin or (),
+            hosts=allowed_hosts(bound, host, allowed_host or ()),
+            characters=max_characters,
+            sentences=max_sentences,
+            words=max_words,
+            beam=max_beam,
+            deadline=deadline,
+            queue=max(max_queue, max_sentences),
+        )
         serve_here(bound, options, say)
 
 

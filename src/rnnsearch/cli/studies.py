@@ -7,22 +7,9 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from rnnsearch.cli.options import (
-    Device,
-    Files,
-    GoldFrom,
-    Positive,
-    Set,
-    Threads,
-    TrustCode,
-    changes,
-    describe,
-    say,
-)
+from rnnsearch.cli.options import Cores, GoldFrom, Positive, Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import ProgressBar
 
@@ -42,19 +29,19 @@ if TYPE_CHECKING:
     """
 )
 def report(
-    runs: Annotated[list[str] | None, typer.Argument()] = None,
+    runs: Strings = None,
     *,
-    test: Files,
+    test: Strings,
     out: Path,
-    system: Files = None,
-    gold: Files = None,
+    system: Strings = None,
+    gold: Strings = None,
     gold_from: GoldFrom = None,
     title: str = "",
     beam: int | None = None,
-    set_: Set = None,
-    device: Device = "cpu",
-    threads: Threads = 0,
-    trust_code: TrustCode = False,
+    set_: Strings = None,
+    device: str = "cpu",
+    threads: Cores = 0,
+    trust_code: bool = False,
 ) -> None:
     """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page,
     Markdown, JSON and CSV."""
@@ -62,7 +49,7 @@ def report(
     from rnnsearch.report.make import ReportOptions, make_report
     from rnnsearch.system.machine import set_up_cpu
 
-    search = changes("search", set_, beam=beam)
+    search = search_changes(set_, beam=beam)
     tests = read_test_sets(test or (), gold or (), gold_from)
     systems = read_systems(system or (), tests)
     set_up_cpu(threads)
@@ -99,11 +86,11 @@ def experiment(
     *,
     out: Path,
     data: Path | None = None,
-    set_: Set = None,
+    set_: Strings = None,
     jobs: Positive = 1,
-    only: list[str] | None = None,
+    only: Strings = None,
     quick: bool = False,
-    trust_code: TrustCode = False,
+    trust_code: bool = False,
 ) -> None:
     """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
     the same command continues."""
@@ -126,7 +113,7 @@ def reproduce(
     *,
     out: Path,
     data: Path | None = None,
-    set_: Set = None,
+    set_: Strings = None,
     jobs: Positive = 1,
     quick: bool = False,
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Positive, Recipe, Set, describe, one_of, refuse, resumable
+from rnnsearch.cli.options import Positive, Strings, describe, one_of, refuse, resumable
 from rnnsearch.errors import InputError
 
 
@@ -32,7 +32,7 @@ def train(
     *,
     data: Path,
     out: str,
-    set_: Set = None,
+    set_: Strings = None,
     from_: str = "",
     resume: bool = False,
 ) -> None:
@@ -72,7 +72,7 @@ def train(
     """
 )
 def settings(
-    name: Annotated[str, typer.Argument()] = "",
+    name: str = "",
     *,
     recipe: str = "",
     study: str = "",
@@ -135,11 +135,11 @@ class BenchTask(StrEnum):
 def bench(
     work: BenchTask,
     *,
-    recipe: Recipe = "",
+    recipe: str = "",
     words: Annotated[int, typer.Option(min=3, max=10**8)] = 30_002,
     length: Annotated[int, typer.Option(min=1, max=5_000)] = 25,
     repetitions: Positive = 5,
-    set_: Set = None,
+    set_: Strings = None,
     threads: Annotated[int | None, typer.Option(min=0, max=1_024)] = None,
     json: bool = False,
 ) -> None:

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import Place, Ray, RayWorkers, Task, Work, answer_all, answer_on_ray, as_json
+from rnnsearch.cli.answers import (
+    Place,
+    RayWorkers,
+    Runs,
+    Task,
+    Work,
+    answer_all,
+    answer_on_ray,
+    as_json,
+)
 from rnnsearch.cli.options import (
-    Device,
-    Json,
-    Out,
-    Overwrite,
-    Set,
-    Threads,
-    TrustCode,
-    changes,
+    Cores,
+    Strings,
     describe,
     is_run,
     one_of,
     refuse,
     say,
     say_if_empty,
+    search_changes,
 )
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.system.files import writing
+from rnnsearch.system.progress import is_quiet
 
-if TYPE_CHECKING:  # it would load numpy
+if TYPE_CHECKING:  # they would load numpy and torch
     from rnnsearch.records import Translation
+    from rnnsearch.translation.translator import Translator
 
 
 @describe(
@@ -52,23 +57,23 @@ def translate(
     *,
     beam: int | None = None,
     nbest: int | None = None,
-    json: Json = False,
+    json: bool = False,
     format_: str = "text",
-    out: Out = None,
-    threads: Threads = 0,
-    set_: Set = None,
+    out: str | None = None,
+    threads: Cores = 0,
+    set_: Strings = None,
     dictionary: Path | None = None,
     glossary: Path | None = None,
     alignment_plots: Path | None = None,
-    overwrite: Overwrite = False,
-    device: Device = "cpu",
-    trust_code: TrustCode = False,
-    ray: Ray = None,
+    overwrite: bool = False,
+    device: str = "cpu",
+    trust_code: bool = False,
+    ray: str | None = None,
     workers: RayWorkers = None,
 ) -> None:
     """Translate text line by line, stdin without FILE: output line N is the translation of input line N.
     At a terminal, type sentences, or :help."""
-    search = changes("search", set_, beam=beam, nbest=nbest)
+    search = search_changes(set_, beam=beam, nbest=nbest)
     if dictionary:
         search.setdefault("replace_unk", True)
     form = "json" if json else "nbest" if search.get("nbest", 1) > 1 else "text"
@@ -77,8 +82,7 @@ def translate(
     if ray:
         refuse({"--alignment-plots": alignment_plots, "--format html": html}, "cannot be used with --ray")
         words, terms = (path and path.resolve() for path in (dictionary, glossary))
-        ours = Translating(search, form, words, terms)
-        answer_on_ray(place, runs, 1, ours.load, ours.key, ".jsonl" if json else ".txt")
+        answer_on_ray(place, runs, 1, Translating(form, search, words, terms))
         return
     refuse({"--workers": workers}, "needs --ray", "add --ray local")
     *names, file = runs
@@ -86,47 +90,48 @@ def translate(
         names, file = runs, "-"
     if not names:
         raise InputError("there is no run to load", remedy="give RUN [FILE]")
-    ours = Translating(search, form, dictionary, glossary, alignment_plots, is_whole(file))
+    load = partial(place.load, dictionary=dictionary, glossary=glossary)
     plain = form == "text" and out is None and not alignment_plots
     if html:
         if not plain:
             raise InputError("--format html writes a page only", remedy="write it with > FILE")
-        print_html(place, names, ours, file)
-    elif plain and file == "-" and sys.stdin.isatty() and is_seen():
+        print_html(load(names), file, search)
+    elif plain and file == "-" and sys.stdin.isatty() and sys.stdout.isatty() and not is_quiet():
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         from rnnsearch.terminal import talk
 
-        talk(names, search, partial(place.load, dictionary=dictionary, glossary=glossary))
+        talk(names, search, load)
     else:
+        whole = Path("/dev/stdin" if file == "-" else file).is_file()
+        ours = Translating(form, search, dictionary, glossary, alignment_plots, whole)
         translate_lines(place, names, ours, file)
 
 
-class Translating(NamedTuple):
-    """Everything that translations depend on, besides the runs. search: settings to change. form: json,
-    nbest or text. plots: folder of pictures. whole: whether batches are full, so that rounding does not
+@dataclass(frozen=True)
+class Translating(Task):
+    """The translation of lines. form: json, nbest or text. search: settings to change. plots: folder of
+    pictures. whole: whether the text is a file on disk, so that batches are full, and rounding does not
     depend on when lines arrive."""
 
     search: dict[str, Any]
-    form: str
     dictionary: Path | None
     glossary: Path | None
     plots: Path | None = None
     whole: bool = True
+    doing, unit = "translating", "words"
 
-    def load(self, place: Place, runs: Sequence[str | Path]) -> Work:
-        """Loads the models. Returns the work on lines."""
+    def load(self, place: Place, runs: Runs) -> Work:
         translator = place.load(runs, self.dictionary, self.glossary)
         full = self.whole or place.out is not None
 
         def answer(lines: Iterable[str], first: int) -> Iterator[Translation]:
             results = translator.stream(lines, full_batches=full, first=first, **self.search)
-            return with_plots(results, self.plots, first)
+            return with_plots(results, self.plots, first) if self.plots else results
 
         forms = {"json": as_json, "nbest": as_nbest, "text": lambda _, result: result.text}
         return Work(answer, forms[self.form], self.search.get("batch_size", translator.search.batch_size))
 
-    def key(self, runs: Sequence[str | Path]) -> str:
-        """Returns the key of the answers."""
+    def key(self, runs: Runs) -> str:
         from rnnsearch.config import changed
         from rnnsearch.run import Run, answers_key
 
@@ -135,7 +140,7 @@ class Translating(NamedTuple):
         return answers_key(runs, f"{settings.model_dump_json()} False", self.form, files)
 
 
-def translate_lines(place: Place, runs: Sequence[str], ours: Translating, file: str) -> None:
+def translate_lines(place: Place, runs: Runs, ours: Translating, file: str) -> None:
     """Prints each line's answer as soon as it is ready, or writes it into the file of --out."""
     from rnnsearch.config import changed
     from rnnsearch.run import Run
@@ -150,31 +155,26 @@ def translate_lines(place: Place, runs: Sequence[str], ours: Translating, file: 
     def observe(results: Iterator[Translation], first: int) -> Iterator[Translation]:
         return noted(results, run.source, limit, say, first)
 
-    task = Task("translating", "words", file, partial(ours.key, runs), observe)
     if place.out is not None and is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
-    answer_all(place, task, partial(ours.load, place, runs), read_lines(file))
+    answer_all(place, ours, runs, file, read_lines(file), observe)
 
 
-def print_html(place: Place, runs: Sequence[str], ours: Translating, file: str) -> None:
+def print_html(translator: Translator, file: str, search: dict[str, Any]) -> None:
     """Prints a page of HTML, translated."""
     from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.translation.markup import translate_html
 
-    translator = place.load(runs, ours.dictionary, ours.glossary)
-    print(translate_html(translator, "\n".join(read_lines(file)), **ours.search))
+    print(translate_html(translator, "\n".join(read_lines(file)), **search))
 
 
-def with_plots(results: Iterable[Translation], folder: Path | None, first: int) -> Iterator[Translation]:
-    """Yields the results, and draws their alignments into a folder, if any. first: number of the first
-    one."""
-    if folder:
-        need("plot")
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iterator[Translation]:
+    """Yields the results, and draws their alignments into a folder. first: number of the first one."""
+    need("plot")
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     for number, result in enumerate(results, first):
-        if folder:
-            result.plot(folder / f"{number:06d}.png")
+        result.plot(folder / f"{number:06d}.png")
         yield result
 
 
@@ -185,22 +185,3 @@ def as_nbest(number: int, result: Translation) -> str:
         f"{number} ||| {one.text} ||| rnnsearch= {sum(one.log_probabilities):.4f} ||| {one.score:.4f}"
         for one in [result, *result.alternatives]
     )
-
-
-def is_whole(file: str) -> bool:
-    """Tells whether the whole text is available: a file on disk, not a pipe or a terminal."""
-    from rnnsearch.text.formats.opening import STDIN, is_on_disk
-
-    if file != STDIN:
-        return is_on_disk(file)
-    try:
-        return stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
-    except OSError:  # standard input has no file descriptor
-        return False
-
-
-def is_seen() -> bool:
-    """Tells whether a person sees the output, and notes are wanted."""
-    from rnnsearch.system.progress import is_quiet
-
-    return sys.stdout.isatty() and not is_quiet()

@@ -9,9 +9,9 @@ import os
 import re
 import time
 import traceback
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -29,8 +29,8 @@ from rnnsearch.installed import package_version
 from rnnsearch.page import KINDS, page_files
 from rnnsearch.serving.libretranslate import PATHS, libretranslate
 from rnnsearch.serving.routes import check_key, first_fault, json_response, key_of, v1
-from rnnsearch.serving.service import ModelPlace, Service
-from rnnsearch.serving.work_queue import OWNER, REQUESTS, Limits, busy, check_limit
+from rnnsearch.serving.service import Options, Service
+from rnnsearch.serving.work_queue import OWNER, REQUESTS, busy, check_limit
 
 LOG = logging.getLogger("rnnsearch.serving")
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
@@ -50,50 +50,32 @@ HEADERS = {
 """Default headers of every answer."""
 WITH_KEY = ("/v1/", "/metrics")
 """Paths that need a key in a header, if keys are needed. At LibreTranslate's paths the key may be a field."""
-INTERNAL = "internal error: the service's log has more"
 
 
-@dataclass(frozen=True)
-class Options:
-    """The settings of the service; picklable.
-
-    places: of the models. search: search settings that replace those of the runs. threads: CPU threads of
-    each process; 0: all cores, divided by `workers`. keys: digests of valid API keys; without any, everybody
-    may use the service. origins: other sites whose pages may use it (CORS). hosts: accepted names in the Host
-    header; empty for any. page: files of the page at `/`.
-    """
-
-    places: tuple[ModelPlace, ...] = ()
-    limits: Limits = field(default_factory=Limits)
-    device: str = "cpu"
-    search: Mapping[str, Any] = field(default_factory=dict)
-    threads: int = 0
-    workers: int = 1
-    keys: frozenset[str] = frozenset()
-    origins: Sequence[str] = ()
-    hosts: Collection[str] = ()
-    page: Mapping[str, bytes] = field(default_factory=page_files)
-
-
-def make_app(service: Service, options: Options) -> ASGIApp:
+def make_app(service: Service) -> ASGIApp:
     """Returns the ASGI application. The service's queue begins and ends with it."""
-    working: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        working.append(asyncio.create_task(service.queue.run()))
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.queue = asyncio.create_task(service.queue.run())
         yield
-        working[0].cancel()
+        app.state.queue.cancel()
 
-    # FastAPI's own pages (docs_url, redoc_url) load scripts from other sites.
-    about = {"title": "rnnsearch", "version": package_version(), "docs_url": None, "redoc_url": None}
-    app = FastAPI(**about, lifespan=lifespan, redirect_slashes=False)  # type: ignore[arg-type]
+    options = service.options
+    app = FastAPI(
+        title="rnnsearch",
+        version=package_version(),
+        docs_url=None,  # FastAPI's own pages load scripts from other sites
+        redoc_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
     app.include_router(v1(service))
-    app.include_router(libretranslate(service, options.keys))
+    app.include_router(libretranslate(service))
 
     @app.get("/health", summary="Whether the service works; 503 if the models' thread has ended")
     async def health() -> Response:
-        if not working or working[0].done():
+        if app.state.queue.done():
             raise busy("the models do not work")
         return json_response({"status": "ok", "queue": len(service.queue.waiting)})
 
@@ -113,8 +95,8 @@ def make_app(service: Service, options: Options) -> ASGIApp:
         keys = bool(options.keys)
         return json_response({"engine": "http", "keys": keys, "models": models, "examples": examples})
 
-    for name, content in options.page.items():  # only these files can be read
-        kind = KINDS[name[name.rindex(".") :]]
+    for name, content in page_files().items():  # only these files can be read
+        kind = KINDS[Path(name).suffix]
         file = Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
         app.add_route("/" if name == "index.html" else f"/{name}", file, ["GET"])  # type: ignore[arg-type]
     for fault in (RequestValidationError, InputError, HTTPException, Exception):
@@ -127,24 +109,22 @@ def make_app(service: Service, options: Options) -> ASGIApp:
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
             expose_headers=["Retry-After"],
         )
-    return guarded(app, service.limits, options.keys, options.hosts)
+    return guarded(app, options)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """Returns the answer to an error of a route, without the client's text."""
+    """Returns the answer to an error, without the client's text. LibreTranslate's clients expect 400 and the
+    message alone."""
     if isinstance(error, InputError | RequestValidationError):
         what = str(error) if isinstance(error, InputError) else first_fault(error.errors())
         error = HTTPException(422, what)
+    elif isinstance(error, TimeoutError):
+        error = HTTPException(408, "the request did not arrive in time")
     elif not isinstance(error, HTTPException):
-        error = HTTPException(500, INTERNAL)
-    return _refusal(request.url.path, error)
-
-
-def _refusal(path: str, error: HTTPException) -> Response:
-    """Returns an error answer. LibreTranslate's clients expect 400 and the message alone."""
+        error = HTTPException(500, "internal error: the service's log has more")
     message: object = error.detail
     status = error.status_code
-    if path not in PATHS:
+    if request.scope["path"] not in PATHS:
         message = {"message": message, "status": status}
     elif status in (404, 422):
         status = 400
@@ -153,15 +133,15 @@ def _refusal(path: str, error: HTTPException) -> Response:
     return response
 
 
-def guarded(app: ASGIApp, limits: Limits, keys: Collection[str], hosts: Collection[str]) -> ASGIApp:
-    """Returns the application with limits around it. keys, hosts: as in Options."""
+def guarded(app: ASGIApp, options: Options) -> ASGIApp:
+    """Returns the application with the limits of the options around it."""
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await app(scope, receive, send)
         request, begun = Request(scope, receive), time.monotonic()
-        client = request.client.host if request.client else ""
-        body, status, refusal = bytearray(), 0, None
+        client = request.client.host[:45] if request.client else ""  # a proxy may name anything
+        body, status = bytearray(), 0
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -174,37 +154,33 @@ def guarded(app: ASGIApp, limits: Limits, keys: Collection[str], hosts: Collecti
 
         OWNER.set(client)
         try:
-            _check_head(request, keys, hosts)
-            async with asyncio.timeout(limits.deadline):
+            _check_head(request, options)
+            async with asyncio.timeout(options.deadline):
                 async for part in request.stream():
                     body += part
-                    check_limit("the body of the request", len(body), "bytes", limits.body)
+                    check_limit("the body of the request", len(body), "bytes", options.body)
             work = asyncio.ensure_future(app(scope, _replay(bytes(body)), answer))
-            await _while_connected(work, receive, limits.deadline)
-        except HTTPException as error:
-            refusal = error
-        except TimeoutError:
-            refusal = HTTPException(408, "the request did not arrive in time")
+            await _while_connected(work, receive, options.deadline)
         except ClientDisconnect:
-            status = 0
+            pass
         except Exception as error:
-            frames = "".join(traceback.format_tb(error.__traceback__)).rstrip()
-            LOG.error("internal error: %s\n%s", type(error).__name__, frames)
-            refusal = HTTPException(500, INTERNAL)
-        if refusal and not status:
-            response = _refusal(scope["path"], refusal)
-            response.headers["Connection"] = "close"  # the body may not have been read
-            await response(scope, receive, answer)
+            if not isinstance(error, HTTPException | TimeoutError):
+                frames = "".join(traceback.format_tb(error.__traceback__)).rstrip()
+                LOG.error("internal error: %s\n%s", type(error).__name__, frames)
+            if not status:
+                response = await _refused(request, error)
+                response.headers["Connection"] = "close"  # the body may not have been read
+                await response(scope, receive, answer)
         route, seconds = getattr(scope.get("route"), "path", "other"), time.monotonic() - begun
         with suppress(OSError):  # the disk of the shared counters is full
             REQUESTS.labels(route, status).observe(seconds)
-        line = f"{client} {request.method} {escaped(scope['path'][:200])} {status}"
+        line = escaped(f"{client} {request.method} {scope['path'][:200]} {status}")
         LOG.info("%s %.0f ms %d bytes", line, 1000 * seconds, len(body))
 
     return guard
 
 
-def _check_head(request: Request, keys: Collection[str], hosts: Collection[str]) -> None:
+def _check_head(request: Request, options: Options) -> None:
     """Raises HTTPException for a request that proxies may read otherwise, an unknown host, and a missing or
     wrong key."""
     version, path, headers = request.scope["http_version"], request.scope["path"], request.headers
@@ -213,10 +189,10 @@ def _check_head(request: Request, keys: Collection[str], hosts: Collection[str])
     ):
         raise HTTPException(400, "the version or the framing of the request is not valid HTTP/1.1")
     host = re.sub(r":\d*$", "", headers.get("Host", "")).lower()
-    if hosts and host not in hosts:
+    if options.hosts and host not in options.hosts:
         raise HTTPException(400, f"the host {host[:80]!r} is not served here; --allowed-host allows it")
     if request.method != "OPTIONS" and path.startswith(WITH_KEY):
-        check_key(key_of(headers), keys, 401)
+        check_key(key_of(headers), options.keys, 401)
 
 
 async def _while_connected(work: asyncio.Future[None], receive: Receive, deadline: float) -> None:

@@ -45,31 +45,26 @@ class Detected(NamedTuple):
 
 
 @cache
-def _langid() -> Any:
+def _identifier() -> Any:
+    """Returns the model that identifies languages."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-class Identifier:
-    """A model that identifies languages; it is loaded at once."""
+def ranked_languages(text: str) -> list[Detected]:
+    """Returns all languages with their probabilities, most probable first; nothing for an empty text."""
+    ranked = _identifier().rank(text[:LONGEST_SAMPLE]) if text.strip() else []
+    return [Detected(str(code), float(probability)) for code, probability in ranked]
 
-    def __init__(self) -> None:
-        self._model = _langid()
-        self.rank("a")
 
-    def rank(self, text: str) -> list[Detected]:
-        """Returns all languages with their probabilities, most probable first; nothing for an empty text."""
-        ranked = self._model.rank(text[:LONGEST_SAMPLE]) if text.strip() else []
-        return [Detected(str(code), float(probability)) for code, probability in ranked]
-
-    def served(self, text: str, sources: Sequence[str], target: str) -> Detected:
-        """Returns the language of a text to be translated: one of the sources or the target, unless another
-        one is more probable than all others together."""
-        ranked = self.rank(text)
-        known = [one for one in ranked if one.language in (*sources, target)]
-        best = [one for one in ranked[:1] if one.probability > 0.5] or known
-        return best[0] if best else Detected([*sources, target][0], 0.0)
+def source_language(text: str, sources: Sequence[str], target: str) -> Detected:
+    """Returns the language of a text to be translated: one of the sources or the target, unless another one
+    is more probable than all others together."""
+    ranked = ranked_languages(text)
+    known = [one for one in ranked if one.language in (*sources, target)]
+    best = [one for one in ranked[:1] if one.probability > 0.5] or known
+    return best[0] if best else Detected([*sources, target][0], 0.0)
 
 
 class DetectFields(BaseModel):
@@ -86,76 +81,87 @@ class TranslateFields(DetectFields):
     format: Literal["text", "html"] = "text"
 
 
-def libretranslate(service: Service, keys: Collection[str]) -> APIRouter:
-    """Returns the routes of LibreTranslate."""
-    router, models, identifier = APIRouter(), service.models, Identifier()
+def libretranslate(service: Service) -> APIRouter:
+    """Returns the routes of LibreTranslate. Loads the model that identifies languages."""
+    router, models, options = APIRouter(), service.models, service.options
+    ranked_languages("a")
 
     @router.post("/translate")
     async def translate(request: Request) -> Response:
-        return await _translated(service, identifier, await _fields(request, TranslateFields, keys))
+        return await _translated(service, await _fields(request, TranslateFields, options.keys))
 
     @router.post("/detect")
     async def detect(request: Request) -> Response:
-        text = "\n".join(as_list((await _fields(request, DetectFields, keys)).q))
-        check_limit("the text", len(text), "characters", service.limits.characters)
-        return json_response([one.to_dict() for one in identifier.rank(text)[:3]])
+        text = "\n".join(as_list((await _fields(request, DetectFields, options.keys)).q))
+        check_limit("the text", len(text), "characters", options.characters)
+        return json_response([one.to_dict() for one in ranked_languages(text)[:3]])
 
     @router.get("/languages")
     async def languages() -> Response:
-        codes = sorted({code for model in models for code in (model.source, model.target) if code})
-        targets = {code: [model.target for model in models if model.source == code] for code in codes}
+        pairs = {(model.source, model.target) for model in models}
+        codes = sorted({code for pair in pairs for code in pair if code})
         return json_response(
-            [_named(code) | {"targets": list(dict.fromkeys(targets[code]))} for code in codes]
+            [_named(code) | {"targets": sorted(to for of, to in pairs if of == code)} for code in codes]
         )
 
     @router.get("/frontend/settings")
     async def settings() -> Response:
+        keys = bool(options.keys)
+        shown = {"apiKeys": keys, "keyRequired": keys, "charLimit": options.characters}
+        shown |= {"filesTranslation": False, "suggestions": False, "frontendTimeout": 500}
         pair = {"source": _named(models[0].source), "target": _named(models[0].target)}
-        limits = {"charLimit": service.limits.characters, "frontendTimeout": 500, "language": pair}
-        off: dict[str, Any] = {"filesTranslation": False, "suggestions": False, "supportedFilesFormat": []}
-        return json_response(limits | off | dict.fromkeys(("apiKeys", "keyRequired"), bool(keys)))
+        return json_response({**shown, "supportedFilesFormat": [], "language": pair})
 
     @router.post("/suggest")
     @router.post("/translate_file")
     async def off(request: Request) -> Response:
-        what = "Suggestions" if request.url.path == "/suggest" else "Files translation"
+        what = "Suggestions" if request.scope["path"] == "/suggest" else "Files translation"
         raise HTTPException(403, f"{what} are disabled on this server.")
 
     return router
 
 
-async def _translated(service: Service, identifier: Identifier, fields: TranslateFields) -> Response:
+class _Text:
+    """A text of a request, and its translation once it is made. pieces: what is to be translated, in HTML the
+    text between its tags."""
+
+    def __init__(self, text: str, form: str) -> None:
+        self.text, self.page = text, Markup(text) if form == "html" else None
+        self.pieces = self.page.texts if self.page else [text]
+        self.translated: list[Translated] = []
+
+    def answer(self) -> str:
+        """Returns the translation; without one, the text itself."""
+        if self.page and self.translated:
+            return self.page.rendered(self.translated)
+        return "".join(p.joined([one.text for one in some]) for p, some in self.translated) or self.text
+
+
+async def _translated(service: Service, fields: TranslateFields) -> Response:
     """Returns the answer of `/translate`. With source `auto`, each text is judged by itself; one that is in
     the target language, or among others in none that is served, stays as it is. Raises HTTPException."""
-    texts, target, limits = as_list(fields.q), fields.target, service.limits
-    check_limit("the request", len(texts), "texts", limits.sentences)
-    check_limit("the request", sum(map(len, texts)), "characters", limits.characters)
-    pages = [Markup(text) if fields.format == "html" else None for text in texts]
-    plain = [page.texts if page else [text] for page, text in zip(pages, texts, strict=True)]
+    given, target, options = as_list(fields.q), fields.target, service.options
+    check_limit("the request", len(given), "texts", options.sentences)
+    check_limit("the request", sum(map(len, given)), "characters", options.characters)
+    texts = [_Text(text, fields.format) for text in given]
     found = [Detected(fields.source, 1.0)] * len(texts)
     sources = [model.source for model in service.models if model.target == target]
     if fields.source == "auto":
         found = await asyncio.to_thread(
-            lambda: [identifier.served("\n".join(some), sources, target) for some in plain]
+            lambda: [source_language("\n".join(text.pieces), sources, target) for text in texts]
         )
-    answered: list[list[Translated]] = [[] for _ in texts]
     languages = {one.language for one in found}
     if not languages.intersection([*sources, target]):
         service.choose(None, found[0].language if found else target, target)  # refuses it
     for language in languages.intersection(sources):
-        numbers = [number for number, one in enumerate(found) if one.language == language]
-        some = [text for number in numbers for text in plain[number]]
-        results = iter(await service.translate(service.choose(None, language, target), some))
-        for number in numbers:
-            answered[number] = list(islice(results, len(plain[number])))
-
-    def translation(text: str, page: Markup | None, translated: list[Translated]) -> str:
-        if page and translated:
-            return page.rendered(translated)
-        return "".join(p.joined([one.text for one in results]) for p, results in translated) or text
+        some = [text for text, one in zip(texts, found, strict=True) if one.language == language]
+        pieces = [piece for text in some for piece in text.pieces]
+        results = iter(await service.translate(service.choose(None, language, target), pieces))
+        for text in some:
+            text.translated = list(islice(results, len(text.pieces)))
 
     def answer() -> dict[str, Any]:
-        lists: dict[str, list[Any]] = {"translatedText": list(map(translation, texts, pages, answered))}
+        lists: dict[str, list[Any]] = {"translatedText": [text.answer() for text in texts]}
         if fields.source == "auto":
             lists["detectedLanguage"] = [one.to_dict() for one in found]
         return lists if isinstance(fields.q, list) else {name: value[0] for name, value in lists.items()}
@@ -170,11 +176,8 @@ def _named(code: str) -> dict[str, Any]:
 async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -> Fields:
     """Returns the fields of the query and of the body; the body's take precedence. Raises HTTPException for
     an invalid body or field, and for a missing or wrong key."""
-    fields: dict[str, Any] = {}
-    for items in (request.query_params, await request.form(max_files=0, max_fields=1_000)):
-        for name in items:
-            values = items.getlist(name)
-            fields[name] = values if len(values) > 1 else values[0]
+    form = await request.form(max_files=0, max_fields=1_000)
+    fields: dict[str, Any] = {**request.query_params, **form}
     if "json" in request.headers.get("content-type", ""):
         try:
             fields.update(parse_json(await request.body()))

@@ -29,9 +29,9 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.supervisors import Multiprocess
 
-from rnnsearch.errors import InputError, escaped
-from rnnsearch.serving.app import LOG, SHARED, Options, make_app
-from rnnsearch.serving.service import Service, load_models
+from rnnsearch.errors import InputError
+from rnnsearch.serving.app import LOG, SHARED, make_app
+from rnnsearch.serving.service import Options, Service, load_models
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import LastingStream, is_quiet
 from rnnsearch.system.workers import end_with_parent
@@ -89,15 +89,15 @@ def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) ->
     with tempfile.TemporaryDirectory(prefix="rnnsearch-serve-") as folder:
         if options.workers > 1:
             os.environ[SHARED] = folder
-            copies = (place.copied(Path(folder, str(n))) for n, place in enumerate(options.places))
-            options = replace(options, places=tuple(copies))
+            copies = [place.copied(Path(folder, str(n))) for n, place in enumerate(options.places)]
+            options = replace(options, places=copies)
         service = make_service(options)
         listed = ", ".join(model.described for model in service.models)
         say(f"serving {listed} at {address(bound)} (Ctrl-C to end)")
         for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn handles them, and raises them again
             signal.signal(number, lambda *_: None)
         if options.workers == 1:
-            uvicorn.Server(make_config(make_app(service, options))).run([bound])
+            uvicorn.Server(make_config(make_app(service))).run([bound])
         else:
             del service
             config = make_config(partial(worker_app, options), factory=True, workers=options.workers)
@@ -109,7 +109,7 @@ def worker_app(options: Options) -> ASGIApp:
     threading.Thread(target=end_with_parent, daemon=True).start()
     set_up_log()
     try:
-        return make_app(make_service(options), options)
+        return make_app(make_service(options))
     except InputError as error:
         LOG.error("%s", error)
         time.sleep(RETRY_SECONDS)
@@ -119,10 +119,7 @@ def worker_app(options: Options) -> ASGIApp:
 def make_service(options: Options) -> Service:
     """Loads the models, and sets up this process for them. Raises InputError if a model cannot be served."""
     set_up_cpu(options.threads, options.workers)
-    models = load_models(options.places, device=options.device, search=options.search)
-    service = Service(models, options.limits)
-    service.warm_up()
-    return service
+    return Service(load_models(options), options)
 
 
 def make_config(app: Any, **options: Any) -> uvicorn.Config:
@@ -148,17 +145,9 @@ def make_config(app: Any, **options: Any) -> uvicorn.Config:
 def set_up_log() -> None:
     """Sets up logging to stderr, one line per event. A closed or full stderr does not end the service."""
     handler = logging.StreamHandler(cast(Any, LastingStream(sys.stderr)))
-    handler.setFormatter(_OneLine("%(asctime)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
     levels = {"rnnsearch.serving": logging.INFO, "uvicorn": logging.ERROR, "asyncio": logging.ERROR}
     for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.ERROR if is_quiet() else level)
-
-
-class _OneLine(logging.Formatter):
-    """Escapes control characters, so that a client can neither begin a line nor control the terminal. The
-    service's own tracebacks keep their lines."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(escaped(line) for line in super().format(record).split("\n"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from rnnsearch.installed import folder_of, model_names
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.serving.work_queue import USUAL_WORDS, WORDS, Limits, QueuedTask, WorkQueue, check_limit
+from rnnsearch.serving.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue, check_limit
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.faithful import Glossary
 from rnnsearch.translation.source_lines import Paragraphs, joined, split
@@ -50,9 +50,50 @@ class ModelPlace(NamedTuple):
 
     def copied(self, folder: Path) -> ModelPlace:
         """Copies the model into a folder; returns its place there."""
-        copy = folder / folder_of(self.run).resolve().name
-        shutil.copytree(folder_of(self.run), copy, ignore=shutil.ignore_patterns("checkpoints"))
+        run = folder_of(self.run).resolve()
+        copy = shutil.copytree(run, folder / run.name, ignore=shutil.ignore_patterns("checkpoints"))
         return self._replace(run=str(copy))
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings of the service; picklable.
+
+    places: of the models. search: search settings that replace those of the runs. threads: CPU threads of
+    each process; 0: all cores, divided by `workers`. keys: digests of valid API keys; without any, everybody
+    may use the service. origins: other sites whose pages may use it (CORS). hosts: accepted names in the Host
+    header; empty for any.
+
+    Limits of a request: characters and sentences in all; words of one sentence, or of one side of a pair;
+    beam; deadline, in seconds, after which it is given up. queue: sentences that may wait; one client may
+    have half of them.
+    """
+
+    places: Sequence[ModelPlace] = ()
+    device: str = "cpu"
+    search: Mapping[str, Any] = field(default_factory=dict)
+    threads: int = 0
+    workers: int = 1
+    keys: Collection[str] = ()
+    origins: Sequence[str] = ()
+    hosts: Collection[str] = ()
+    characters: int = 20_000
+    sentences: int = 500
+    words: int = 1_000
+    beam: int = 50
+    deadline: float = 60.0
+    queue: int = 4_000
+
+    @property
+    def body(self) -> int:
+        """Bytes of a request's body. A character takes at most 12, escaped in JSON or a form; pairs have two
+        texts."""
+        return 64 * 1024 + 2 * 12 * self.characters
+
+    @property
+    def numbers(self) -> int:
+        """Numbers in the alignment matrices of an answer: as many as the longest sentence has."""
+        return max(1_000_000, self.words**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,25 +117,23 @@ class ServedModel:
         return f"{self.name} ({self.source or '?'} to {self.target or '?'})"
 
 
-def load_models(
-    places: Iterable[ModelPlace], *, device: str = "cpu", search: Mapping[str, Any] | None = None
-) -> list[ServedModel]:
-    """Loads the models. A user's own code is never executed. Raises InputError for a run that cannot be
-    served.
-
-    search: search settings that replace those of the runs.
-    """
-    runs, given, pairs = [], [], []
-    for place in places:
-        runs.append(Run.open(place.run))
-        data, pair = runs[-1].settings.data, re.fullmatch("([a-z]{2,3})-([a-z]{2,3})", place.name)
-        pairs.append((pair[1], pair[2]) if pair else (data.source_language, data.target_language))
-        given.append(place.name)
-    names = model_names(given, pairs, [run.path for run in runs])
+def load_models(options: Options) -> list[ServedModel]:
+    """Loads the models, and translates and aligns a word with each, so that weights are converted and
+    libraries loaded before the first request. A user's own code is never executed. Raises InputError for a
+    run that cannot be served."""
+    runs = [Run.open(place.run) for place in options.places]
+    pairs = [(run.settings.data.source_language, run.settings.data.target_language) for run in runs]
+    for number, place in enumerate(options.places):
+        if named := re.fullmatch("([a-z]{2,3})-([a-z]{2,3})", place.name):
+            pairs[number] = named[1], named[2]
+    names = model_names([place.name for place in options.places], pairs, [run.path for run in runs])
     models = []
     for name, (source, target), run in zip(names, pairs, runs, strict=True):
-        translator = Translator.load(run.path, device=device, trust_code=False)
-        translator.search = changed(translator.search, search or {})
+        translator = Translator.load(run.path, device=options.device, trust_code=False)
+        translator.search = changed(translator.search, options.search)
+        split("a.", source)
+        translator.translate(["a"])
+        list(translator.force([("a", "a")]))
         taught = needs_links(run.settings.training)
         models.append(ServedModel(name, source, target, translator, examples_of(run.path), taught))
     return models
@@ -112,9 +151,9 @@ class Group(NamedTuple):
 class Service:
     """The models, in the order of the command line, behind a queue. Run `queue` in the event loop."""
 
-    def __init__(self, models: Sequence[ServedModel], limits: Limits) -> None:
-        self.models, self.limits = models, limits
-        self.queue = WorkQueue(self._work, models[0].translator.search.batch_size, limits.queue)
+    def __init__(self, models: Sequence[ServedModel], options: Options) -> None:
+        self.models, self.options = models, options
+        self.queue = WorkQueue(self._work, models[0].translator.search.batch_size, options.queue)
 
     def choose(self, name: str | None, source: str | None, target: str | None) -> ServedModel:
         """Returns the model for a request: that of the name, or the first one with those languages. None
@@ -135,14 +174,6 @@ class Service:
             raise HTTPException(400, f"several models fit: name one of {listed}")
         return fitting[0]
 
-    def warm_up(self) -> None:
-        """Translates and aligns a word with each model, so that weights are converted and libraries loaded
-        before the first request."""
-        for model in self.models:
-            split("a.", model.source)
-            model.translator.translate(["a"])
-            list(model.translator.force([("a", "a")]))
-
     async def translate(
         self,
         model: ServedModel,
@@ -153,9 +184,9 @@ class Service:
     ) -> list[Translated]:
         """Returns the sentences of each text with their translations. glossary: terms and their translations.
         Raises HTTPException."""
-        terms, most = glossary or {}, self.limits.beam
+        terms, most = glossary or {}, self.options.beam
         characters = sum(map(len, [*texts, *terms, *terms.values()]))
-        check_limit("the request", characters, "characters", self.limits.characters)
+        check_limit("the request", characters, "characters", self.options.characters)
         if nbest > (beam or most) or (beam or 1) > most:
             raise HTTPException(422, f"beam may be {most} at most, and nbest at most the beam")
         group = Group(model, beam or max(model.translator.search.beam, nbest), nbest)
@@ -164,7 +195,7 @@ class Service:
         def tasks() -> list[QueuedTask]:
             paragraphs.extend(split(text, model.source) for text in texts)
             count = sum(len(paragraph.sentences) for paragraph in paragraphs)
-            check_limit("the request", count, "sentences", self.limits.sentences)
+            check_limit("the request", count, "sentences", self.options.sentences)
             bound = Glossary(model.translator.source, model.translator.target, terms) if terms else None
             return [
                 self._task(group, f"sentence {number} of text {text}", sentence, bound)
@@ -172,22 +203,22 @@ class Service:
                 for number, sentence in enumerate(paragraph.sentences, 1)
             ]
 
-        results = iter(await self._results(tasks, nbest))
+        results = iter(await self._results(tasks))
         return [(paragraph, [next(results) for _ in paragraph.sentences]) for paragraph in paragraphs]
 
     async def align(
         self, model: ServedModel, pairs: Sequence[tuple[str, str]], posterior: bool
     ) -> list[Translation]:
         """Aligns the pairs. Raises HTTPException."""
-        check_limit("the request", len(pairs), "pairs", self.limits.sentences)
+        check_limit("the request", len(pairs), "pairs", self.options.sentences)
         characters = sum(len(line) for pair in pairs for line in pair)
-        check_limit("the request", characters, "characters", 2 * self.limits.characters)
+        check_limit("the request", characters, "characters", 2 * self.options.characters)
         codecs = model.translator.source, model.translator.target
 
         def task(number: int, pair: tuple[str, str]) -> QueuedTask:
             source, target = (len(codec.encode(line).ids) for codec, line in zip(codecs, pair, strict=True))
             longest = max(source, target)
-            check_limit(f"a line of pair {number}", longest, "words or subwords", self.limits.words)
+            check_limit(f"a line of pair {number}", longest, "words or subwords", self.options.words)
             size = max(target, source * target // USUAL_WORDS)
             return QueuedTask(Group(model, posterior=posterior), pair, size, source * target)
 
@@ -204,16 +235,18 @@ class Service:
             raise HTTPException(413, f"{where}: {error}") from None
         subwords, words = sum(len(part.ids) for part in parts), sum(len(part.words) for part in parts)
         remedy = "divide it by full stops or line breaks"
-        check_limit(where, max(words, subwords), "words or subwords", self.limits.words, remedy)
-        return QueuedTask(group, parts, subwords, words**2)  # a translation has about as many words
+        check_limit(where, max(words, subwords), "words or subwords", self.options.words, remedy)
+        return QueuedTask(
+            group, parts, subwords, group.nbest * words**2
+        )  # a translation has about as many words
 
-    async def _results(self, make: Callable[[], list[QueuedTask]], nbest: int = 1) -> list[Translation]:
+    async def _results(self, make: Callable[[], list[QueuedTask]]) -> list[Translation]:
         """Makes tasks in another thread and returns their results. Whatever happens, no work is left. Raises
         HTTPException if the answer is expected to be too large."""
         tasks = await asyncio.to_thread(make)
-        numbers = nbest * sum(task.numbers for task in tasks)
+        numbers = sum(task.numbers for task in tasks)
         remedy = "send less text, or ask for fewer translations"
-        check_limit("the answer", numbers, "alignment weights", self.limits.numbers, remedy)
+        check_limit("the answer", numbers, "alignment weights", self.options.numbers, remedy)
         futures = self.queue.submit(tasks)
         try:
             return list(await asyncio.gather(*futures))

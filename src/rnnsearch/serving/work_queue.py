@@ -1,5 +1,5 @@
-"""The limits and counters of the service, and the queue in front of the models: one thread works on batches
-of the waiting tasks."""
+"""The queue in front of the models, where one thread works on batches of the waiting tasks; and the counters
+and refusals of the service."""
 
 from __future__ import annotations
 
@@ -25,34 +25,6 @@ USUAL_WORDS = 25
 long sentences do not make others wait longer."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Upper bounds of a request and of the queue.
-
-    characters, sentences: of one request in all. words: of one sentence, or of one side of a pair. beam: of a
-    request. queue: sentences that may wait; one client may have half of them. deadline: seconds after which a
-    request is given up.
-    """
-
-    characters: int = 20_000
-    sentences: int = 500
-    words: int = 1_000
-    beam: int = 50
-    queue: int = 4_000
-    deadline: float = 60.0
-
-    @property
-    def body(self) -> int:
-        """Bytes of a request's body. A character takes at most 12, escaped in JSON or a form; pairs have two
-        texts."""
-        return 64 * 1024 + 2 * 12 * self.characters
-
-    @property
-    def numbers(self) -> int:
-        """Numbers in the alignment matrices of an answer: as many as the longest sentence has."""
-        return max(1_000_000, self.words**2)
-
-
 def check_limit(owner: str, number: int, things: str, most: int, remedy: str = "send less") -> None:
     """Raises HTTPException if `owner` has more than `most` things."""
     if number > most:
@@ -69,7 +41,7 @@ class QueuedTask:
     """A unit of work: a sentence in parts, or a pair.
 
     group: only tasks of one group share a batch. size: length in words; for a pair, that of a sentence that
-    takes as long. numbers: of its alignment, as expected. due: the place in the queue, in words. future: of
+    takes as long. numbers: of its alignments, as expected. due: the place in the queue, in words. future: of
     the result; once it is done or cancelled, nobody waits.
     """
 
