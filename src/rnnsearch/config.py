@@ -431,7 +431,7 @@ def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
             raise InputError(f"no {kind} {str(name)!r}", remedy=remedy.strip())
         return f"{kind} {name}", parse_toml(known[own].read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+        raise InputError(f"cannot be read: {error.strerror}", file=path, remedy="check the path") from None
     except ValueError as error:
         raise InputError(f"is not TOML: {error}", file=path) from None
 

@@ -168,7 +168,7 @@ train → Missing argument 'RECIPE'
 train demo --out  --data {store} → --out names no folder
 train nosuch --data {store} --out {here}/r → no recipe 'nosuch' (name a TOML file or one of aligner, demo,
 train {folder} --data {store} --out {here}/r → folder' (name a TOML file or one of
-train {here}/nosuch.toml --data {store} --out {here}/r → nosuch.toml: cannot be read: No such file or directory
+train {here}/nosuch.toml --data {store} --out {here}/r → nosuch.toml: cannot be read: No such file or directory (check the path)
 train {torn} --data {store} --out {here}/r → torn.toml: is not TOML
 train {wrong} --data {store} --out {here}/r → wrong.toml: unknown setting model.hiden_size (did you mean 'model.hidden_size'?
 train demo --data {store} --out {here}/r --set hidden_size=3 → --set 'hidden_size=3' is not section.key=value (did you mean 'model.hidden_size'?)
@@ -190,6 +190,7 @@ train demo --data {store} --out {run} → run: holds a run already (--resume to 
 train demo --data {store} --out {run} --resume → run: was trained with model.embedding_size = 16, which is now
 train demo --data {store} --out {two} → two: is a file, not a folder (name another folder)
 train demo --data {store} --out {two}/r → two is a file, not a folder (name another place)
+report {run} --test {two} {two} --out {three} → three is a file, not a folder (name another place)
 demo --out {here} → holds something else, or the work on other files or settings (name another folder with --out)
 demo --out {two} → two: is a file, not a folder (name another folder)
 demo --out {two}/d → two is a file, not a folder (name another place)

@@ -19,6 +19,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
+from pydantic import ValidationError
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -99,7 +100,7 @@ def make_app(service: Service) -> ASGIApp:
         kind = KINDS[Path(name).suffix]
         file = Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
         app.add_route("/" if name == "index.html" else f"/{name}", file, ["GET"])  # type: ignore[arg-type]
-    for fault in (RequestValidationError, InputError, HTTPException, Exception):
+    for fault in (RequestValidationError, ValidationError, InputError, HTTPException, Exception):
         app.add_exception_handler(fault, _refused)
     if options.origins:
         app.add_middleware(
@@ -115,7 +116,7 @@ def make_app(service: Service) -> ASGIApp:
 async def _refused(request: Request, error: Exception) -> Response:
     """Returns the answer to an error, without the client's text. LibreTranslate's clients expect 400 and the
     message alone."""
-    if isinstance(error, InputError | RequestValidationError):
+    if isinstance(error, InputError | RequestValidationError | ValidationError):
         what = str(error) if isinstance(error, InputError) else first_fault(error.errors())
         error = HTTPException(422, what)
     elif isinstance(error, TimeoutError):

@@ -10,13 +10,12 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from pydantic import BaseModel, Field, StrictStr, ValidationError
+from pydantic import BaseModel, Field, StrictStr
 
 from rnnsearch.serving.routes import (
     OneOrMore,
     as_list,
     check_key,
-    first_fault,
     json_response,
     key_of,
     rendered,
@@ -151,8 +150,8 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
             lambda: [source_language("\n".join(text.pieces), sources, target) for text in texts]
         )
     languages = {one.language for one in found}
-    if not languages.intersection([*sources, target]):
-        service.choose(None, found[0].language if found else target, target)  # refuses it
+    if texts and not languages.intersection([*sources, target]):
+        service.choose(None, found[0].language, target)  # refuses it
     for language in languages.intersection(sources):
         some = [text for text, one in zip(texts, found, strict=True) if one.language == language]
         pieces = [piece for text in some for piece in text.pieces]
@@ -170,12 +169,12 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
 
 
 def _named(code: str) -> dict[str, Any]:
-    return {"code": code, "name": LANGUAGES[code][0] if code in LANGUAGES else code}
+    return {"code": code, "name": LANGUAGES.get(code, [code])[0]}
 
 
 async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -> Fields:
     """Returns the fields of the query and of the body; the body's take precedence. Raises HTTPException for
-    an invalid body or field, and for a missing or wrong key."""
+    an invalid body, and for a missing or wrong key, and ValidationError for an invalid field."""
     form = await request.form(max_files=0, max_fields=1_000)
     fields: dict[str, Any] = {**request.query_params, **form}
     if "json" in request.headers.get("content-type", ""):
@@ -184,7 +183,4 @@ async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -
         except (ValueError, TypeError) as error:
             raise HTTPException(400, f"the body is not a JSON object: {error}") from None
     check_key(fields.get("api_key") or key_of(request.headers), keys, 403)
-    try:
-        return kind.model_validate(fields)
-    except ValidationError as error:
-        raise HTTPException(400, first_fault(error.errors())) from None
+    return kind.model_validate(fields)

@@ -236,9 +236,8 @@ class Service:
         subwords, words = sum(len(part.ids) for part in parts), sum(len(part.words) for part in parts)
         remedy = "divide it by full stops or line breaks"
         check_limit(where, max(words, subwords), "words or subwords", self.options.words, remedy)
-        return QueuedTask(
-            group, parts, subwords, group.nbest * words**2
-        )  # a translation has about as many words
+        numbers = group.nbest * words**2  # a translation has about as many words
+        return QueuedTask(group, parts, subwords, numbers)
 
     async def _results(self, make: Callable[[], list[QueuedTask]]) -> list[Translation]:
         """Makes tasks in another thread and returns their results. Whatever happens, no work is left. Raises

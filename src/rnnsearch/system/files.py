@@ -77,8 +77,11 @@ def writing(path: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what = f"cannot be written: {error.strerror or error}"
-        raise InputError(what, file=error.filename or path) from None
+        what, remedy = (
+            f"cannot be written: {error.strerror or error}",
+            "check path, permissions and free space",
+        )
+        raise InputError(what, file=error.filename or path, remedy=remedy) from None
 
 
 def prepare_output(file: Path, overwrite: bool) -> None:
