@@ -130,7 +130,7 @@ score {run} {three} {three} --search.batch_size 0 → search.batch_size: Input s
 score {run} {three} {unordered} → unordered:3: sentence 1 of 3 comes after sentence 2
 score {run} {three} {toomany} → toomany:2: sentence 3 of 3
 score {run} {three} {mixed} → mixed:2: is not a line of an n-best list
-score {run} {three} {nbest} --json → nbest: an n-best list needs a file of its own, and neither --json nor --out
+score {run} {three} {nbest} --json → nbest: --json and --out cannot be used with an n-best list
 align {run} {three} → a run, a source text and a target text are needed
 align {run} {two} {three} → two has 2 lines and
 align {run} {two} {two} --gold {links} → links: has 1 sentences, but

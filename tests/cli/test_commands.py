@@ -153,7 +153,7 @@ def test_an_nbest_list_is_reranked(
 
 def test_an_nbest_list_through_a_pipe_is_refused(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     line = f"score {tiny_run} {write(tmp_path / 'source', ['The man.'])} -"
-    said = "-: an n-best list needs a file of its own"
+    said = "-:1: an n-best list cannot come through a pipe (write it to a file first)"
     assert_refused(command(line, stdin=b"0 ||| a ||| f= 1 ||| -3\n"), said)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_
 import shutil
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +20,6 @@ from rnnsearch.cli.answers import (
     Runs,
     Task,
     Work,
-    answer_all,
     answer_on_ray,
     answered,
     as_json,
@@ -272,27 +272,35 @@ def score(
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
     scores."""
-    from rnnsearch.text.formats.lines import check_pairs, read_pairs
+    from rnnsearch.text.formats.lines import check_pairs, read_lines, read_pairs
     from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.text.nbest import is_nbest
+    from rnnsearch.text.nbest import is_nbest, parse_nbest, rerank
 
     batch_size = search_changes(set_, only=("batch_size",)).get("batch_size", 64)
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
     ours = Scoring("json" if json else "text", batch_size)
     if ray:
-        return answer_on_ray(place, runs, 2, ours)
+        answer_on_ray(place, runs, 2, ours)
+        return
     refuse({"--workers": workers}, "needs --ray", "add --ray local")
     names, source, target = runs_and_texts(runs)
+    if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
+        if json or out is not None:
+            what = "--json and --out cannot be used with an n-best list"
+            raise InputError(what, file=target, remedy="write it with > FILE")
+        score_pairs = partial(place.load(names).score, batch_size=batch_size)
+        lines = list(read_lines(source))
+        for line in rerank(score_pairs, lines, parse_nbest(read_lines(target), len(lines), target)):
+            print(line)
+        return
+    check_pairs(source, target)
+    say_if_empty(source, target)
     pairs = read_pairs(source, target)
     first = list(islice(pairs, 1))
     if first and is_nbest(first[0][1]):
-        if json or out is not None or not is_on_disk(target):
-            what = "an n-best list needs a file of its own, and neither --json nor --out"
-            raise InputError(what, file=target, remedy="give a file, and write with > FILE")
-        return rerank_file(place, names, source, target, batch_size)
-    check_pairs(source, target)
-    say_if_empty(source, target)
-    return answer_all(place, ours, names, source, chain(first, pairs))
+        what = "an n-best list cannot come through a pipe"
+        raise InputError(what, file=target, line=1, remedy="write it to a file first")
+    deque(answered(place, ours, names, source, chain(first, pairs)), maxlen=0)
 
 
 @dataclass(frozen=True)
@@ -323,14 +331,3 @@ def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
         raise InputError("a run, a source text and a target text are needed", remedy="give RUN SRC TGT")
     *runs, source, target = words
     return [Path(run) for run in runs], source, target
-
-
-def rerank_file(place: Place, runs: Runs, source: str, target: str, batch_size: int) -> None:
-    """Prints an n-best list, sorted by the scores of the runs."""
-    from rnnsearch.text.formats.lines import read_lines
-    from rnnsearch.text.nbest import parse_nbest, rerank
-
-    score_pairs = partial(place.load(runs).score, batch_size=batch_size)
-    lines = list(read_lines(source))
-    for line in rerank(score_pairs, lines, parse_nbest(read_lines(target), len(lines), target)):
-        print(line)

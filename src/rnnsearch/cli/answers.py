@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -124,11 +123,6 @@ def answered(
 
     with file, line_progress(task, source, "the same command goes on", done=file.before) as progress:
         yield from observe(written(), file.before + 1)
-
-
-def answer_all(*arguments: Any) -> None:
-    """Prints or writes all answers, as `answered` does."""
-    deque(answered(*arguments), maxlen=0)
 
 
 def answer_on_ray(place: Place, words: Sequence[str], sides: int, task: Task) -> None:

@@ -16,8 +16,8 @@ from rnnsearch.cli.answers import (
     Runs,
     Task,
     Work,
-    answer_all,
     answer_on_ray,
+    answered,
     as_json,
 )
 from rnnsearch.cli.options import (
@@ -36,9 +36,8 @@ from rnnsearch.installed import need
 from rnnsearch.system.files import writing
 from rnnsearch.system.progress import is_quiet
 
-if TYPE_CHECKING:  # they would load numpy and torch
+if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.records import Translation
-    from rnnsearch.translation.translator import Translator
 
 
 @describe(
@@ -95,7 +94,10 @@ def translate(
     if html:
         if not plain:
             raise InputError("--format html writes a page only", remedy="write it with > FILE")
-        print_html(load(names), file, search)
+        from rnnsearch.text.formats.lines import read_lines
+        from rnnsearch.translation.markup import translate_html
+
+        print(translate_html(load(names), "\n".join(read_lines(file)), **search))
     elif plain and file == "-" and sys.stdin.isatty() and sys.stdout.isatty() and not is_quiet():
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         from rnnsearch.terminal import talk
@@ -157,15 +159,7 @@ def translate_lines(place: Place, runs: Runs, ours: Translating, file: str) -> N
 
     if place.out is not None and is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
-    answer_all(place, ours, runs, file, read_lines(file), observe)
-
-
-def print_html(translator: Translator, file: str, search: dict[str, Any]) -> None:
-    """Prints a page of HTML, translated."""
-    from rnnsearch.text.formats.lines import read_lines
-    from rnnsearch.translation.markup import translate_html
-
-    print(translate_html(translator, "\n".join(read_lines(file)), **search))
+    deque(answered(place, ours, runs, file, read_lines(file), observe), maxlen=0)
 
 
 def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iterator[Translation]:
