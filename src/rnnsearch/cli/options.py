@@ -52,7 +52,7 @@ Debug = Annotated[
 Version = Annotated[bool, _flag("--version", help="Show the version and exit.", callback=_show_version)]
 Strings = list[str] | None
 Cores = Annotated[int, typer.Option(min=0, max=1_024)]
-Columns = Annotated[tuple[str, str] | None, typer.Option()]
+Columns = tuple[str, str] | None
 GoldFrom = Annotated[int | None, typer.Option(min=0, max=1)]
 Positive = Annotated[int, typer.Option(min=1, max=10**9)]
 

@@ -88,7 +88,7 @@ def prepare(
 def data_options(
     recipe: str,
     overrides: Strings,
-    columns: tuple[str, str] | None,
+    columns: Columns,
     format_: str,
     run: Run | None = None,
 ) -> tuple[DataSettings, Layout]:
