@@ -169,9 +169,9 @@ def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[l
     for words, message in {
         "a.en a.fr --out new/a.links": "new/a.links: already exists",
         "a.en a.fr": "--out",
-        "--out x": "a corpus or the files of an aligner",
-        "--forward a.en --out x": "an aligner's files of both directions",
-        "a.en a.fr --forward f --reverse r --out x": "a corpus or the files of an aligner",
+        "--out x": "a corpus, or an aligner's files",
+        "--forward a.en --out x": "files of both directions",
+        "a.en a.fr --forward f --reverse r --out x": "a corpus, or an aligner's files",
         "a.en a.fr --out x --symmetrise best": "does not know 'best' \\(use one of: grow-diag-final-and",
         "a.en a.fr --out x --words all": "--words does not know 'all'",
         "a.en --out x": "a.en: has no target text",

@@ -148,11 +148,11 @@ def answer_on_ray(place: Place, words: Sequence[str], sides: int, task: Task) ->
     paths = [Path(run) if is_name(run) else Path(run).resolve() for run in runs]
     data, kind = Run.open(paths[0]).settings.data, OneSide if sides == 1 else Layout
     layout = kind("", "", "", data.source_language, data.target_language)
-    shards, place = find_shards(corpora), place._replace(threads=place.threads or 1)
+    shards, threads = find_shards(corpora), place.threads or 1
     out = place.out if "://" in place.out else str(Path(place.out).resolve())
-    key, work = partial(task.key, paths), partial(_shard_work, task, place, paths)
+    key, work = partial(task.key, paths), partial(_shard_work, task, place._replace(threads=threads), paths)
     suffix = ".jsonl" if task.form.startswith("json") else ".txt"
-    job = Job(layout, work, key, job_key(key), out, suffix, place.threads, place.device == "cuda")
+    job = Job(layout, work, key, job_key(key), out, suffix, threads, place.device == "cuda")
     with resumable(), nullcontext() if "://" in out else only_one(Path(out), "answering"):
         answer_corpus(job, shards, str(place.ray), place.workers, place.overwrite)
 
