@@ -31,11 +31,11 @@ WITHOUT = {
     "tanh": ("model.layers:tanh",),
     "where_real": ("model.layers:where_real",),
     "energies": ("model.alignment.additive:AdditiveAlignment.energies",),
-    "encoder's loop": ("model.encoder:read",),
+    "encoder's loop": ("model.encoder:run_cell",),
     "decoder's loop": ("model.decoder:Decoder.teacher_force",),
     "gated cell and both loops": (
         "model.cells:GatedCell.forward",
-        "model.encoder:read",
+        "model.encoder:run_cell",
         "model.decoder:Decoder.teacher_force",
     ),
     "maxout": ("model.readout:MaxoutReadout.activation",),

@@ -36,10 +36,11 @@ def test_a_sentence_is_read_as_if_alone(reverse: bool) -> None:
     one, embedded = cell(), random(70, 7, 5)
     mask = torch.arange(7) < LENGTHS.unsqueeze(1)
     with kernels_used(False):
-        expected = reference(encoder.read)(one, embedded, mask, 0.0, reverse)
-    torch.testing.assert_close(gated.read_padded(one, embedded, mask, reverse), expected)
+        expected = reference(encoder.run_cell)(one, embedded, mask, 0.0, reverse)
+    torch.testing.assert_close(gated.run_cell_in_search(one, embedded, mask, reverse), expected)
     assert torch.equal(
-        encoder.read(one, embedded, mask, 0.0, reverse), gated.read_padded(one, embedded, mask, reverse)
+        encoder.run_cell(one, embedded, mask, 0.0, reverse),
+        gated.run_cell_in_search(one, embedded, mask, reverse),
     )
 
 

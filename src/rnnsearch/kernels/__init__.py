@@ -9,7 +9,7 @@ KERNELS = {
     "model.layers:where_real": "cached_layers:where_real",
     "model.alignment.additive:AdditiveAlignment.energies": "energies:energies",
     "model.cells:GatedCell.forward": "gated:step",
-    "model.encoder:read": "gated:read",
+    "model.encoder:run_cell": "gated:run_cell",
     "model.decoder:Decoder.teacher_force": "gated:teacher_force",
     "model.layers:linear": "cached_layers:linear",
     "model.layers:linear_together": "cached_layers:linear_together",

@@ -37,12 +37,11 @@ class LinearCache:
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         self.int8 = dtype == torch.int8
         self.dtype = torch.float32 if self.int8 else dtype
-        self._products: dict[int, Product] = {}
-        self._together: dict[tuple[int, ...], Product] = {}
-        self._made: dict[int, tuple[Tensor, Any]] = {}
+        self._made: dict[tuple[int, ...], tuple[object, Any]] = {}
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
+        """Opens the cache."""
         token = _open.set(self)
         try:
             with shared_inputs() if self.int8 else nullcontext():
@@ -50,35 +49,31 @@ class LinearCache:
         finally:
             _open.reset(token)
 
-    def of(self, module: HasWeight) -> Product:
-        if id(module) not in self._products:
-            self._products[id(module)] = self.make(module.weight, module.bias)
-        return self._products[id(module)]
+    def once(self, owners: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Returns what `make` returned for these layers or tensors at the first call."""
+        key = tuple(map(id, owners))
+        if key not in self._made:
+            self._made[key] = owners, make()  # the owners are kept, so that no other object gets their ids
+        return self._made[key][1]  # type: ignore[no-any-return]
 
-    def together(self, modules: Sequence[HasWeight]) -> Product:
-        """Returns the product with the matrices of several layers."""
-        key = tuple(map(id, modules))
-        if key not in self._together:
-            biases = [
-                module.weight.new_zeros(len(module.weight)) if module.bias is None else module.bias
-                for module in modules
-            ]
-            bias = None if all(module.bias is None for module in modules) else torch.cat(biases)
-            self._together[key] = self.make(torch.cat([module.weight for module in modules]), bias)
-        return self._together[key]
+    def product(self, *modules: HasWeight) -> Product:
+        """Returns the function that maps x to the outputs of these layers, concatenated."""
+        return self.once(modules, lambda: self._product(modules))
 
-    def once(self, tensor: Tensor, make: Callable[[], T]) -> T:
-        """Returns what `make` made of this tensor."""
-        if id(tensor) not in self._made:
-            self._made[id(tensor)] = tensor, make()  # the tensor is kept, so that no other one gets its id
-        return self._made[id(tensor)][1]  # type: ignore[no-any-return]
-
-    def make(self, matrix: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> Product:
+    def _product(self, modules: Sequence[HasWeight]) -> Product:
+        matrix, bias = modules[0].weight, modules[0].bias
+        if len(modules) > 1:
+            matrix = torch.cat([each.weight for each in modules])
+            bias = torch.cat([_bias_or_zeros(each) for each in modules])
         if self.int8 and matrix.shape[0] >= FEWEST_OUTPUTS:
             return Int8Linear(matrix, bias)
         dtype = self.dtype if matrix.dtype == torch.float32 else matrix.dtype
         low, low_bias = matrix.to(dtype), None if bias is None else bias.to(dtype)
         return lambda x: F.linear(x.to(dtype), low, low_bias).to(x.dtype)
+
+
+def _bias_or_zeros(module: HasWeight) -> Float[Tensor, " out"]:
+    return module.weight.new_zeros(len(module.weight)) if module.bias is None else module.bias
 
 
 _open: ContextVar[LinearCache | None] = ContextVar("linear cache", default=None)
@@ -91,28 +86,28 @@ def open_cache() -> LinearCache | None:
 
 def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
     """Computes the same as `model.layers:linear`."""
-    cache = _open.get()
-    return F.linear(x, module.weight, module.bias) if cache is None else cache.of(module)(x)
+    cache = open_cache()
+    return F.linear(x, module.weight, module.bias) if cache is None else cache.product(module)(x)
 
 
 def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
     """Computes the same as `model.layers:linear_together`, as one product of an open cache."""
-    cache, known = _open.get(), [module for module in modules if type(module) is layers.Linear]
+    cache, known = open_cache(), [module for module in modules if type(module) is layers.Linear]
     if cache is None or torch.is_grad_enabled() or len(known) < len(modules):
         return reference(layers.linear_together)(modules, x)
-    return cache.together(known)(x)
+    return cache.product(*known)(x)
 
 
 def once(tensor: Tensor, make: Callable[[], T]) -> T:
     """Computes the same as `system.kernel_dispatch:once`, only once for each open cache."""
-    cache = _open.get()
-    return make() if cache is None else cache.once(tensor, make)
+    cache = open_cache()
+    return make() if cache is None else cache.once((tensor,), make)
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:
     """Returns the dtype of the open cache for float32 weights (see
     `system.kernel_dispatch:product_dtype`)."""
-    cache = _open.get()
+    cache = open_cache()
     return weight.dtype if cache is None or weight.dtype != torch.float32 else cache.dtype
 
 
@@ -148,8 +143,8 @@ class _Tanh(torch.autograd.Function):
 def where_real(
     real: Bool[Tensor, " batch"], new: Float[Tensor, "batch state"], old: Float[Tensor, "batch state"]
 ) -> Float[Tensor, "batch state"]:
-    """Computes the same as `model.layers:where_real`. If no sentence is padded, as at most
-    positions, it returns `new` itself. On a GPU this check would wait for the device."""
+    """Computes the same as `model.layers:where_real`. If no sentence is padded, as at most positions, it
+    returns `new` itself. On a GPU this check would wait for the device."""
     if real.device.type == "cpu" and bool(real.all()):
         return new
     return reference(layers.where_real)(real, new, old)
@@ -163,8 +158,8 @@ of more rows is faster, and a second tensor of all logits takes longer than it s
 def log_probabilities(
     output: Callable[[Tensor], Tensor], features: Float[Tensor, "*rest readout"]
 ) -> Float[Tensor, "*rest words"]:
-    """Computes the same as `model.readout:log_probabilities`, on a CPU without a second tensor
-    of all logits."""
+    """Computes the same as `model.readout:log_probabilities`, on a CPU without a second tensor of all
+    logits."""
     rows = features.flatten(0, -2)
     if rows.device.type != "cpu" or torch.is_grad_enabled():
         return reference(readout.log_probabilities)(output, features)

@@ -9,6 +9,7 @@ summed over all steps in place: exact, first order only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -22,7 +23,6 @@ from rnnsearch.system.kernel_dispatch import reference
 CHUNK_ELEMENTS = 1 << 18
 """Elements worked on at a time."""
 
-
 Query = Float[Tensor, "batch hypotheses key"]
 V = Float[Tensor, "1 key"]
 
@@ -30,40 +30,23 @@ V = Float[Tensor, "1 key"]
 def energies(
     scorer: AdditiveAlignment, state: State, keys: Keys, memory: Memory | None
 ) -> tuple[Energies, Memory | None]:
-    """Computes the same as `AdditiveAlignment.energies`."""
-    if keys.device.type == "cpu" and not torch.is_grad_enabled():
-        return additive_energies(scorer.W_a(state), keys, scorer.v_a.weight), memory
-    return reference(AdditiveAlignment.energies)(scorer, state, keys, memory)
+    """Computes the same as `AdditiveAlignment.energies`, in search a few sentences at a time.
 
-
-def additive_energies(
-    query: Query,
-    keys: Keys,
-    v: V,
-) -> Energies:
-    """Returns the energies of one step, without gradients, for search. query: W_a s_{i−1}. keys: U_a h_j.
-
-    They are Σ 2 v (σ − 1/2), summed per row and not by a matrix product, so that the other sentences of the
-    batch do not change their last bits.
+    In search the energies are Σ 2 v (σ − 1/2), summed per row and not by a matrix product, so that the other
+    sentences of the batch do not change their last bits.
     """
-    energies = query.new_empty(*query.shape[:2], keys.shape[1])
-    twice_query, twice_v = 2.0 * query.unsqueeze(2), 2.0 * v[0]
-    buffer = query.new_empty(0)  # a new one for each chunk would not be in the cache
-    for rows in _chunks(query, keys):
-        of_rows = keys[rows].unsqueeze(1)
-        if not buffer.numel():
-            buffer = query.new_empty(len(of_rows), query.shape[1], *keys.shape[1:])
-        half_tanh = torch.add(twice_query[rows], of_rows, alpha=2.0, out=buffer[: len(of_rows)])
-        torch.sum(half_tanh.sigmoid_().sub_(0.5).mul_(twice_v), -1, out=energies[rows])
-    return energies
+    if keys.device.type != "cpu" or torch.is_grad_enabled():
+        return reference(AdditiveAlignment.energies)(scorer, state, keys, memory)
+    query, twice_v = scorer.W_a(state), 2.0 * scorer.v_a.weight[0]
+    sums, twice_query = query.new_empty(*query.shape[:2], keys.shape[1]), 2.0 * query.unsqueeze(2)
+    for rows, buffer in _chunks(query, keys):
+        half_tanh = torch.add(twice_query[rows], keys[rows].unsqueeze(1), alpha=2.0, out=buffer)
+        torch.sum(half_tanh.sigmoid_().sub_(0.5).mul_(twice_v), -1, out=sums[rows])
+    return sums, memory
 
 
-def energies_of(
-    twice_query: Query,
-    twice_keys: Keys,
-    v: V,
-) -> Energies:
-    """Returns e_ij of one step, given 2 W_a s_{i−1} and 2 U_a h_j."""
+def energies_of(twice_query: Query, twice_keys: Keys, v: V) -> Energies:
+    """Returns e_ij of one step of training, given 2 W_a s_{i−1} and 2 U_a h_j."""
     twice_v, total = 2.0 * v[0], v.sum()
     energies = twice_query.new_empty(*twice_query.shape[:2], twice_keys.shape[1])
     for rows, sigmoid in _sigmoids(twice_query, twice_keys):
@@ -72,12 +55,7 @@ def energies_of(
 
 
 def add_gradients(
-    twice_query: Query,
-    twice_keys: Keys,
-    v: V,
-    gradient: Energies,
-    of_keys: Keys,
-    of_v: V,
+    twice_query: Query, twice_keys: Keys, v: V, gradient: Energies, of_keys: Keys, of_v: V
 ) -> Query:
     """Returns the gradient of W_a s_{i−1}, given that of the energies. Adds to `of_v` the gradient of v, and
     to `of_keys` that of the keys without its factor 4 v."""
@@ -93,20 +71,24 @@ def add_gradients(
     return of_query.mul_(4.0 * v)
 
 
-def _sigmoids(
-    twice_query: Tensor, twice_keys: Tensor
-) -> Iterator[tuple[slice, Float[Tensor, "rows hypotheses source key"]]]:
-    """Yields σ(2 (q + k)) of a few sentences at a time, in a reused buffer."""
-    buffer = twice_query.new_empty(0)
-    for rows in _chunks(twice_query, twice_keys):
-        keys = twice_keys[rows].unsqueeze(1)
-        shape = (len(keys), twice_query.shape[1], *twice_keys.shape[1:])
-        if buffer.shape != shape:
-            buffer = twice_query.new_empty(shape)
-        yield rows, buffer.copy_(keys).add_(twice_query[rows].unsqueeze(2)).sigmoid_()
+Chunk = tuple[slice, Float[Tensor, "rows hypotheses source key"]]
+"""(a few sentences, a tensor for the sums of their queries and keys)."""
 
 
-def _chunks(query: Tensor, keys: Tensor) -> Iterator[slice]:
-    """Yields slices of a few sentences each."""
-    size = max(1, CHUNK_ELEMENTS // max(1, query.shape[1] * keys.shape[1] * keys.shape[2]))
-    return (slice(start, start + size) for start in range(0, len(query), size))
+def _sigmoids(twice_query: Query, twice_keys: Keys) -> Iterator[Chunk]:
+    """Yields σ(2 (q + k)) of a few sentences at a time."""
+    for rows, buffer in _chunks(twice_query, twice_keys):
+        yield (
+            rows,
+            buffer.copy_(twice_keys[rows].unsqueeze(1)).add_(twice_query[rows].unsqueeze(2)).sigmoid_(),
+        )
+
+
+def _chunks(query: Query, keys: Keys) -> Iterator[Chunk]:
+    """Yields a few sentences at a time, with the same memory for all: new memory would not be in the
+    cache."""
+    of_sentence = query.shape[1], *keys.shape[1:]
+    size = max(1, CHUNK_ELEMENTS // max(1, math.prod(of_sentence)))
+    buffer = query.new_empty(min(size, len(query)), *of_sentence)
+    for start in range(0, len(query), size):
+        yield slice(start, start + size), buffer[: len(query) - start]

@@ -5,11 +5,15 @@ They compute the steps of `model/cells.py` and `model/decoder.py`. The inputs of
 memory: one product gives the pre-activations of both gates, another, with r∘s instead of s, that of the
 candidate. In a sequence these are [r∘s | c | e | s] with [U | C | W] and [C | W | U], and the gradients of
 the matrices are computed once for all steps. States, gates and energies have the network's dtype, products
-that of the open cache. Gradients are of first order only.
+that of the open cache. Gradients are of first order only; `of_x` is the gradient of x.
+
+Autograd gives gradients only to tensors among the arguments of a function's `forward`, so these have more
+arguments than others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -39,11 +43,17 @@ def step(
     keep: Float[Tensor, "*#rest hidden"] | None = None,
 ) -> Float[Tensor, "*rest state"]:
     """Computes the same as `model.cells:GatedCell.forward`."""
-    own = type(cell) is not GatedCell
-    if own or context is None or keep is not None or not _computes(state) or open_cache() is None:
+    if (
+        type(cell) is not GatedCell
+        or cell.C is None
+        or context is None
+        or keep is not None
+        or not _is_search(state)
+        or open_cache() is None
+    ):
         return reference(GatedCell.forward)(cell, projected, state, context, keep)
-    n = cell.hidden_size
-    gates, inner = once(cell.U.weight, lambda: _with_context(cell))
+    n, C = cell.hidden_size, cell.C.weight
+    inner, gates = once(cell.U.weight, lambda: _with_state(cell, *C.split((n, 2 * n))))
     rows = torch.cat((context, state), -1).to(gates.dtype)
     z, r = F.linear(rows, gates).to(state.dtype).add_(projected[..., n:]).sigmoid_().chunk(2, -1)
     rows[..., -n:] = r * state
@@ -51,16 +61,37 @@ def step(
     return torch.lerp(state, candidate, z)
 
 
-def read_padded(
+def run_cell(
+    cell: Cell,
+    embedded: Float[Tensor, "batch source embedding"],
+    mask: Bool[Tensor, "batch source"],
+    dropout: float = 0.0,
+    reverse: bool = False,
+) -> Float[Tensor, "batch source hidden"]:
+    """Computes the same as `model.encoder:run_cell`."""
+    if type(cell) is GatedCell and _is_search(embedded) and not dropout:
+        return run_cell_in_search(cell, embedded, mask, reverse)
+    if type(cell) is not GatedCell or embedded.device.type != "cpu" or not torch.is_grad_enabled():
+        return reference(encoder.run_cell)(cell, embedded, mask, dropout, reverse)
+    keep = recurrent_dropout(embedded.new_empty(len(embedded), cell.hidden_size), dropout)
+    states: Tensor = _RunCell.apply(  # type: ignore[no-untyped-call]
+        embedded, mask, keep, reverse, product_dtype(cell.U.weight), *_matrices(cell)
+    )
+    return states.transpose(0, 1)
+
+
+def run_cell_in_search(
     cell: GatedCell,
     embedded: Float[Tensor, "batch source embedding"],
     mask: Bool[Tensor, "batch source"],
     reverse: bool,
 ) -> Float[Tensor, "batch source hidden"]:
-    """Computes the same as `model.encoder:read`. At each position only sentences that have a word there are
-    computed."""
+    """Computes the same as `model.encoder:run_cell`, at each position only for the sentences that have a word
+    there."""
     batch, positions, m = embedded.shape
-    gates, inner, bias = once(cell.W.weight, lambda: _with_words(cell))
+    inner, gates = once(cell.W.weight, lambda: _with_state(cell, cell.W.weight, cell.W_zr.weight))
+    assert cell.W.bias is not None
+    bias = cell.W.bias.to(inner.dtype)
     longest_first = mask.sum(1).argsort(descending=True, stable=True)
     words = embedded[longest_first].to(gates.dtype)
     rows = words.new_empty(batch, m + cell.hidden_size)
@@ -80,29 +111,18 @@ def read_padded(
     return torch.empty_like(states).index_copy_(0, longest_first, states)
 
 
-def _computes(state: Tensor) -> bool:
-    """Tells whether these functions compute a step from this state: on a CPU, without gradients, and not in
-    int8."""
+def _is_search(state: Tensor) -> bool:
+    """Tells whether a step from this state is one of a search on a CPU, and not in int8."""
     cache = open_cache()
     return state.device.type == "cpu" and not torch.is_grad_enabled() and not (cache and cache.int8)
 
 
-def _with_context(cell: GatedCell) -> tuple[Float[Tensor, "gates inputs"], Float[Tensor, "hidden inputs"]]:
-    """Returns [C | U] of both gates, and of the candidate."""
-    assert cell.C is not None
-    inner, gates = cell.C.weight.split((cell.hidden_size, 2 * cell.hidden_size))
+def _with_state(
+    cell: GatedCell, inner: Float[Tensor, "hidden input"], gates: Float[Tensor, "gates input"]
+) -> tuple[Float[Tensor, "hidden inputs"], Float[Tensor, "gates inputs"]]:
+    """Returns [inner | U] and [gates | U_zr], in the dtype of the products."""
     dtype = product_dtype(cell.U.weight)
-    return torch.cat((gates, cell.U_zr.weight), 1).to(dtype), torch.cat((inner, cell.U.weight), 1).to(dtype)
-
-
-def _with_words(
-    cell: GatedCell,
-) -> tuple[Float[Tensor, "gates inputs"], Float[Tensor, "hidden inputs"], Float[Tensor, " hidden"]]:
-    """Returns [W | U] of both gates, and of the candidate, with its bias."""
-    dtype, bias = product_dtype(cell.U.weight), cell.W.bias
-    assert bias is not None
-    gates = torch.cat((cell.W_zr.weight, cell.U_zr.weight), 1)
-    return gates.to(dtype), torch.cat((cell.W.weight, cell.U.weight), 1).to(dtype), bias.to(dtype)
+    return torch.cat((inner, cell.U.weight), 1).to(dtype), torch.cat((gates, cell.U_zr.weight), 1).to(dtype)
 
 
 ROWS_TOGETHER = 1024
@@ -119,26 +139,6 @@ def weight_gradient(
     for part in torch.bmm(left.mT, right) if whole else ():
         gradient += part
     return gradient
-
-
-def read(
-    cell: Cell,
-    embedded: Float[Tensor, "batch source embedding"],
-    mask: Bool[Tensor, "batch source"],
-    dropout: float = 0.0,
-    reverse: bool = False,
-) -> Float[Tensor, "batch source hidden"]:
-    """Computes the same as `model.encoder:read`."""
-    if type(cell) is GatedCell and _computes(embedded) and not dropout:
-        return read_padded(cell, embedded, mask, reverse)
-    if type(cell) is not GatedCell or embedded.device.type != "cpu" or not torch.is_grad_enabled():
-        return reference(encoder.read)(cell, embedded, mask, dropout, reverse)
-    first = embedded.new_zeros(len(embedded), cell.state_size)
-    keep = recurrent_dropout(first, dropout)
-    states: Tensor = _Read.apply(  # type: ignore[no-untyped-call]
-        embedded, mask, first, keep, reverse, product_dtype(cell.U.weight), *_matrices(cell)
-    )
-    return states.transpose(0, 1)
 
 
 def teacher_force(
@@ -167,7 +167,7 @@ def teacher_force(
         "appendix": (previous[:, :-1], positions - 1),
         "released": (previous[:, 1:], positions),
     }[decoder.wiring]
-    found: tuple[Tensor, ...] = _Follow.apply(  # type: ignore[no-untyped-call]
+    found: tuple[Tensor, ...] = _TeacherForce.apply(  # type: ignore[no-untyped-call]
         words,
         start.cell.squeeze(1),
         source,
@@ -197,9 +197,9 @@ def _matrices(cell: GatedCell) -> tuple[Tensor, Tensor, Tensor | None]:
     return torch.cat((cell.U.weight, *inner), 1), torch.cat((*gates, cell.U_zr.weight), 1), cell.W.bias
 
 
-class _Cell:
-    """The steps of a gated cell, forward and backward. words: e, (batch, steps, m). keep: dropout mask of
-    s."""
+class _Steps:
+    """The steps of a gated cell, forward and backward. words: e, (batch, steps, m). keep: dropout mask of s.
+    matrices: as `_matrices` returns them."""
 
     def __init__(
         self,
@@ -207,13 +207,11 @@ class _Cell:
         context_size: int,
         keep: Tensor | None,
         dtype: torch.dtype,
-        inner: Float[Tensor, "hidden inner"],
-        gates: Float[Tensor, "gates outer"],
-        bias: Float[Tensor, " hidden"],
+        matrices: Iterable[Tensor],
     ) -> None:
         batch, steps, m = words.shape
-        self.n, self.context, self.keep = len(inner), context_size, keep
-        self.inner, self.gates, self.bias = inner.to(dtype), gates.to(dtype), bias.to(dtype)
+        self.inner, self.gates, self.bias = (each.to(dtype) for each in matrices)
+        self.n, self.context, self.keep = len(self.inner), context_size, keep
         self.rows = self.inner.new_empty(steps, batch, 2 * self.n + context_size + m)  # [r∘s | c | e | s]
         self.rows[..., self.n + context_size : -self.n] = words.transpose(0, 1)
         self.zr = words.new_empty(steps, batch, 2 * self.n)
@@ -238,6 +236,7 @@ class _Cell:
         torch.lerp(state, candidate, z, out=out)
 
     def begin_backward(self) -> None:
+        """Makes room for the gradients."""
         steps, batch, _ = self.candidates.shape
         self.deltas = self.rows.new_empty(steps, batch, 3 * self.n)  # of the sums of s̃, z and r
         self.of_words = self.zr.new_empty(batch, steps, self.inner.shape[1] - self.n - self.context)
@@ -274,43 +273,50 @@ class _Cell:
         )
 
 
-class _Read(torch.autograd.Function):
+class _RunCell(torch.autograd.Function):
+    """`run_cell` with a gradient. Returns the states, (steps, batch, n)."""
+
     @staticmethod
     def forward(
         ctx: Any,
         words: Tensor,
         mask: Tensor,
-        first: Tensor,
         keep: Tensor | None,
         reverse: bool,
         dtype: torch.dtype,
         *matrices: Tensor,
     ) -> Tensor:
-        ctx.cell = cell = _Cell(words, 0, keep, dtype, *matrices)
-        ctx.order = list(range(words.shape[1]))[:: -1 if reverse else 1]
-        states = first.new_empty(words.shape[1], *first.shape)
-        whole, real = mask.all(0).tolist(), mask.t().unsqueeze(-1).to(first.dtype)
-        state = first
+        batch, steps, _ = words.shape
+        ctx.cell = cell = _Steps(words, 0, keep, dtype, matrices)
+        ctx.order = list(range(steps))[:: -1 if reverse else 1]
+        states, state = words.new_empty(steps, batch, cell.n), words.new_zeros(batch, cell.n)
+        whole, real = mask.all(0).tolist(), mask.t().unsqueeze(-1).to(state.dtype)
         for j in ctx.order:
             cell.advance(j, state, None, states[j], None if whole[j] else real[j])
             state = states[j]
-        ctx.save_for_backward(first, states)
+        ctx.save_for_backward(states)
         return states
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        first, states = ctx.saved_tensors
-        cell: _Cell = ctx.cell
+        (states,) = ctx.saved_tensors
+        cell: _Steps = ctx.cell
         cell.begin_backward()
-        of_state = torch.zeros_like(first)
+        first, of_state = torch.zeros_like(states[0]), torch.zeros_like(states[0])
         befores = [first, *(states[j] for j in ctx.order[:-1])]
         for j, before in zip(reversed(ctx.order), reversed(befores), strict=True):
             of_state, _ = cell.step_backward(j, of_state.add_(gradient[j]), before)
-        return cell.of_words, None, None, None, None, None, *cell.gradients()
+        return cell.of_words, None, None, None, None, *cell.gradients()
 
 
-class _Follow(torch.autograd.Function):
+class _TeacherForce(torch.autograd.Function):
+    """`teacher_force` with a gradient. Returns states, s_0 included, contexts and weights, (steps, batch, …).
+
+    first: s_0. known: row k is for the context of step k. contexts: their number; after the last one there
+    may be no new state.
+    """
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -328,26 +334,26 @@ class _Follow(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         batch, steps, _ = words.shape
         keep = None if source.keep is None else source.keep.squeeze(1)
-        ctx.cell = cell = _Cell(words, annotations.shape[2], keep, dtype, *matrices)
-        # The keys have the dtype of the products.
+        ctx.cell = cell = _Steps(words, annotations.shape[2], keep, dtype, matrices)
+        # Keys have the dtype of the products.
         low, padding, twice_keys = W_a.to(dtype), ~source.mask, (keys + keys).to(dtype)
         states = first.new_empty(steps + 1, *first.shape)
         context = first.new_empty(contexts, batch, annotations.shape[2])
         queries = first.new_empty(contexts, batch, 1, len(W_a))  # 2 W_a s
-        weights, reads = first.new_empty(2, contexts, batch, annotations.shape[1]).unbind()
+        weights, attended = first.new_empty(2, contexts, batch, annotations.shape[1]).unbind()
         forced = None if known is None else known.any(-1, keepdim=True)  # (batch, contexts, 1)
         states[0] = first
         for k in range(contexts):
             torch.mul((states[k].to(dtype) @ low.t()).to(v_a.dtype), 2.0, out=queries[k, :, 0])
             energies = energies_of(queries[k], twice_keys, v_a).masked_fill_(padding, -torch.inf)
             torch.softmax(energies.squeeze(1), -1, out=weights[k])
-            reads[k] = weights[k]
+            attended[k] = weights[k]
             if known is not None and forced is not None:
-                reads[k] = torch.where(forced[:, k], known[:, k], weights[k])
-            torch.bmm(reads[k].unsqueeze(1), annotations, out=context[k].unsqueeze(1))
+                attended[k] = torch.where(forced[:, k], known[:, k], weights[k])
+            torch.bmm(attended[k].unsqueeze(1), annotations, out=context[k].unsqueeze(1))
             if k < steps:
                 cell.advance(k, states[k], context[k], states[k + 1])
-        ctx.save_for_backward(annotations, twice_keys, low, v_a, queries, states, weights, reads, forced)
+        ctx.save_for_backward(annotations, twice_keys, low, v_a, queries, states, weights, attended, forced)
         ctx.set_materialize_grads(False)
         return states, context, weights
 
@@ -356,8 +362,8 @@ class _Follow(torch.autograd.Function):
     def backward(
         ctx: Any, of_states: Tensor | None, of_contexts: Tensor | None, of_weights: Tensor | None
     ) -> tuple[Tensor | None, ...]:
-        annotations, twice_keys, W_a, v_a, queries, states, weights, reads, forced = ctx.saved_tensors
-        cell: _Cell = ctx.cell
+        annotations, twice_keys, W_a, v_a, queries, states, weights, attended, forced = ctx.saved_tensors
+        cell: _Steps = ctx.cell
         cell.begin_backward()
         steps, contexts = len(states) - 1, len(weights)
         of_keys, of_v = torch.zeros_like(twice_keys, dtype=v_a.dtype), torch.zeros_like(v_a)
@@ -384,7 +390,7 @@ class _Follow(torch.autograd.Function):
             of_state += of_queries[k] @ W_a
         if of_states is not None:
             of_state += of_states[0]
-        of_annotations = torch.bmm(reads.permute(1, 2, 0), of_context.transpose(0, 1))
+        of_annotations = torch.bmm(attended.permute(1, 2, 0), of_context.transpose(0, 1))
         asking = states[:contexts].to(W_a.dtype).flatten(0, 1)
         return (
             cell.of_words,

@@ -81,15 +81,14 @@ def quantised_input(
 ) -> tuple[UInt8[Tensor, "rows in"], Float[Tensor, "rows 1"]]:
     """Returns (the rows of x in units of their scales, shifted by limit + 1 so that none is negative; their
     scales)."""
-    shared = _shared.get()
-    version = -1 if shared is None or x.is_inference() else x._version
-    for known, its_version, made in shared or () if version >= 0 else ():
-        if known is x and its_version == version:
-            return made
+    shared = None if x.is_inference() else _shared.get()  # inference tensors do not count their changes
+    for known, version, result in shared or ():
+        if known is x and version == x._version:
+            return result
     rows = x.reshape(-1, x.shape[-1]).float()
     scales = scales_of(rows, limit)
     # To int8 first: torch converts to uint8 several times more slowly. The sum wraps around, as it should.
     integers = (rows / scales).round_().to(torch.int8).view(torch.uint8).add_(limit + 1)
     if shared is not None:
-        shared.append((x, version, (integers, scales)))
+        shared.append((x, x._version, (integers, scales)))
     return integers, scales

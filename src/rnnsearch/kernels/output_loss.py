@@ -16,6 +16,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from rnnsearch.model.readout import OutputLayer
+
 CHUNK_ELEMENTS = 200_000
 """Logits that a core works on at once, in float32."""
 GROUP_ELEMENTS = 32_000_000
@@ -26,9 +28,8 @@ they would not fit its shared cache."""
 
 
 def negative_log_likelihood(
+    output: OutputLayer,
     features: Float[Tensor, "rows feature"],
-    weight: Float[Tensor, "words feature"],
-    bias: Float[Tensor, " words"],
     targets: Int64[Tensor, " rows"],
     smoothing: float = 0.0,
     dtype: torch.dtype = torch.float32,
@@ -36,13 +37,19 @@ def negative_log_likelihood(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Computes the same as `training.loss:negative_log_likelihood`."""
     low = dtype if features.dtype == torch.float32 else features.dtype
+    tensors: list[Tensor] = [features, output.weight, output.bias]
     if not torch.is_grad_enabled():  # inside an autograd function gradients are always off
-        features, weight, bias = features.detach(), weight.detach(), bias.detach()
-    loss, nll = _OutputLoss.apply(features, weight, bias, targets, smoothing, low, real)  # type: ignore[no-untyped-call]
+        tensors = [each.detach() for each in tensors]
+    loss, nll = _OutputLoss.apply(*tensors, targets, smoothing, low, real)  # type: ignore[no-untyped-call]
     return loss, nll
 
 
 class _OutputLoss(torch.autograd.Function):
+    """(loss, NLL). `forward` computes the gradients, too.
+
+    Autograd gives gradients only to tensors among the arguments, so weight and bias are two of them.
+    """
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -54,14 +61,14 @@ class _OutputLoss(torch.autograd.Function):
         dtype: torch.dtype,
         real: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        words, on_cpu = weight.shape[0], weight.device.type == "cpu"
-        group = max(1, min(GROUP_ELEMENTS // words, GROUP_ROWS) if on_cpu else GROUP_ELEMENTS // words)
-        chunk = max(1, CHUNK_ELEMENTS // words) if on_cpu else group
+        words, (group, chunk) = len(weight), _rows_at_once(weight)
         low, low_weight = features.to(dtype), weight.to(dtype)
         # (feature, K): products with this layout are two to three times as fast
         by_feature = low_weight.t().contiguous()
         wanted = any(ctx.needs_input_grad[:3])
-        gradients = [torch.zeros_like(each) for each in (features, weight, bias)] if wanted else []
+        of_features, of_weight, of_bias = gradients = [
+            torch.zeros_like(each) if wanted else each.new_empty(0) for each in (features, weight, bias)
+        ]
         counted = (
             features.new_ones(len(features), 1) if real is None else real.unsqueeze(1).to(features.dtype)
         )
@@ -78,28 +85,28 @@ class _OutputLoss(torch.autograd.Function):
                 target = targets[chosen].unsqueeze(1)
                 of_target[chosen] = logits.gather(1, target)
                 log_sum[chosen] = _softmax(logits, counted[chosen])
-                if gradients:
+                if wanted:
                     logits.scatter_add_(1, target, counted[chosen] * (smoothing - 1.0))
-                    gradients[2] += logits.sum(0)
+                    of_bias += logits.sum(0)
                     if logits.dtype != deltas.dtype:
                         deltas[part] = logits
-            if gradients:
-                gradients[0][rows] = deltas @ low_weight
+            if wanted:
+                of_features[rows] = deltas @ low_weight
                 if deltas.dtype == features.dtype:
-                    torch.addmm(gradients[1], deltas.t(), low[rows], out=gradients[1])
+                    torch.addmm(of_weight, deltas.t(), low[rows], out=of_weight)
                 else:
-                    gradients[1] += deltas.t() @ low[rows]
+                    of_weight += deltas.t() @ low[rows]
         nll = ((log_sum - of_target) * counted).sum(dtype=torch.float64)
         loss = nll.clone()
         if smoothing:  # the uniform part of the reference distribution costs no pass over the logits
             mean = (features @ weight.mean(0) + bias.mean()).unsqueeze(1)
             uniform = ((log_sum - mean) * counted).sum(dtype=torch.float64)
             loss = (1.0 - smoothing) * nll + smoothing * uniform
-        if smoothing and gradients:
-            share = counted * (smoothing / words)
-            gradients[0] -= share * weight.sum(0)
-            gradients[1] -= share.t() @ features
-            gradients[2] -= share.sum()
+            if wanted:
+                share = counted * (smoothing / words)
+                of_features -= share * weight.sum(0)
+                of_weight -= share.t() @ features
+                of_bias -= share.sum()
         ctx.save_for_backward(*gradients)
         nll = nll.to(features.dtype)
         ctx.mark_non_differentiable(nll)
@@ -110,6 +117,14 @@ class _OutputLoss(torch.autograd.Function):
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = tuple(gradient * scale for gradient in ctx.saved_tensors)
         return (*gradients, None, None, None, None)
+
+
+def _rows_at_once(weight: Float[Tensor, "words feature"]) -> tuple[int, int]:
+    """Returns the numbers of rows of a group and of a chunk."""
+    group = max(1, GROUP_ELEMENTS // len(weight))
+    if weight.device.type != "cpu":
+        return group, group
+    return min(group, GROUP_ROWS), max(1, CHUNK_ELEMENTS // len(weight))
 
 
 def _slices(length: int, size: int) -> Iterator[slice]:

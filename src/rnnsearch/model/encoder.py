@@ -62,8 +62,8 @@ class BidirectionalEncoder(Encoder):
         mask: Mask,
         dropout: float = 0.0,
     ) -> Encoded:
-        forwards = read(self.forwards, embedded, mask, dropout)
-        backwards = read(self.backwards, embedded, mask, dropout, reverse=True)
+        forwards = run_cell(self.forwards, embedded, mask, dropout)
+        backwards = run_cell(self.backwards, embedded, mask, dropout, reverse=True)
         return Encoded(torch.cat((forwards, backwards), -1), backwards[:, 0])
 
 
@@ -82,7 +82,7 @@ class ForwardEncoder(Encoder):
         mask: Mask,
         dropout: float = 0.0,
     ) -> Encoded:
-        forwards = read(self.forwards, embedded, mask, dropout)
+        forwards = run_cell(self.forwards, embedded, mask, dropout)
         return Encoded(forwards, forwards[:, -1])  # padding repeats the last real state
 
 
@@ -133,7 +133,7 @@ def sinusoids(like: Embedded) -> Float[Tensor, "source embedding"]:
 
 
 @plain
-def read(
+def run_cell(
     cell: Cell,
     embedded: Embedded,
     mask: Mask,

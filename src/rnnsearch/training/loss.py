@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
+from rnnsearch.model.readout import OutputLayer
 from rnnsearch.system.kernel_dispatch import plain
 
 AlignmentRows = Float[Tensor, "*rows source"]
@@ -25,9 +26,8 @@ RowLosses = Float[Tensor, "*rows"]
 
 @plain
 def negative_log_likelihood(
+    output: OutputLayer,
     features: Float[Tensor, "rows feature"],
-    weight: Float[Tensor, "words feature"],
-    bias: Float[Tensor, " words"],
     targets: Int64[Tensor, " rows"],
     smoothing: float = 0.0,
     dtype: torch.dtype = torch.float32,
@@ -38,14 +38,15 @@ def negative_log_likelihood(
     The two differ only with label smoothing, whose reference distribution is (1 − ε) on the target plus ε/K
     on every word.
 
-    rows: target positions, of all sentences together. features: what W_o multiplies. weight, bias: W_o and b.
-    targets: ids.
+    output: the layer with W_o and b.
+    features: the input of W_o, for the target positions of all sentences together.
+    targets: ids of y_i.
     smoothing: ε.
     dtype: type of the three products of a float32 layer.
     real: mask that is False for padding, which is not counted and gets no gradient; None if there is no
     padding.
     """
-    log_p = torch.log_softmax(F.linear(features, weight, bias), -1)
+    log_p = torch.log_softmax(F.linear(features, output.weight, output.bias), -1)
     nll, uniform = -log_p.gather(1, targets.unsqueeze(1)).squeeze(1), -log_p.mean(1)
     if real is not None:
         nll, uniform = nll.masked_fill(~real, 0.0), uniform.masked_fill(~real, 0.0)

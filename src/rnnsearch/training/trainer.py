@@ -98,7 +98,7 @@ class BatchLoss(nn.Module):
             features, targets = features[real], targets[real]
         else:  # padding stays: to count the real positions, the host would have to wait
             features, targets, mask = features.flatten(0, 1), targets.flatten(), real.flatten()
-        return negative_log_likelihood(features, output.weight, output.bias, targets, smoothing, dtype, mask)
+        return negative_log_likelihood(output, features, targets, smoothing, dtype, mask)
 
 
 class Trainer:
