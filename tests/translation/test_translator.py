@@ -279,7 +279,7 @@ def test_the_score_of_a_bidirectional_run_is_the_mean_of_its_directions(tiny_bid
     both = list(translator.force(pairs))
     halves: list[list[Translation]] = []
     for direction in network.directions:
-        network.reading = "backward" if direction.backward else "forward"
+        network.reading_order = "backward" if direction.backward else "forward"
         network.decoder, network.readout, network.output = direction[:3]
         halves.append(list(translator.force(pairs)))
     for whole, forward, backward in zip(both, *halves, strict=True):

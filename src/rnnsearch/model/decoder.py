@@ -60,8 +60,7 @@ class DecoderState:
 
     def first(self, count: int) -> DecoderState:
         """Returns the rows of the first sentences, without copying them."""
-        memory = None if self.memory is None else self.memory[:count]
-        return DecoderState(self.cell[:count], self.context[:count], self.weights[:count], memory)
+        return self._each(lambda part: part[:count])
 
     def select(
         self, sentences: Int[Tensor, " kept"] | None, hypotheses: Int[Tensor, "kept rows"]
@@ -69,12 +68,11 @@ class DecoderState:
         """Returns the rows of the given `hypotheses` in each of the given `sentences` (None: in all)."""
         rows = torch.arange(hypotheses.shape[0], device=hypotheses.device) if sentences is None else sentences
         chosen = rows.unsqueeze(1) * self.cell.shape[1] + hypotheses  # in the flattened hypotheses
+        return self._each(lambda part: part.flatten(0, 1)[chosen])
 
-        def select(part: Tensor) -> Tensor:
-            return part.flatten(0, 1)[chosen]
-
-        memory = None if self.memory is None else select(self.memory)
-        return DecoderState(select(self.cell), select(self.context), select(self.weights), memory)
+    def _each(self, change: Callable[[Tensor], Tensor]) -> DecoderState:
+        memory = None if self.memory is None else change(self.memory)
+        return DecoderState(change(self.cell), change(self.context), change(self.weights), memory)
 
 
 Projected = Float[Tensor, "batch hypotheses projected"] | None
@@ -108,13 +106,10 @@ class Decoder(nn.Module):
         hidden = tanh(self.W_s(encoded.summary)).unsqueeze(1)  # (batch, 1, n)
         keys = self.alignment.keys(encoded.annotations)
         source = Source(encoded.annotations, keys, mask.unsqueeze(1), recurrent_dropout(hidden, dropout))
-        nothing = torch.zeros_like(
-            source.mask, dtype=hidden.dtype
-        )  # the row of a word that read no context (variant `appendix`)
         context = torch.zeros_like(encoded.annotations[:, :1])
-        return source, DecoderState(
-            self.cell.begin(hidden), context, nothing, self.alignment.start(keys, lengths)
-        )
+        weights = torch.zeros_like(source.mask, dtype=hidden.dtype)
+        memory = self.alignment.start(keys, lengths)
+        return source, DecoderState(self.cell.begin(hidden), context, weights, memory)
 
     @property
     def first_attended(self) -> int:
@@ -153,8 +148,8 @@ class Decoder(nn.Module):
         return WIRINGS[self.wiring](self, word, state, source, known)
 
     def attend(self, state: DecoderState, source: Source, known: Known) -> DecoderState:
-        """Computes α_i and c_i with the present state as the query (Eq. 5, Eq. 6). c_i is that of the known
-        alignment if there is one."""
+        """Computes e_i, α_i (Eq. 6) and c_i (Eq. 5) with the present state as the query. c_i is that of the
+        known alignment if there is one."""
         query, keys = self.cell.hidden(state.cell), source.keys
         energies, memory = self.alignment.energies(query, keys, state.memory)
         weights = torch.softmax(energies.masked_fill(~source.mask, -torch.inf), -1)  # Eq. 6
@@ -165,7 +160,7 @@ class Decoder(nn.Module):
         return DecoderState(state.cell, source.context(attended_weights), weights, memory)
 
     def advance(self, word: Projected, state: DecoderState, source: Source) -> DecoderState:
-        """Computes f(s, y, c): the cell's new state from the word and the present context."""
+        """Computes s_i = f(s_{i−1}, y_{i−1}, c_i) (Eq. 4) from the word and the present state and context."""
         if word is None:
             word = self.cell.project(state.cell.new_zeros(*state.cell.shape[:2], self.cell.input_size))
         cell = self.cell(word, state.cell, state.context, source.keep)

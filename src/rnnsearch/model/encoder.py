@@ -36,12 +36,7 @@ class Encoder(nn.Module):
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__()
 
-    def forward(
-        self,
-        embedded: Embedded,
-        mask: Mask,
-        dropout: float = 0.0,
-    ) -> Encoded:
+    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
         """Encodes the words. mask: True on real positions. dropout: probability for recurrent states, with
         one mask per sentence."""
         raise NotImplementedError
@@ -56,12 +51,7 @@ class BidirectionalEncoder(Encoder):
         self.backwards = cell(embedding_size, encoder_size)
         self.annotation_size, self.summary_size = 2 * encoder_size, encoder_size
 
-    def forward(
-        self,
-        embedded: Embedded,
-        mask: Mask,
-        dropout: float = 0.0,
-    ) -> Encoded:
+    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
         forwards = run_cell(self.forwards, embedded, mask, dropout)
         backwards = run_cell(self.backwards, embedded, mask, dropout, reverse=True)
         return Encoded(torch.cat((forwards, backwards), -1), backwards[:, 0])
@@ -76,12 +66,7 @@ class ForwardEncoder(Encoder):
         self.forwards = cell(embedding_size, encoder_size)
         self.annotation_size = self.summary_size = encoder_size
 
-    def forward(
-        self,
-        embedded: Embedded,
-        mask: Mask,
-        dropout: float = 0.0,
-    ) -> Encoded:
+    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
         forwards = run_cell(self.forwards, embedded, mask, dropout)
         return Encoded(forwards, forwards[:, -1])  # padding repeats the last real state
 
@@ -94,12 +79,7 @@ class EmbeddingEncoder(Encoder):
         super().__init__(embedding_size, encoder_size, cell)
         self.annotation_size = self.summary_size = embedding_size
 
-    def forward(
-        self,
-        embedded: Embedded,
-        mask: Mask,
-        dropout: float = 0.0,
-    ) -> Encoded:
+    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
         real = mask.unsqueeze(-1).to(embedded.dtype)
         return Encoded(embedded, (embedded * real).sum(1) / real.sum(1))
 
@@ -112,12 +92,7 @@ class PositionedEmbeddingEncoder(EmbeddingEncoder):
         super().__init__(embedding_size, encoder_size, cell)
         self.scale = nn.Parameter(torch.tensor([0.01]))
 
-    def forward(
-        self,
-        embedded: Embedded,
-        mask: Mask,
-        dropout: float = 0.0,
-    ) -> Encoded:
+    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
         return super().forward(embedded + self.scale * sinusoids(embedded), mask, dropout)
 
 
@@ -134,14 +109,10 @@ def sinusoids(like: Embedded) -> Float[Tensor, "source embedding"]:
 
 @plain
 def run_cell(
-    cell: Cell,
-    embedded: Embedded,
-    mask: Mask,
-    dropout: float = 0.0,
-    reverse: bool = False,
+    cell: Cell, embedded: Embedded, mask: Mask, dropout: float = 0.0, reverse: bool = False
 ) -> Float[Tensor, "batch source hidden"]:
-    """Runs a cell over a sentence, from a zero state, left to right or in reverse. Padding leaves the state
-    unchanged."""
+    """Computes →h_j = f(E x_j, →h_{j−1}) with →h_0 = 0 (A.2.1), or in reverse ←h_j = f(E x_j, ←h_{j+1}).
+    Padding leaves the state unchanged."""
     words = cell.project(embedded).unbind(1)
     batch, positions, _ = embedded.shape
     state = embedded.new_zeros(batch, cell.state_size)

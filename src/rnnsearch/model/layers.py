@@ -147,9 +147,6 @@ class WordEmbedding(nn.Module):
         return F.embedding(ids, self.weight, sparse=self.sparse_gradient) + self.bias
 
 
-_LEVELS = 1 << 16
-
-
 @dataclass(frozen=True)
 class Dropout:
     """Dropout probabilities, all 0 in the paper. recurrent: of recurrent states, with one mask per sequence.
@@ -169,6 +166,10 @@ def dropped(x: Float[Tensor, "*shape"], probability: float) -> Float[Tensor, "*s
 def recurrent_dropout(like: Float[Tensor, "*shape"], probability: float) -> Float[Tensor, "*shape"] | None:
     """Returns one mask for all steps of a sequence (Gal & Ghahramani 2016); None if the probability is 0."""
     return None if probability == 0.0 else keep_mask(like, probability)
+
+
+_LEVELS = 1 << 16
+"""Number of values of 16 random bits."""
 
 
 def keep_mask(like: Float[Tensor, "*shape"], probability: float) -> Float[Tensor, "*shape"]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from rnnsearch.config import ModelSettings
@@ -81,7 +81,7 @@ class TranslationNetwork(nn.Module):
         self.tied = settings.tie_output
         tied = self.target_embedding.weight if settings.tie_output else None
 
-        def direction(backward: bool) -> Direction:
+        def parts() -> tuple[Decoder, Readout, OutputLayer]:
             try:
                 scorer = alignment(n, context_size, settings.alignment_size)
             except ValueError as error:
@@ -89,12 +89,12 @@ class TranslationNetwork(nn.Module):
             decoder = Decoder(cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring)
             deep_output = readout(n, m, context_size, readout_size)
             output = OutputLayer(readout_size, m, target_words, settings.factored_output, tied)
-            return Direction(decoder, deep_output, output, backward)
+            return decoder, deep_output, output
 
-        self.reading = settings.decoder
-        self.decoder, self.readout, self.output, _ = direction(self.reading == "backward")
-        if self.reading == "bidirectional":
-            self.backward_decoder, self.backward_readout, self.backward_output, _ = direction(True)
+        self.reading_order = settings.decoder
+        self.decoder, self.readout, self.output = parts()
+        if self.reading_order == "bidirectional":
+            self.backward_decoder, self.backward_readout, self.backward_output = parts()
         if settings.initialisation == "glorot" and initialising():
             initialise_glorot(self)
 
@@ -102,8 +102,8 @@ class TranslationNetwork(nn.Module):
     def directions(self) -> list[Direction]:
         """Returns the decoders that `model.decoder` names; if there are two, the left-to-right one is the
         first."""
-        first = Direction(self.decoder, self.readout, self.output, self.reading == "backward")
-        if self.reading != "bidirectional":
+        first = Direction(self.decoder, self.readout, self.output, self.reading_order == "backward")
+        if self.reading_order != "bidirectional":
             return [first]
         return [first, Direction(self.backward_decoder, self.backward_readout, self.backward_output, True)]
 
@@ -150,45 +150,33 @@ class TranslationNetwork(nn.Module):
         are computed, too; the caller must mask them.
         known: row i replaces α in the context for p(y_i), unless it is zero; the returned `weights` are
         always the model's own.
-        target_lengths: with the end of sentence; needed by a decoder that reads from right to left.
+        target_lengths: with the end of sentence; a decoder that reads from right to left needs them.
         """
         dropout = dropout or Dropout()
         with linear_cache(self.product_dtype)():
             results = []
-            for direction, (encoded, state) in zip(
-                self.directions, self.begin(source, lengths, dropout), strict=True
-            ):
+            begun = self.begin(source, lengths, dropout)
+            for direction, start in zip(self.directions, begun, strict=True):
                 if not direction.backward:
-                    results.append(self._teacher_force(direction, encoded, state, target, dropout, known))
+                    results.append(self._teacher_force(direction, start, target, dropout, known))
                     continue
-                if target_lengths is None:
-                    raise ValueError(
-                        "a decoder that reads from right to left needs the lengths of the targets"
-                    )
+                assert target_lengths is not None
                 order = right_to_left(target_lengths, target.shape[1])
                 turned = None if known is None else reordered(known, order)
-                decoded = self._teacher_force(
-                    direction, encoded, state, target.gather(1, order), dropout, turned
-                )
-                rows = {
-                    name: reordered(each, order)
-                    for name, each in decoded._asdict().items()
-                    if name != "attended"
-                }
-                results.append(TeacherForced(attended=decoded.attended.gather(1, order), **rows))
+                decoded = self._teacher_force(direction, start, reordered(target, order), dropout, turned)
+                results.append(TeacherForced(*(reordered(rows, order) for rows in decoded)))
             return results
 
     def _teacher_force(
         self,
         direction: Direction,
-        encoded: Source,
-        state: DecoderState,
+        start: tuple[Source, DecoderState],
         target: Int[Tensor, "batch target"],
         dropout: Dropout,
         known: Float[Tensor, "batch target source"] | None,
     ) -> TeacherForced:
         """Runs one decoder over the target words, in its reading order."""
-        decoder = direction.decoder
+        decoder, (encoded, state) = direction.decoder, start
         embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
         no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # there is no y_0
         previous = torch.cat((no_word, embedded), 1)  # (batch, target, m)
@@ -196,10 +184,8 @@ class TranslationNetwork(nn.Module):
         hidden = decoder.cell.hidden(states.cell)  # (batch, target, n)
         readout = direction.readout(hidden, previous, states.context)
         features = direction.output.features(dropped(readout, dropout.readout))
-        attended = (torch.arange(target.shape[1], device=target.device) >= decoder.first_attended).expand(
-            target.shape
-        )
-        return TeacherForced(features, states.weights, attended, hidden, previous)
+        attended = torch.arange(target.shape[1], device=target.device) >= decoder.first_attended
+        return TeacherForced(features, states.weights, attended.expand(target.shape), hidden, previous)
 
     def step(
         self,
@@ -229,10 +215,8 @@ def initialise_glorot(network: TranslationNetwork) -> None:
     for module in network.modules():
         if isinstance(module, OutputLayer) or (isinstance(module, Linear) and module.init is not orthogonal):
             nn.init.xavier_uniform_(module.weight)
-    for embedding in (
-        network.source_embedding,
-        network.target_embedding,
-    ):  # after the output layer, which may share an embedding
+    # After the output layer, which may share the target embedding.
+    for embedding in (network.source_embedding, network.target_embedding):
         nn.init.normal_(embedding.weight, 0.0, embedding.weight.shape[1] ** -0.5)
     if isinstance(network.encoder, PositionedEmbeddingEncoder):
         nn.init.constant_(network.encoder.scale, network.encoder.annotation_size**-0.5)
@@ -254,8 +238,8 @@ def right_to_left(lengths: Int[Tensor, " batch"], positions: int) -> Int[Tensor,
 
 
 def reordered(
-    rows: Float[Tensor, "batch target width"], order: Int[Tensor, "batch target"]
-) -> Float[Tensor, "batch target width"]:
+    rows: Shaped[Tensor, "batch target *width"], order: Int[Tensor, "batch target"]
+) -> Shaped[Tensor, "batch target *width"]:
     """Returns the rows of each sentence in its given order."""
     sentence = torch.arange(len(rows), device=rows.device).unsqueeze(1)
     return rows.flatten(0, 1).index_select(0, (sentence * rows.shape[1] + order).flatten()).view(rows.shape)
@@ -290,12 +274,9 @@ def resolve(
         sys.path.insert(0, str(Path.cwd()))
     try:
         part = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"{setting} = {name!r} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:  # foreign code may raise anything
-        raise InputError(
-            f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}"
-        ) from error
+        what = f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}"
+        raise InputError(what) from error
     if not (isinstance(part, type) and issubclass(part, base)):
         raise InputError(f"{setting} = {name!r} is not a subclass of {base.__module__}:{base.__name__}")
     return part

@@ -36,8 +36,8 @@ class Readout(nn.Module):
         previous: Float[Tensor, "batch rows embedding"] | None,
         context: Float[Tensor, "batch rows context"],
     ) -> Float[Tensor, "batch rows readout"]:
-        """Computes t_i. rows: target positions in training, hypotheses in search. previous: E y_{i−1}; None
-        at the first step."""
+        """Computes t_i (Eq. 4). rows: target positions in training, hypotheses in search. previous: E
+        y_{i−1}; None at the first step."""
         layer = self.U_o(hidden) + self.C_o(context)
         return self.activation(layer if previous is None else layer + self.V_o(previous))
 
@@ -78,14 +78,10 @@ class OutputLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.factor = Linear(readout_size, embedding_size) if factored else None
-        self.weight = (
-            tied
-            if tied is not None
-            else nn.Parameter(torch.empty(words, embedding_size if factored else readout_size))
-        )
-        self.bias = nn.Parameter(torch.empty(words))
         if tied is None:
-            gaussian(0.01)(self.weight)
+            tied = nn.Parameter(torch.empty(words, embedding_size if factored else readout_size))
+            gaussian(0.01)(tied)
+        self.weight, self.bias = tied, nn.Parameter(torch.empty(words))
         zeros(self.bias)
 
     def features(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest feature"]:

@@ -17,12 +17,8 @@ class FixedAlignment(Alignment):
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
         positions = torch.arange(keys.shape[1], device=keys.device)
-        last = positions == (lengths - 1).unsqueeze(1)  # (batch, source)
-        return (
-            torch.zeros(last.shape, dtype=keys.dtype, device=keys.device)
-            .masked_fill(~last, -torch.inf)
-            .unsqueeze(1)
-        )
+        others = positions != (lengths - 1).unsqueeze(1)  # (batch, source)
+        return keys.new_zeros(others.shape).masked_fill(others, -torch.inf).unsqueeze(1)
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         assert memory is not None
