@@ -69,10 +69,11 @@ DAMAGE: list[tuple[Change, str]] = [
 
 
 def test_a_checkpoint_of_an_earlier_version_is_read(adadelta: Trainer, tmp_path: Path) -> None:
-    """Its progress has more entries, and Adadelta's count of updates is a float32."""
+    """Its progress has other entries, and Adadelta's count of updates is a float32."""
     path = saved(tmp_path / "last", adadelta)
     tensors, notes = load_tensors(path, "")
-    notes["progress"]["unsaved_update"] = 0
+    notes["progress"] |= {"best_score": -2.5, "nll_sum": 0.0}
+    del notes["progress"]["since_validation"]
     counts = {name: tensor.float() for name, tensor in tensors.items() if name.endswith(".updates")}
     save_tensors(path, tensors | counts, notes | {"stateless": []})
     assert load_checkpoint(path, trained()) == PROGRESS

@@ -40,7 +40,6 @@ from rnnsearch.text.batches import Batch, BatchOrder, Position
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training import ddp
 from rnnsearch.training.ddp import Ranks, check_agreement
-from rnnsearch.training.loop import updates_from
 
 QUICK = ("adadelta, sparse rows, averaged", "adamw, links, backward decoder")
 
@@ -99,8 +98,8 @@ def test_every_pair_is_read_once_in_an_epoch(worlds: tuple[int, ...], accumulate
     for number, world in enumerate(worlds, 1):
         part = left if number == len(worlds) else 5
         left -= part
-        for batches, after in itertools.islice(updates_from(order, position, accumulate), part):
-            for indices, rank in itertools.product(batches, range(world)):
+        for indices, after in itertools.islice(order.batches(position), part * accumulate):
+            for rank in range(world):
                 ids, ones = torch.tensor(indices).unsqueeze(1), torch.ones(len(indices), dtype=torch.int64)
                 batch = Ranks(rank, world).share(Batch(ids, ones, ids, ones))
                 read.update(batch.source[batch.target_lengths > 0].flatten().tolist())

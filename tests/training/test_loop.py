@@ -23,7 +23,6 @@ from rnnsearch.training import log, loop, trainer, validation
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.setup import run_lock
-from rnnsearch.training.validation import Validation
 
 EVERY_5 = {"max_updates": 10, "validate_every": 5, "save_every": 5, "samples": 1}
 
@@ -70,9 +69,12 @@ def test_limits(corpus: Corpus, tmp_path: Path, limit: dict[str, float], updates
     assert list(run.log_path.glob("events.out.tfevents.*"))
 
 
-def falling_nll(*values: float, bleu: Sequence[float | None] = ()) -> Callable[..., Validation]:
-    nll, scores = iter(values), iter([*bleu, *[None] * len(values)])
-    return lambda *_: Validation(next(nll), 1.0, next(scores), [])
+def falling_nll(*values: float, bleu: Sequence[float] = ()) -> Callable[..., tuple[Any, Any]]:
+    rows: list[dict[str, float]] = [{"dev_nll": nll, "dev_nll_per_word": 1.0} for nll in values]
+    for row, score in zip(rows, bleu, strict=False):
+        row["dev_bleu"] = score
+    found = iter(rows)
+    return lambda *_: (next(found), [])
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class TranslationNetwork(nn.Module):
         self.encoder = encoder(m, settings.encoder_size or n, cell)
         context_size = self.encoder.annotation_size
         self.tied = settings.tie_output
-        tied = self.target_embedding.weight if settings.tie_output else None
+        tied = self.target_embedding.weight if self.tied else None
 
         def parts() -> tuple[Decoder, Readout, OutputLayer]:
             try:
@@ -260,7 +260,7 @@ def resolve(
     if name in built_in:
         return built_in[name]
     module_name, colon, class_name = name.partition(":")
-    if not colon or not module_name or module_name.startswith("."):
+    if not colon:
         raise InputError(
             f"{setting} = {name!r} is unknown",
             remedy=f"use one of {', '.join(built_in)}, or package.module:Class",

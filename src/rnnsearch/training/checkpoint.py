@@ -16,7 +16,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.batches import Position
 from rnnsearch.training.optimiser import Adadelta, sparse_parameters
-from rnnsearch.training.trainer import Trainer, Update
+from rnnsearch.training.trainer import LossSums, Trainer, Update
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -45,20 +45,12 @@ class TrainingProgress:
     """Training time of all sessions, validation included."""
     skipped: Count = 0
     """Number of updates skipped for a non-finite gradient."""
-    skipped_in_a_row: Count = 0
-    best_score: float | None = None
     best_update: Count = 0
-    validations_since_best: Count = 0
+    """The update of the best weights so far; 0 before the first validation."""
     finished: str = ""
     """The reason why training ended; "" if it did not."""
-    nll_sum: float = 0.0
-    nll_pairs: Count = 0
-    nll_tokens: Count = 0
-    """Training NLL since the last validation."""
-    alignment_sum: float = 0.0
-    linked_rows: Count = 0
-    """Alignment loss since the last validation, and the number of target positions with word links in that
-    sum."""
+    since_validation: LossSums = field(default_factory=LossSums)
+    """The losses of the updates since the last validation, without skipped ones."""
     validations: list[dict[str, int | float]] = field(default_factory=list)
     """One row for each validation, with at least `update`."""
 
@@ -67,30 +59,35 @@ class TrainingProgress:
         self.update += 1
         self.epoch, self.batch = position
         self.epochs = position.epoch + position.batch / batches
-        self.skipped_in_a_row = 0 if update.applied else self.skipped_in_a_row + 1
-        self.skipped += not update.applied
         self.pairs += update.pairs
         self.target_tokens += update.target_tokens
         if update.applied:
-            self.nll_sum += update.nll
-            self.nll_pairs += update.pairs
-            self.nll_tokens += update.target_tokens
-            self.alignment_sum += update.alignment_loss
-            self.linked_rows += update.linked_rows
+            self.since_validation += update
+        else:
+            self.skipped += 1
 
-    def since_last_validation(self) -> dict[str, float]:
-        """Returns the row for a validation now, without its results, and resets the counts."""
+    @property
+    def best_row(self) -> dict[str, int | float]:
+        """Returns the row of the validation of the best weights; empty if there was none."""
+        return next((row for row in self.validations if row["update"] == self.best_update), {})
+
+    @property
+    def validations_since_best(self) -> int:
+        """Returns the number of validations after that of the best weights."""
+        return sum(row["update"] > self.best_update for row in self.validations)
+
+    def begin_row(self) -> dict[str, float]:
+        """Returns the row of a validation now, without its results, and sets the sums to 0."""
+        sums, self.since_validation = self.since_validation, LossSums()
         row: dict[str, float] = {
             "update": self.update,
             "epochs": self.epochs,
             "seconds": self.seconds,
-            "train_nll": self.nll_sum / max(1, self.nll_pairs),
-            "train_nll_per_word": self.nll_sum / max(1, self.nll_tokens),
+            "train_nll": sums.nll / max(1, sums.pairs),
+            "train_nll_per_word": sums.nll / max(1, sums.target_tokens),
         }
-        if self.linked_rows:
-            row["train_alignment_loss"] = self.alignment_sum / self.linked_rows
-        self.nll_sum, self.nll_pairs, self.nll_tokens = 0.0, 0, 0
-        self.alignment_sum, self.linked_rows = 0.0, 0
+        if sums.linked_rows:
+            row["train_alignment_loss"] = sums.alignment_loss / sums.linked_rows
         return row
 
 
@@ -100,13 +97,8 @@ def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
         progress = TypeAdapter(TrainingProgress).validate_python(notes.get("progress"))
     except ValidationError as error:
         raise InputError(f"is damaged: progress: {first_fault(error)}", file=path) from None
-    for what, wrong in {
-        "a validation without its update": any("update" not in row for row in progress.validations),
-        "more updates skipped than there were": progress.skipped > progress.update,
-        "a best update after the last one": progress.best_update > progress.update,
-    }.items():
-        if wrong:
-            raise InputError(f"is damaged: progress: {what}", file=path)
+    if any("update" not in row for row in progress.validations):
+        raise InputError("is damaged: progress: a validation without its update", file=path)
     return progress
 
 

@@ -58,7 +58,7 @@ class Display:
     def update(self, update: int, epochs: float, nll_per_word: float, tokens_per_second: float) -> None:
         """Shows the progress; without a terminal, only every PLAIN_INTERVAL seconds."""
         self.live.update(self.task, completed=update)
-        left = self.seconds_left
+        left = self.live.tasks[0].time_remaining  # at the recent speed; None if unknown
         parts = [f"update {update:,}{f' of {self.total:,}' if self.total else ''}"]
         parts += [] if left is None else [f"{timedelta(seconds=int(left))} left"]
         parts += [f"epoch {epochs:.2f}", f"nll/word {nll_per_word:.3f}", f"{tokens_per_second:,.0f} tokens/s"]
@@ -80,8 +80,3 @@ class Display:
             for name, text in zip(("source", "reference", "translation"), triple, strict=True):
                 line = f"  {name:11}  {text}"
                 self.say(shorten(printable(line), self.console.width) if self.console.is_terminal else line)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Returns the time that the remaining updates take at the recent speed; None if unknown."""
-        return self.live.tasks[0].time_remaining

@@ -15,7 +15,7 @@ from rnnsearch.system.files import read_json, reading, write_text
 from rnnsearch.system.machine import hardware
 from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.training.trainer import Update
-from rnnsearch.training.validation import Validation
+from rnnsearch.training.validation import Sample
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -49,12 +49,11 @@ class Log:
             scalars["train/alignment_loss"] = update.alignment_loss / update.linked_rows
         self._draw(scalars)
 
-    def validation(self, validation: Validation) -> None:
+    def validation(self, scores: dict[str, float], samples: Sequence[Sample]) -> None:
         """Logs a validation, and saves the sources of its samples, which a page offers as examples."""
-        scalars = {"dev/nll": validation.nll}
-        scalars |= {} if validation.bleu is None else {"dev/bleu": validation.bleu}
-        self._draw(scalars, validation.samples)
-        examples = json.dumps([source for source, _, _ in validation.samples], ensure_ascii=False)
+        curves = {"dev_nll": "dev/nll", "dev_bleu": "dev/bleu"}
+        self._draw({curve: scores[name] for name, curve in curves.items() if name in scores}, samples)
+        examples = json.dumps([source for source, _, _ in samples], ensure_ascii=False)
         with suppress(Exception):
             write_text(self.run.log_path / "examples.json", examples + "\n")
 
@@ -71,7 +70,7 @@ class Log:
         if self._curves:
             self._try(self._curves.close)
 
-    def _draw(self, scalars: dict[str, float], samples: Sequence[tuple[str, str, str]] = ()) -> None:
+    def _draw(self, scalars: dict[str, float], samples: Sequence[Sample] = ()) -> None:
         def draw() -> None:
             from torch.utils.tensorboard import SummaryWriter
 
@@ -100,8 +99,7 @@ def _reason(error: Exception) -> str:
 def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
     """Returns the columns of Table 2 and the conditions of training. NLL is the mean −log p(y | x) of a
     sentence, in nats."""
-    rows = progress.validations
-    best = next((row for row in rows if row["update"] == progress.best_update), {})
+    rows, best = progress.validations, progress.best_row
     return {
         "updates": progress.update,
         "epochs": round(progress.epochs, 3),

@@ -8,21 +8,19 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.run import Run
-from rnnsearch.text.batches import BatchOrder, Indices, Position, collate
+from rnnsearch.text.batches import Indices, Position, collate
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
 from rnnsearch.training.ddp import Ranks, connected_ranks, torchrun_value
 from rnnsearch.training.display import Display
-from rnnsearch.training.log import Log, statistics
+from rnnsearch.training.log import Log
 from rnnsearch.training.loss import needs_links
 from rnnsearch.training.setup import TrainingContext, open_training
 from rnnsearch.training.threads import Threads
@@ -84,58 +82,49 @@ def train(
     return session.run
 
 
-def updates_from(
-    order: BatchOrder, position: Position, accumulate: int
-) -> Iterator[tuple[list[Indices], Position]]:
-    """Yields the pairs of the batches of each update from `position` on, and the position after it."""
-    stream = order.batches(position)
-    while part := list(islice(stream, accumulate)):
-        yield [indices for indices, _ in part], part[-1][1]
-
-
-@dataclass
 class Session:
     """One training from its start, or from resuming, to its end. Every rank has one.
 
     Only rank 0 validates, saves and displays; the others wait. received: the signals that this rank has
-    received. signal: one that any rank has received; 0 if there was none. window: (seconds, target
-    tokens, NLL) of the last updates, for display.
+    received. signal: one that any rank has received; 0 if there was none. window: (seconds, target tokens,
+    NLL) of the last updates, for display.
     """
 
-    context: TrainingContext
-    corpus: Corpus
-    ranks: Ranks
-    received: list[int]
-    threads: Threads
-    shown: Display
-    signal: int = 0
-    window: deque[tuple[float, int, float]] = field(default_factory=lambda: deque(maxlen=SPEED_OVER))
-
-    def __post_init__(self) -> None:
-        self.run, self.order, self.trainer, self.progress, notes = self.context
+    def __init__(
+        self,
+        context: TrainingContext,
+        corpus: Corpus,
+        ranks: Ranks,
+        received: list[int],
+        threads: Threads,
+        shown: Display,
+    ) -> None:
+        self.run, self.order, self.trainer, self.progress, notes = context
+        self.corpus, self.ranks, self.received = corpus, ranks, received
+        self.threads, self.shown = threads, shown
         self.training: TrainingSettings = self.run.settings.training
         self.first_update = self.saved_update = self.progress.update
-        self.log = Log(self.run, self.progress, self.shown.say)
-        self.best = BestWeights(self.run.model_path, self.progress, self.shown.say)
-        self.shown.begin(self.trainer.total_updates, self.progress.update)
-        if self.corpus.dev is None:
+        self.signal = self.skipped_in_a_row = 0
+        self.window: deque[tuple[float, int, float]] = deque(maxlen=SPEED_OVER)
+        self.log = Log(self.run, self.progress, shown.say)
+        self.best = BestWeights(self.run.model_path, self.progress, self.training.select_by, shown.say)
+        shown.begin(self.trainer.total_updates, self.progress.update)
+        if corpus.dev is None:
             notes.append(
                 "warning: the corpus has no development set: the latest weights are saved, and "
                 "training.patience has no effect"
             )
         for note in notes:
-            self.shown.say(note)
-        if self.ranks.is_first:
-            self.threads.begin(self.progress.threads)
+            shown.say(note)
+        if ranks.is_first:
+            threads.begin(self.progress.threads)
         self.clock = time.monotonic()
 
     def train(self) -> None:
         """Trains until a limit or a signal ends it, and saves."""
-        start = Position(self.progress.epoch, self.progress.batch)
-        for batches, position in updates_from(self.order, start, self.training.accumulate):
-            if self.is_over():
-                break
-            self.update(batches, position)
+        stream = self.order.batches(Position(self.progress.epoch, self.progress.batch))
+        while not self.is_over():
+            self.update(list(islice(stream, self.training.accumulate)))
             if self.progress.update % self.training.validate_every == 0:
                 self.validate()
             if self.progress.update % self.training.save_every == 0:
@@ -143,28 +132,28 @@ class Session:
         self.end()
 
     def is_over(self) -> bool:
-        """Tells whether training ends before the next update. All ranks decide alike."""
-        progress = self.progress
-        every = self.ranks.gather((max(self.received, default=0), progress.seconds, self.threads.chosen))
+        """Tells whether training ends before the next update: rank 0 decides, or a signal to any rank."""
+        progress, reason = self.progress, reason_to_stop(self.training, self.progress)
+        every = self.ranks.gather((max(self.received, default=0), reason, self.threads.chosen))
         self.signal = max(number for number, _, _ in every)
-        _, progress.seconds, progress.threads = every[0]
+        _, progress.finished, progress.threads = every[0]
         self.threads.use(progress.threads)
-        progress.finished = reason_to_stop(self.training, progress)
         return bool(progress.finished or self.signal)
 
-    def update(self, batches: list[Indices], position: Position) -> None:
+    def update(self, batches: list[tuple[Indices, Position]]) -> None:
         """Does one update with the pairs of these batches, counts it and displays it."""
         progress, started = self.progress, time.monotonic()
         linked = needs_links(self.training)
-        whole = [collate(self.corpus.train, indices, linked=linked) for indices in batches]
+        whole = [collate(self.corpus.train, indices, linked=linked) for indices, _ in batches]
         shares = [self.ranks.share(batch).to(self.training.device) for batch in whole]
-        update = self.trainer.update(shares, progress.update + 1, sum(map(len, batches)))
+        update = self.trainer.update(shares, progress.update + 1, sum(len(batch.source) for batch in whole))
         self.window.append((time.monotonic() - started, update.target_tokens, update.nll))
-        progress.count(update, position, len(self.order))
+        progress.count(update, batches[-1][1], len(self.order))
         self._tick()
+        self.skipped_in_a_row = 0 if update.applied else self.skipped_in_a_row + 1
         if not update.applied:
             self.shown.say(f"update {progress.update}: the gradient is not finite; the update is skipped")
-            if progress.skipped_in_a_row >= SKIPS_IN_A_ROW:
+            if self.skipped_in_a_row >= SKIPS_IN_A_ROW:
                 what = f"{SKIPS_IN_A_ROW} gradients in a row were not finite (update {progress.update})"
                 remedy = "train in a new folder with a lower training.learning_rate"
                 raise InputError(what, file=self.run.path, remedy=remedy)
@@ -176,31 +165,23 @@ class Session:
 
     def validate(self) -> None:
         """Validates the network, keeps its weights if they are the best so far, and logs the statistics; once
-        per update at most. All ranks get rank 0's result."""
-        vars(self.progress).update(self.ranks.from_first(self._validate))
+        per update at most."""
+        self.ranks.from_first(self._validate)
 
-    def _validate(self) -> dict[str, Any]:
+    def _validate(self) -> None:
         progress = self.progress
         if progress.validations and progress.validations[-1]["update"] == progress.update:
-            return vars(progress)
+            return
         with self.trainer.for_use() as network:
-            result = validate(network, self.corpus, self.run.settings)
-            notes: dict[str, object] = {"update": progress.update}
-            if result is not None:
-                notes |= {"dev_nll": result.nll, "dev_bleu": result.bleu}
-            score = None if result is None else result.score(self.training.select_by)
-            better = self.best.offer(network, score, notes)
+            scores, samples = validate(network, self.corpus, self.run.settings)
+            better = self.best.offer(network, {"update": progress.update} | scores)
         self._tick()
-        row = progress.since_last_validation()
-        if result is not None:
-            row |= {"dev_nll": result.nll, "dev_nll_per_word": result.nll_per_word}
-            row |= {} if result.bleu is None else {"dev_bleu": result.bleu}
-            self.log.validation(result)
+        row = progress.begin_row() | scores
         progress.validations.append(row)
+        self.log.validation(scores, samples)
         self.log.statistics()
         self.shown.say(describe(row, better))
-        self.shown.samples([] if result is None else result.samples)
-        return vars(progress)
+        self.shown.samples(samples)
 
     def save(self, must: bool = False) -> None:
         """Saves the best weights, if they are not saved yet, and then a checkpoint. If the disk is full, the
@@ -231,7 +212,7 @@ class Session:
         elif self.ranks.is_first and self.progress.update and not self.run.model_path.exists():
             # An interrupted run can be used too. Its first validation replaces these weights.
             with self.trainer.for_use() as network:
-                self.best.offer(network, None, {"update": self.progress.update})
+                self.best.offer(network, {"update": self.progress.update})
         self.save(must=True)
         self.shown.say(self.closing_words())
 
@@ -242,10 +223,10 @@ class Session:
         if not progress.finished:
             unmeasured = progress.update and not progress.validations
             return f"interrupted after {done}" + "; its weights are not validated yet" * bool(unmeasured)
-        best, score = statistics(self.run, progress), ""
-        if best["dev_nll"] is not None:
+        best, score = progress.best_row, ""
+        if "dev_nll" in best:
             score = f"; best at update {progress.best_update}: development NLL {best['dev_nll']:.2f}"
-        if best["dev_bleu"] is not None:
+        if "dev_bleu" in best:
             score += f", BLEU {best['dev_bleu']:.2f}"
         if progress.update == self.first_update:
             score += "; nothing was trained: limits count all updates of the run; raise the limit to continue"

@@ -60,12 +60,6 @@ def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
     return [embedding.weight for embedding in embeddings if embedding.sparse_gradient]
 
 
-def copies_in_memory(settings: TrainingSettings) -> int:
-    """Returns the memory of training as a multiple of that of the parameters: parameters, gradients,
-    optimiser state and average."""
-    return 2 + 2 * (settings.optimiser != "sgd") + (settings.average_decay > 0)
-
-
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
     """Returns the learning rate of update 1, 2, …: it rises linearly over `warmup` updates, then follows the
     schedule; cosine and linear reach 0 at update `total`."""
@@ -169,7 +163,7 @@ class Adadelta(torch.optim.Optimizer):
                 self.state[parameters[index]]["updates"] = state["updates"].long()
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+    def step(self, closure: object = None) -> None:
         """Updates every parameter that has a gradient. Weight decay touches every row, so it needs dense
         gradients."""
         for group in self.param_groups:

@@ -22,7 +22,7 @@ from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.ddp import Ranks, check_agreement
 from rnnsearch.training.loss import needs_links
-from rnnsearch.training.optimiser import copies_in_memory, total_updates
+from rnnsearch.training.optimiser import total_updates
 from rnnsearch.training.trainer import Trainer
 
 LIMITS = ("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every")
@@ -168,7 +168,9 @@ def make_trainer(
     """Returns a trainer with these weights, or with new ones. Raises InputError for a network that memory
     cannot hold, and for updates of more than an epoch."""
     training = run.settings.training
-    copies = copies_in_memory(training) if training.device == "cpu" else 1
+    copies = 1
+    if training.device == "cpu":  # parameters and gradients, optimiser state, average
+        copies = 2 + 2 * (training.optimiser != "sgd") + (training.average_decay > 0)
     if training.accumulate > len(order):
         what = f"training.accumulate = {training.accumulate}, and an epoch has {len(order)} batches"
         raise InputError(what, remedy="an update must not read a pair twice: lower it or training.batch_size")

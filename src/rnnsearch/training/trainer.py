@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -31,24 +31,35 @@ from rnnsearch.training.optimiser import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
-    """The outcome of an update, over the pairs of all ranks.
+@dataclass(frozen=True)
+class LossSums:
+    """Sums of the losses of one or several updates, over the pairs of all ranks.
 
-    nll: −log p(y | x) in nats, summed over the pairs; the mean if there are two directions.
-    gradient_norm: before clipping. applied: False if the gradient was not finite.
+    nll: −log p(y | x) in nats; the mean if there are two directions.
+    target_tokens: with the ends of sentences.
     alignment_loss: unweighted, summed over the linked rows of every direction. linked_rows: number of target
     positions with word links.
     """
 
-    nll: float
-    pairs: int
-    target_tokens: int
+    nll: float = 0.0
+    pairs: int = 0
+    target_tokens: int = 0
+    alignment_loss: float = 0.0
+    linked_rows: int = 0
+
+    def __add__(self, other: LossSums) -> LossSums:
+        names = (each.name for each in fields(LossSums))
+        return LossSums(*(getattr(self, name) + getattr(other, name) for name in names))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(LossSums):
+    """The outcome of one update. gradient_norm: before clipping. applied: False if the gradient was not
+    finite."""
+
     gradient_norm: float
     learning_rate: float
     applied: bool
-    alignment_loss: float = 0.0
-    linked_rows: int = 0
 
 
 class BatchLoss(nn.Module):
@@ -137,16 +148,17 @@ class Trainer:
         pairs = pairs or sum(len(batch.source) for batch in batches)
         self.ranks.seed_dropout(self.settings.seed, number)
         sums = self.add_gradients(batches, pairs, number)
-        norm = gradient_norm(self.parameters).to(sums).view(1)
-        every = self.ranks.gather(numbers_here(torch.cat((sums, norm))))
+        own_norm = gradient_norm(self.parameters).to(sums).view(1)
+        every = self.ranks.gather(numbers_here(torch.cat((sums, own_norm))))
         nll, tokens, alignment, rows = (sum(column) for column in list(zip(*every, strict=True))[:4])
-        norm_of_first = every[0][4]  # ranks with other numbers of threads may round it differently
+        norm = every[0][4]  # of rank 0: ranks with other numbers of threads may round it differently
         rate = learning_rate(self.settings, number, self.total_updates)
-        applied = math.isfinite(norm_of_first) and math.isfinite(nll)
+        applied = math.isfinite(norm) and math.isfinite(nll)
         if applied:
-            self.step(norm_of_first, rate, number)
+            self.step(norm, rate, number)
         self.optimiser.zero_grad(set_to_none=True)
-        return Update(nll, pairs, int(tokens), norm_of_first, rate, applied, alignment, int(rows))
+        losses = nll, pairs, int(tokens), alignment, int(rows)
+        return Update(*losses, gradient_norm=norm, learning_rate=rate, applied=applied)
 
     def step(self, norm: float, rate: float, number: int) -> None:
         """Updates the parameters by their gradients, of the given norm, and then the averages."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,51 +19,37 @@ from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.translator import Translator
 
-Score = tuple[float, float]
-"""The score by which weights are selected, and minus the NLL, which decides between equal ones: higher is
-better."""
+Sample = tuple[str, str, str]
+"""(source, reference, translation), as text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """The scores of a network on the development set.
+def validate(
+    network: TranslationNetwork, corpus: Corpus, settings: Settings
+) -> tuple[dict[str, float], list[Sample]]:
+    """Returns (scores, samples) of the development set; both are empty without one.
 
-    nll: mean −log p(y | x) of a sentence in nats (Table 2). bleu: in the tokenisation of the target language;
-    None if not requested.
+    scores: dev_nll, the mean −log p(y | x) of a sentence in nats (Table 2); dev_nll_per_word; and dev_bleu,
+    if it is requested, in the tokenisation of the target language.
     """
-
-    nll: float
-    nll_per_word: float
-    bleu: float | None
-    samples: list[tuple[str, str, str]]
-    """(source, reference, translation), as text."""
-
-    def score(self, select_by: str) -> Score:
-        """Returns the score by which the best weights are selected. select_by: bleu or nll."""
-        return (-self.nll if select_by == "nll" or self.bleu is None else self.bleu), -self.nll
-
-
-def validate(network: TranslationNetwork, corpus: Corpus, settings: Settings) -> Validation | None:
-    """Scores the network on the development set; None if the corpus has none."""
     training = settings.training
     if corpus.dev is None or not len(corpus.dev):
-        return None
+        return {}, []
     with kernels_used(training.kernels):
         nll, words = development_nll(network, corpus, training.batch_size)
+    scores = {"dev_nll": nll / len(corpus.dev), "dev_nll_per_word": nll / words}
     lines, references = corpus.dev_source_lines, corpus.dev_target_lines
     translator = Translator([network], corpus.source, corpus.target, settings.search)
     translated = lines if training.validate_bleu else lines[: training.samples]
     results = translator.translate(translated, beam=training.validate_beam, nbest=1)
     hypotheses = [result.text for result in results]
-    score = None
     if training.validate_bleu:
         from rnnsearch.evaluation.bleu import bleu, tokenisation_of
 
-        score = bleu(hypotheses, references, tokenise=tokenisation_of(settings.data.target_language)).value
+        tokenise = tokenisation_of(settings.data.target_language)
+        scores["dev_bleu"] = bleu(hypotheses, references, tokenise=tokenise).value
     # sentences spread over the set, the same every time
     shown = np.linspace(0, len(hypotheses) - 1, min(training.samples, len(hypotheses))).astype(int)
-    samples = [(lines[i], references[i], hypotheses[i]) for i in shown]
-    return Validation(nll / len(corpus.dev), nll / words, score, samples)
+    return scores, [(lines[i], references[i], hypotheses[i]) for i in shown]
 
 
 def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int) -> tuple[float, int]:
@@ -83,39 +67,45 @@ def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int
 
 class BestWeights:
     """The weights of the best validation so far, in the file `path`. Weights that could not be saved stay in
-    memory until the next attempt."""
+    memory until the next attempt. select_by: bleu or nll."""
 
-    def __init__(self, path: Path, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
-        self.path, self.progress, self.warn = path, progress, warn
+    def __init__(
+        self, path: Path, progress: TrainingProgress, select_by: str, warn: Callable[[str], None]
+    ) -> None:
+        self.path, self.progress, self.select_by, self.warn = path, progress, select_by, warn
         self._unsaved: tuple[dict[str, Tensor], dict[str, Any]] | None = None
 
-    def offer(self, network: nn.Module, score: Score | None, notes: dict[str, Any]) -> bool:
+    def offer(self, network: nn.Module, notes: dict[str, Any]) -> bool:
         """Takes the weights if they are the best so far. Returns whether they are.
 
-        score: None without a development set: the latest are the best. notes: with `update`.
+        notes: `update` and the scores of the validation; without scores, the latest weights are the best.
         """
-        progress, best = self.progress, self._best_score()
+        score, best, update = self._score(notes), self._best_score(), notes["update"]
         if score is not None and best is not None and score <= best:
-            progress.validations_since_best += 1
             return False
-        progress.best_score = None if score is None else score[0]
-        progress.best_update, progress.validations_since_best = notes["update"], 0
+        self.progress.best_update = update
         tensors = network.state_dict()
         self._unsaved = tensors, notes
         try:
             self.save()
         except OSError as error:  # a copy stays, because training changes the weights
             self._unsaved = {name: tensor.clone() for name, tensor in tensors.items()}, notes
-            what = f"the best weights, of update {notes['update']}, are not saved: {error.strerror or error}"
+            what = f"the best weights, of update {update}, are not saved: {error.strerror or error}"
             self.warn(f"warning: {what}; the next checkpoint tries again, training goes on")
         return True
 
-    def _best_score(self) -> Score | None:
-        best, update = self.progress.best_score, self.progress.best_update
-        if best is None or not (self._unsaved or self.path.exists()):
+    def _score(self, scores: dict[str, Any]) -> tuple[float, float] | None:
+        """Returns (the score by which weights are selected, minus the NLL, which decides between equal ones);
+        higher is better. None without scores."""
+        if "dev_nll" not in scores:
             return None
-        nlls = (row["dev_nll"] for row in self.progress.validations if row["update"] == update)
-        return best, -next(nlls, math.inf)
+        nll = -scores["dev_nll"]
+        return (nll if self.select_by == "nll" else scores.get("dev_bleu", nll)), nll
+
+    def _best_score(self) -> tuple[float, float] | None:
+        if not (self._unsaved or self.path.exists()):
+            return None
+        return self._score(self.progress.best_row)
 
     def save(self) -> None:
         """Saves weights that are not saved yet. Raises OSError if the disk is full."""
