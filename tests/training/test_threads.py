@@ -67,10 +67,10 @@ def test_a_machine_that_is_busy_at_the_start_is_said_and_looked_at_again(machine
     assert chooser.chosen == 1
     assert machine.said.pop().startswith("computing with 1 of 4 threads: other programs use the cores (")
     machine.busy = False
-    chooser.look(speed=100.0, usual=100.0)  # too soon
+    chooser.watch(speed=100.0, usual=100.0)  # too soon
     assert (chooser.chosen, machine.measured) == (1, 1)
     machine.now += threads.MEASURED_EVERY
-    chooser.look(speed=100.0, usual=100.0)
+    chooser.watch(speed=100.0, usual=100.0)
     assert chooser.chosen == 4
     assert machine.said.pop().startswith("computing with 4 of 4 threads: the cores are free (")
 

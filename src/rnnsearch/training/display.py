@@ -28,10 +28,8 @@ class Display:
 
     def __init__(self, stream: TextIO | None = None, quiet: bool | None = None) -> None:
         quiet = is_quiet() if quiet is None else quiet
-        lasting = cast(
-            TextIO, LastingStream(stream or sys.stderr)
-        )  # training continues if the stream is closed
-        self.console = Console(file=lasting, highlight=False, soft_wrap=True, quiet=quiet)
+        lasting = LastingStream(stream or sys.stderr)  # training continues if the stream is closed
+        self.console = Console(file=cast(TextIO, lasting), highlight=False, soft_wrap=True, quiet=quiet)
         self.total, self.last_line = 0, time.monotonic()
         self.live = Progress(
             TextColumn("{task.description}", markup=False),

@@ -68,11 +68,11 @@ def train(
     with (
         received_signals() as received,
         connected_ranks(settings.training.device) as ranks,
-        display or Display() if ranks.is_first else Display(quiet=True) as shown,
+        (display or Display()) if ranks.is_first else Display(quiet=True) as display,
     ):
-        threads = Threads(settings, torchrun_value("LOCAL_WORLD_SIZE", 1), shown.say)
+        threads = Threads(settings, torchrun_value("LOCAL_WORLD_SIZE", 1), display.say)
         with open_training(settings, corpus, Path(path), ranks, resume, str(begin_from)) as context:
-            session = Session(context, corpus, ranks, received, threads, shown)
+            session = Session(context, corpus, ranks, received, threads, display)
             try:
                 session.train()
             finally:
@@ -86,8 +86,8 @@ class Session:
     """One training from its start, or from resuming, to its end. Every rank has one.
 
     Only rank 0 validates, saves and displays; the others wait. received: the signals that this rank has
-    received. signal: one that any rank has received; 0 if there was none. window: (seconds, target tokens,
-    NLL) of the last updates, for display.
+    received. signal: one that any rank has received; 0 if there was none. skipped_in_a_row: number of the
+    last updates that were skipped. window: (seconds, target tokens, NLL) of the last updates, for display.
     """
 
     def __init__(
@@ -97,25 +97,20 @@ class Session:
         ranks: Ranks,
         received: list[int],
         threads: Threads,
-        shown: Display,
+        display: Display,
     ) -> None:
         self.run, self.order, self.trainer, self.progress, notes = context
         self.corpus, self.ranks, self.received = corpus, ranks, received
-        self.threads, self.shown = threads, shown
+        self.threads, self.display = threads, display
         self.training: TrainingSettings = self.run.settings.training
         self.first_update = self.saved_update = self.progress.update
         self.signal = self.skipped_in_a_row = 0
         self.window: deque[tuple[float, int, float]] = deque(maxlen=SPEED_OVER)
-        self.log = Log(self.run, self.progress, shown.say)
-        self.best = BestWeights(self.run.model_path, self.progress, self.training.select_by, shown.say)
-        shown.begin(self.trainer.total_updates, self.progress.update)
-        if corpus.dev is None:
-            notes.append(
-                "warning: the corpus has no development set: the latest weights are saved, and "
-                "training.patience has no effect"
-            )
+        self.log = Log(self.run, self.progress, display.say)
+        self.best = BestWeights(self.run.model_path, self.progress, self.training.select_by, display.say)
+        display.begin(self.trainer.total_updates, self.progress.update)
         for note in notes:
-            shown.say(note)
+            display.say(note)
         if ranks.is_first:
             threads.begin(self.progress.threads)
         self.clock = time.monotonic()
@@ -152,7 +147,7 @@ class Session:
         self._tick()
         self.skipped_in_a_row = 0 if update.applied else self.skipped_in_a_row + 1
         if not update.applied:
-            self.shown.say(f"update {progress.update}: the gradient is not finite; the update is skipped")
+            self.display.say(f"update {progress.update}: the gradient is not finite; the update is skipped")
             if self.skipped_in_a_row >= SKIPS_IN_A_ROW:
                 what = f"{SKIPS_IN_A_ROW} gradients in a row were not finite (update {progress.update})"
                 remedy = "train in a new folder with a lower training.learning_rate"
@@ -160,8 +155,8 @@ class Session:
         if self.ranks.is_first:
             seconds, tokens, nll = map(sum, zip(*self.window, strict=True))
             self.log.update(update, tokens / seconds)
-            self.shown.update(progress.update, progress.epochs, nll / tokens, tokens / seconds)
-            self.threads.look(tokens / seconds, progress.target_tokens / progress.seconds)
+            self.display.update(progress.update, progress.epochs, nll / tokens, tokens / seconds)
+            self.threads.watch(tokens / seconds, progress.target_tokens / progress.seconds)
 
     def validate(self) -> None:
         """Validates the network, keeps its weights if they are the best so far, and logs the statistics; once
@@ -180,8 +175,8 @@ class Session:
         progress.validations.append(row)
         self.log.validation(scores, samples)
         self.log.statistics()
-        self.shown.say(describe(row, better))
-        self.shown.samples(samples)
+        self.display.say(describe(row, better))
+        self.display.samples(samples)
 
     def save(self, must: bool = False) -> None:
         """Saves the best weights, if they are not saved yet, and then a checkpoint. If the disk is full, the
@@ -203,7 +198,7 @@ class Session:
             if must:
                 remedy = f"free some space and go on with --resume from update {self.saved_update}"
                 raise InputError(what, file=path, remedy=remedy) from None
-            self.shown.say(f"warning: {what}; the previous one is kept, training goes on")
+            self.display.say(f"warning: {what}; the previous one is kept, training goes on")
 
     def end(self) -> None:
         """Validates if training is finished, saves, and prints a summary."""
@@ -214,9 +209,9 @@ class Session:
             with self.trainer.for_use() as network:
                 self.best.offer(network, {"update": self.progress.update})
         self.save(must=True)
-        self.shown.say(self.closing_words())
+        self.display.say(self.summary())
 
-    def closing_words(self) -> str:
+    def summary(self) -> str:
         """Returns the last line of a session."""
         progress = self.progress
         done = f"{progress.update} updates, {progress.epochs:.2f} epochs, {progress.seconds / 60:.1f} minutes"
@@ -233,6 +228,7 @@ class Session:
         return f"{progress.finished}: {done}{score}"
 
     def _tick(self) -> None:
+        """Adds the time since the last call to that of the training."""
         now = time.monotonic()
         self.progress.seconds += now - self.clock
         self.clock = now

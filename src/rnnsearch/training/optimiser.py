@@ -168,15 +168,13 @@ class Adadelta(torch.optim.Optimizer):
         gradients."""
         for group in self.param_groups:
             for parameter in group["params"]:
-                if parameter.grad is None:
+                if (gradient := parameter.grad) is None:
                     continue
                 state = self.state[parameter]
                 if "square_avg" not in state:
                     state |= {slot: torch.zeros_like(parameter) for slot in ("square_avg", "acc_delta")}
-                if parameter.grad.is_sparse:
-                    _step_rows(parameter, state, group)
-                else:
-                    _step_whole(parameter, state, group)
+                step = _step_rows if gradient.is_sparse else _step_whole
+                step(parameter, gradient, state, group)
 
     @torch.no_grad()
     def match_gradients(self, sparse: Collection[nn.Parameter]) -> None:
@@ -191,38 +189,39 @@ class Adadelta(torch.optim.Optimizer):
                 state = self.state.get(parameter)
                 if state and "step" in state and parameter not in sparse:
                     updates, step = (state.pop(key).to(parameter.device) for key in ("updates", "step"))
-                    missed = (updates - step).to(parameter.dtype)
+                    missed = (updates - step).to(parameter.dtype).unsqueeze(1)
                     for average in (state["square_avg"], state["acc_delta"]):
-                        average.mul_(_decay(missed, average, group))
+                        average.mul_(group["rho"] ** missed)
                 elif state and "step" not in state and parameter in sparse:
                     _count_updates(parameter, state)
 
 
-def _step_whole(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[str, Any]) -> None:
-    assert parameter.grad is not None
+def _step_whole(
+    parameter: nn.Parameter, gradient: Tensor, state: dict[str, Tensor], group: dict[str, Any]
+) -> None:
     # On a GPU every chunk would cost a dozen kernel launches.
     chunk = CHUNK * torch.get_num_threads() if parameter.device.type == "cpu" else max(1, parameter.numel())
     flat = (tensor.view(-1).split(chunk) for tensor in (parameter, state["square_avg"], state["acc_delta"]))
-    for x, square, delta, g in zip(*flat, parameter.grad.reshape(-1).split(chunk), strict=True):
+    for x, square, delta, g in zip(*flat, gradient.reshape(-1).split(chunk), strict=True):
         if group["weight_decay"]:
             g = g + group["weight_decay"] * x
         x.add_(_change(g, square, delta, group))
 
 
-def _step_rows(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[str, Any]) -> None:
-    assert parameter.grad is not None
+def _step_rows(
+    parameter: nn.Parameter, gradient: Tensor, state: dict[str, Tensor], group: dict[str, Any]
+) -> None:
     if "step" not in state:
         _count_updates(parameter, state)
     state["updates"] += 1
     now = int(state["updates"])
-    gradient = parameter.grad.coalesce()
-    rows_of_chunk = (
-        CHUNK * torch.get_num_threads() // math.prod(parameter.shape[1:])
-    )  # gradients are sparse only on a CPU
-    at_once = max(ROWS_TOGETHER, rows_of_chunk - rows_of_chunk % ROWS_TOGETHER)
+    gradient = gradient.coalesce()
+    of_chunk = CHUNK * torch.get_num_threads() // parameter.shape[1]  # only a CPU has sparse ones
+    at_once = max(ROWS_TOGETHER, of_chunk - of_chunk % ROWS_TOGETHER)
     for rows, g in zip(gradient.indices()[0].split(at_once), gradient.values().split(at_once), strict=True):
-        past = _decay((now - 1 - state["step"][rows]).to(g.dtype), g, group)
-        square, delta = (state[slot].index_select(0, rows).mul_(past) for slot in ("square_avg", "acc_delta"))
+        missed = (now - 1 - state["step"][rows]).to(g.dtype).unsqueeze(1)
+        decay, slots = group["rho"] ** missed, ("square_avg", "acc_delta")
+        square, delta = (state[slot].index_select(0, rows).mul_(decay) for slot in slots)
         parameter.index_add_(0, rows, _change(g, square, delta, group))
         state["square_avg"][rows], state["acc_delta"][rows], state["step"][rows] = square, delta, now
 
@@ -230,13 +229,6 @@ def _step_rows(parameter: nn.Parameter, state: dict[str, Tensor], group: dict[st
 def _count_updates(parameter: nn.Parameter, state: dict[str, Tensor]) -> None:
     state["updates"] = torch.zeros((), dtype=torch.int64)
     state["step"] = torch.zeros(len(parameter), dtype=torch.int64, device=parameter.device)
-
-
-def _decay(
-    missed: Float[Tensor, " rows"], average: Float[Tensor, "rows ..."], group: dict[str, Any]
-) -> Float[Tensor, "rows ..."]:
-    """Returns ρ^(missed updates) of each row, in a shape that broadcasts to the average."""
-    return torch.pow(group["rho"], missed).view(-1, *[1] * (average.dim() - 1))
 
 
 def _change(

@@ -57,15 +57,14 @@ def open_training(
     with ExitStack() as locks:
         ranks.from_first(lambda: locks.enter_context(run_lock(path, resume)))
         check_agreement(ranks, settings, corpus)
-        exists = ranks.from_first((path / "config.toml").exists)
+        checkpoint, weights = path / CHECKPOINT, None
+        exists, saved = ranks.from_first(lambda: ((path / "config.toml").exists(), checkpoint.exists()))
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
             ranks.from_first(lambda: check_resumed(path, settings, corpus))
         elif settings.model.alignment == "fixed" and settings.model.encoder in ENCODERS.keys() - {"forward"}:
             what = f'RNNencdec has a forward encoder, and model.encoder = "{settings.model.encoder}"'
             raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')
-        checkpoint, weights = path / CHECKPOINT, None
-        saved = ranks.from_first(checkpoint.exists)
         if begin_from and not saved:
             weights = ranks.from_first(lambda: weights_of(begin_from, settings, corpus))
         order = BatchOrder(corpus.train.source.lengths, corpus.train.target.lengths, settings.training)
@@ -75,7 +74,7 @@ def open_training(
         if ranks.is_first and not exists:
             run.create()
         if saved:
-            progress = restored(checkpoint, trainer, progress)
+            progress = restore(checkpoint, trainer, progress)
         elif weights is not None and ranks.is_first:  # the run may be killed before its first checkpoint
             save_checkpoint(checkpoint, trainer, progress)
         yield TrainingContext(run, order, trainer, progress, notes)
@@ -99,6 +98,9 @@ def fit_to_corpus(settings: Settings, corpus: Corpus, known_links: bool) -> tupl
     in_bfloat16 = training.device == "cpu" and training.kernels and training.precision == "bfloat16"
     if in_bfloat16 and fastest_precision(torch.device("cpu")) == "float32":
         notes.append('bfloat16 may be slower on this CPU: try training.precision = "float32"')
+    if corpus.dev is None:
+        effect = "the latest weights are saved, and training.patience has no effect"
+        notes.append(f"warning: the corpus has no development set: {effect}")
     settings = settings.model_copy(update={"data": corpus.settings, "training": training})
     return settings, notes
 
@@ -183,7 +185,7 @@ def make_trainer(
     return Trainer(network.to(training.device), training, total, ranks)
 
 
-def restored(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingProgress:
+def restore(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingProgress:
     """Loads a checkpoint into the trainer of every rank, and returns its progress. Raises InputError unless
     the dataset and the initial weights are those of `wanted`."""
     progress = load_checkpoint(path, trainer)

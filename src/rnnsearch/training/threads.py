@@ -22,6 +22,7 @@ MINIMUM_SPEEDUP = 1.5
 changes the rounding."""
 COLLAPSED = 0.5
 """Below this share of the run's usual speed, the number of threads is measured again."""
+HINT = f"measured again after {MEASURED_EVERY / 60:.0f} minutes; training.threads fixes the number"
 
 
 class Threads:
@@ -54,7 +55,7 @@ class Threads:
             self.use(remembered)
             self.say(f"computing with {remembered} of {self.most} threads, as this run did before ({HINT})")
 
-    def look(self, speed: float, usual: float) -> None:
+    def watch(self, speed: float, usual: float) -> None:
         """Measures again if the speed has collapsed or threads are fewer than cores, but not too often.
 
         speed: current target tokens per second. usual: those over the whole run.
@@ -79,9 +80,6 @@ class Threads:
         if found != before:
             why = "other programs use the cores" if found < self.most else "the cores are free"
             self.say(f"computing with {found} of {self.most} threads: {why} ({HINT})")
-
-
-HINT = f"measured again after {MEASURED_EVERY / 60:.0f} minutes; training.threads fixes the number"
 
 
 def measured_fastest(settings: Settings, most: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
+from operator import add
 
 import numpy as np
 import torch
@@ -48,8 +49,7 @@ class LossSums:
     linked_rows: int = 0
 
     def __add__(self, other: LossSums) -> LossSums:
-        names = (each.name for each in fields(LossSums))
-        return LossSums(*(getattr(self, name) + getattr(other, name) for name in names))
+        return LossSums(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +104,11 @@ class BatchLoss(nn.Module):
         """Returns (the loss to differentiate, the plain NLL) of one direction."""
         real = source_mask(batch.target_lengths, batch.target.shape[1])
         smoothing, dtype = self.settings.label_smoothing, self.network.product_dtype
-        features, targets, mask = decoded.features, batch.target, None
-        if real.device.type == "cpu":  # leave out padding, which would cost products
-            features, targets = features[real], targets[real]
-        else:  # padding stays: to count the real positions, the host would have to wait
-            features, targets, mask = features.flatten(0, 1), targets.flatten(), real.flatten()
+        # On a CPU padding is left out, which would cost products. On a GPU it stays: to count the real
+        # positions, the host would have to wait.
+        on_cpu, rows = real.device.type == "cpu", (decoded.features, batch.target)
+        features, targets = (each[real] if on_cpu else each.flatten(0, 1) for each in rows)
+        mask = None if on_cpu else real.flatten()
         return negative_log_likelihood(output, features, targets, smoothing, dtype, mask)
 
 
