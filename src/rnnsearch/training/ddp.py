@@ -6,7 +6,7 @@ import atexit
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar, cast
@@ -57,10 +57,6 @@ class Ranks:
         for holder, parameter in zip(holders, sparse, strict=True):
             holder.weight = parameter
         return DistributedDataParallel(_WithHolders(holders, loss), find_unused_parameters=True)
-
-    def without_exchange(self, loss: nn.Module) -> AbstractContextManager[None]:
-        """Returns a context in which backward passes accumulate gradients without exchanging them."""
-        return loss.no_sync() if isinstance(loss, DistributedDataParallel) else nullcontext()
 
     def gather(self, value: Value) -> list[Value]:
         """Returns the values of all ranks, in their order, in every rank. Values must be picklable."""

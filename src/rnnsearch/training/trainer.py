@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from operator import add
 
@@ -177,9 +177,9 @@ class Trainer:
         sums = torch.zeros(4, dtype=torch.float64, device=self.parameters[0].device)
         weight = alignment_weight(self.settings, number)
         for place, batch in enumerate(batches):
-            last = place == len(batches) - 1
-            alone = nullcontext() if last else self.ranks.without_exchange(self.loss)
-            with alone, kernels_used(self.settings.kernels):
+            # DDP exchanges gradients in the last backward pass only.
+            self.loss.require_backward_grad_sync = place == len(batches) - 1
+            with kernels_used(self.settings.kernels):
                 loss, plain = self.loss(batch, self._replaced(batch, number, place), weight)
                 # DDP averages over the ranks instead of summing.
                 (loss / pairs * self.ranks.world).backward()

@@ -14,7 +14,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.system.tensors import save_tensors
 from rnnsearch.text.batches import collate
-from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.dataset import Corpus, Pairs
 from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.translator import Translator
@@ -31,12 +31,12 @@ def validate(
     scores: dev_nll, the mean −log p(y | x) of a sentence in nats (Table 2); dev_nll_per_word; and dev_bleu,
     if it is requested, in the tokenisation of the target language.
     """
-    training = settings.training
-    if corpus.dev is None or not len(corpus.dev):
+    training, pairs = settings.training, corpus.dev
+    if pairs is None or not len(pairs):
         return {}, []
     with kernels_used(training.kernels):
-        nll, words = development_nll(network, corpus, training.batch_size)
-    scores = {"dev_nll": nll / len(corpus.dev), "dev_nll_per_word": nll / words}
+        nll, words = nll_and_words(network, pairs, training.batch_size)
+    scores = {"dev_nll": nll / len(pairs), "dev_nll_per_word": nll / words}
     lines, references = corpus.dev_source_lines, corpus.dev_target_lines
     translator = Translator([network], corpus.source, corpus.target, settings.search)
     translated = lines if training.validate_bleu else lines[: training.samples]
@@ -52,17 +52,16 @@ def validate(
     return scores, [(lines[i], references[i], hypotheses[i]) for i in shown]
 
 
-def development_nll(network: TranslationNetwork, corpus: Corpus, batch_size: int) -> tuple[float, int]:
-    """Returns (−Σ log p(y | x) in nats, target words with the ends of sentences) over the development set."""
-    assert corpus.dev is not None
+def nll_and_words(network: TranslationNetwork, pairs: Pairs, batch_size: int) -> tuple[float, int]:
+    """Returns (−Σ log p(y | x) in nats, number of target words with the ends of sentences)."""
     device = network.output.weight.device
-    order = np.argsort(np.maximum(corpus.dev.source.lengths, corpus.dev.target.lengths), kind="stable")
+    order = np.argsort(np.maximum(pairs.source.lengths, pairs.target.lengths), kind="stable")
     total = 0.0
     for begin in range(0, len(order), batch_size):
-        batch = collate(corpus.dev, order[begin : begin + batch_size]).to(device)
+        batch = collate(pairs, order[begin : begin + batch_size]).to(device)
         log_probabilities, _ = forced_decoding([network], batch)
         total -= float(log_probabilities.double().sum())
-    return total, int(corpus.dev.target.lengths.sum())
+    return total, int(pairs.target.lengths.sum())
 
 
 class BestWeights:
@@ -80,7 +79,9 @@ class BestWeights:
 
         notes: `update` and the scores of the validation; without scores, the latest weights are the best.
         """
-        score, best, update = self._score(notes), self._best_score(), notes["update"]
+        score, best, update = self._score(notes), None, notes["update"]
+        if self._unsaved or self.path.exists():
+            best = self._score(self.progress.best_row)
         if score is not None and best is not None and score <= best:
             return False
         self.progress.best_update = update
@@ -101,11 +102,6 @@ class BestWeights:
             return None
         nll = -scores["dev_nll"]
         return (nll if self.select_by == "nll" else scores.get("dev_bleu", nll)), nll
-
-    def _best_score(self) -> tuple[float, float] | None:
-        if not (self._unsaved or self.path.exists()):
-            return None
-        return self._score(self.progress.best_row)
 
     def save(self) -> None:
         """Saves weights that are not saved yet. Raises OSError if the disk is full."""
