@@ -51,8 +51,7 @@ class Log:
 
     def validation(self, scores: dict[str, float], samples: Sequence[Sample]) -> None:
         """Logs a validation, and saves the sources of its samples, which a page offers as examples."""
-        curves = {"dev_nll": "dev/nll", "dev_bleu": "dev/bleu"}
-        self._draw({curve: scores[name] for name, curve in curves.items() if name in scores}, samples)
+        self._draw({name.replace("dev_", "dev/"): score for name, score in scores.items()}, samples)
         examples = json.dumps([source for source, _, _ in samples], ensure_ascii=False)
         with suppress(Exception):
             write_text(self.run.log_path / "examples.json", examples + "\n")

@@ -145,8 +145,10 @@ class Session:
         self.window.append((time.monotonic() - started, update.target_tokens, update.nll))
         progress.count(update, batches[-1][1], len(self.order))
         self._tick()
-        self.skipped_in_a_row = 0 if update.applied else self.skipped_in_a_row + 1
-        if not update.applied:
+        if update.applied:
+            self.skipped_in_a_row = 0
+        else:
+            self.skipped_in_a_row += 1
             self.display.say(f"update {progress.update}: the gradient is not finite; the update is skipped")
             if self.skipped_in_a_row >= SKIPS_IN_A_ROW:
                 what = f"{SKIPS_IN_A_ROW} gradients in a row were not finite (update {progress.update})"

@@ -46,7 +46,7 @@ class TrainingContext(NamedTuple):
 
 @contextmanager
 def open_training(
-    settings: Settings, corpus: Corpus, path: Path, ranks: Ranks, resume: bool = False, begin_from: str = ""
+    settings: Settings, corpus: Corpus, path: Path, ranks: Ranks, resume: bool, begin_from: str
 ) -> Iterator[TrainingContext]:
     """Makes the run in `path`, or opens it if there is one and `resume` is set. Rank 0, which alone uses the
     folder, locks it meanwhile.
@@ -127,10 +127,10 @@ def check_resumed(path: Path, settings: Settings, corpus: Corpus) -> None:
     MAY_CHANGE."""
     before = Run.open(path)
     for section, old in before.settings:
-        new = corpus.settings if section == "data" else getattr(settings, section)
         for key, value in old:
-            if getattr(new, key) != value and (section, key) not in MAY_CHANGE:
-                what = f"was trained with {section}.{key} = {value!r}, which is now {getattr(new, key)!r}"
+            new = getattr(getattr(settings, section), key)
+            if new != value and (section, key) not in MAY_CHANGE:
+                what = f"was trained with {section}.{key} = {value!r}, which is now {new!r}"
                 remedy = "resume with the same settings, or begin another run"
                 raise InputError(what, file=path, remedy=remedy)
     if side := before.other_vocabulary(corpus):
@@ -164,9 +164,7 @@ def network_of(model: ModelSettings) -> dict[str, object]:
     return settings.model_dump(exclude={"initialisation"})
 
 
-def make_trainer(
-    run: Run, order: BatchOrder, ranks: Ranks, weights: dict[str, Tensor] | None = None
-) -> Trainer:
+def make_trainer(run: Run, order: BatchOrder, ranks: Ranks, weights: dict[str, Tensor] | None) -> Trainer:
     """Returns a trainer with these weights, or with new ones. Raises InputError for a network that memory
     cannot hold, and for updates of more than an epoch."""
     training = run.settings.training
