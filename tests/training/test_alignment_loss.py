@@ -6,17 +6,12 @@ Which row a link supervises, and the gradients, are tested in tests/model/test_k
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
-import started_commands
 import torch
-from started_commands import settings
 
 from rnnsearch.config import TrainingSettings
-from rnnsearch.text.dataset import Corpus
-from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loss import LOSSES, alignment_loss, alignment_weight, rows_to_force
 
 
@@ -89,13 +84,3 @@ def test_sentences_are_drawn_whole_for_forcing() -> None:
         drawn[chosen], known[chosen]
     )  # whole sentences as they are; the others keep their own α in every row
     assert torch.equal(chosen, random < 0.3)
-
-
-LOSS = {"alignment_loss": "cross-entropy"}
-
-
-def validations(corpus: Corpus, path: Path, **training: Any) -> list[dict[str, float]]:
-    """Those of a training that is validated after every 8 updates."""
-    started_commands.train(settings(**{"max_updates": 24, "validate_every": 8} | training), corpus, path)
-    found: list[dict[str, float]] = read_statistics(path)["validations"]
-    return found
