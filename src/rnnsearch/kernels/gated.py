@@ -346,11 +346,11 @@ class _TeacherForce(torch.autograd.Function):
         for k in range(contexts):
             torch.mul((states[k].to(dtype) @ low.t()).to(v_a.dtype), 2.0, out=queries[k, :, 0])
             energies = energies_of(queries[k], twice_keys, v_a).masked_fill_(padding, -torch.inf)
-            torch.softmax(energies.squeeze(1), -1, out=weights[k])
+            torch.softmax(energies.squeeze(1), -1, out=weights[k])  # Eq. 6
             attended[k] = weights[k]
             if known is not None and forced is not None:
                 attended[k] = torch.where(forced[:, k], known[:, k], weights[k])
-            torch.bmm(attended[k].unsqueeze(1), annotations, out=context[k].unsqueeze(1))
+            torch.bmm(attended[k].unsqueeze(1), annotations, out=context[k].unsqueeze(1))  # Eq. 5
             if k < steps:
                 cell.advance(k, states[k], context[k], states[k + 1])
         ctx.save_for_backward(annotations, twice_keys, low, v_a, queries, states, weights, attended, forced)
@@ -373,25 +373,25 @@ class _TeacherForce(torch.autograd.Function):
             if of_contexts is None
             else of_contexts.clone(memory_format=torch.contiguous_format)
         )
+        if of_states is None:
+            of_states = torch.zeros_like(states)
         of_state = torch.zeros_like(states[0])
         for k in reversed(range(contexts)):
             if k < steps:
-                if of_states is not None:
-                    of_state += of_states[k + 1]
-                of_state, more = cell.step_backward(k, of_state, states[k])
-                of_context[k] += more
-            of_read = torch.bmm(of_context[k].unsqueeze(1), annotations.mT).squeeze(1)
+                of_state += of_states[k + 1]
+                of_state, of_c = cell.step_backward(k, of_state, states[k])
+                of_context[k] += of_c
+            of_alpha = torch.bmm(of_context[k].unsqueeze(1), annotations.mT).squeeze(1)
             if forced is not None:
-                of_read.masked_fill_(forced[:, k], 0.0)
+                of_alpha.masked_fill_(forced[:, k], 0.0)
             if of_weights is not None:
-                of_read += of_weights[k]
-            of_energies = torch._softmax_backward_data(of_read, weights[k], -1, weights.dtype).unsqueeze(1)
+                of_alpha += of_weights[k]
+            of_energies = torch._softmax_backward_data(of_alpha, weights[k], -1, weights.dtype).unsqueeze(1)
             of_queries[k] = add_gradients(queries[k], twice_keys, v_a, of_energies, of_keys, of_v).squeeze(1)
             of_state += of_queries[k] @ W_a
-        if of_states is not None:
-            of_state += of_states[0]
+        of_state += of_states[0]
         of_annotations = torch.bmm(attended.permute(1, 2, 0), of_context.transpose(0, 1))
-        asking = states[:contexts].to(W_a.dtype).flatten(0, 1)
+        asking_states = states[:contexts].to(W_a.dtype).flatten(0, 1)
         return (
             cell.of_words,
             of_state,
@@ -401,7 +401,7 @@ class _TeacherForce(torch.autograd.Function):
             None,
             None,
             None,
-            weight_gradient(of_queries.flatten(0, 1), asking, v_a.dtype),
+            weight_gradient(of_queries.flatten(0, 1), asking_states, v_a.dtype),
             of_v,
             *cell.gradients(),
         )
