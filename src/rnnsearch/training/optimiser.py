@@ -163,7 +163,7 @@ class Adadelta(torch.optim.Optimizer):
                 self.state[parameters[index]]["updates"] = state["updates"].long()
 
     @torch.no_grad()
-    def step(self, closure: object = None) -> None:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Updates every parameter that has a gradient. Weight decay touches every row, so it needs dense
         gradients."""
         for group in self.param_groups:

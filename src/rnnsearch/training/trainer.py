@@ -178,7 +178,7 @@ class Trainer:
         weight = alignment_weight(self.settings, number)
         for place, batch in enumerate(batches):
             # DDP exchanges gradients in the last backward pass only.
-            self.loss.require_backward_grad_sync = place == len(batches) - 1
+            self.loss.require_backward_grad_sync = place == len(batches) - 1  # type: ignore[assignment]
             with kernels_used(self.settings.kernels):
                 loss, plain = self.loss(batch, self._replaced(batch, number, place), weight)
                 # DDP averages over the ranks instead of summing.
