@@ -278,11 +278,12 @@ def test_a_checkpoint_that_somebody_made_up(
 
 @amount
 def test_stores(tiny_corpus: Path, tmp_path: Path, times: int) -> None:
-    from rnnsearch.text.preparation import prepare
+    from rnnsearch.text.preparation import PrepareOptions, prepare
 
     dev = tiny_corpus / "dev.en", tiny_corpus / "dev.fr"
     made = tmp_path / "made"
-    prepare(*dev, made, dev=dev, links=tiny_corpus / "dev.links", settings=load_config("").data)
+    options = PrepareOptions(links=[tiny_corpus / "dev.links"])
+    prepare(*dev, made, dev=dev, settings=load_config("").data, options=options)
     folder = Folder(made, tmp_path / "store")
 
     def check(file: Path, damage: Damage) -> None:

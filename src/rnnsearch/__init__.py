@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rnnsearch.run import Run
     from rnnsearch.text.dataset import Corpus
     from rnnsearch.text.links import symmetrise
-    from rnnsearch.text.preparation import prepare
+    from rnnsearch.text.preparation import PrepareOptions, prepare
     from rnnsearch.text.preparation_report import PreparationReport
     from rnnsearch.training.loop import TrainingInterrupted, train
     from rnnsearch.translation.aligner import AlignedPair, Aligner
@@ -44,7 +44,7 @@ _LAZY = {
     "rnnsearch.translation.aligner": "Aligner AlignedPair",
     "rnnsearch.translation.translator": "Translator",
     "rnnsearch.records": "Translation Hypothesis",
-    "rnnsearch.text.preparation": "prepare",
+    "rnnsearch.text.preparation": "PrepareOptions prepare",
     "rnnsearch.text.preparation_report": "PreparationReport",
     "rnnsearch.text.dataset": "Corpus",
     "rnnsearch.training.loop": "train TrainingInterrupted",
@@ -73,6 +73,7 @@ __all__ = [
     "Link",
     "ModelSettings",
     "PreparationReport",
+    "PrepareOptions",
     "Run",
     "Score",
     "SearchSettings",

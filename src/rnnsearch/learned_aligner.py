@@ -34,7 +34,7 @@ from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import check_pairs, count_lines
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.links import LinkWords
-from rnnsearch.text.preparation import prepare_texts
+from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 from rnnsearch.training.loop import train
 
 RECIPE = "aligner"
@@ -83,14 +83,8 @@ def learn_links(
             ("backward", files[::-1], settings.data.model_copy(update=reversed_data)),
         ):
             note(f"{data.source_language} → {data.target_language}: a network learns from these links")
-            make = partial(
-                prepare_texts,
-                parallel_texts(some),
-                links=[teacher],
-                links_reversed=way == "backward",
-                settings=data,
-                progress=progress,
-            )
+            options = PrepareOptions(links=[teacher], links_reversed=way == "backward", progress=progress)
+            make = partial(prepare_texts, parallel_texts(some), settings=data, options=options)
             store = step(f"{way}.data", make)
             train(load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True)
         yield Aligners((str(folder / "forward"), str(folder / "backward")), eflomal, step)

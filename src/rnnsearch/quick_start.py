@@ -41,7 +41,7 @@ from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk
 from rnnsearch.text.formats.readers import FORMATS, Layout, LinePair, ParallelText, parallel_texts
-from rnnsearch.text.preparation import prepare
+from rnnsearch.text.preparation import PrepareOptions, prepare
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import train
@@ -90,7 +90,8 @@ def run_demo(folder: Path, own: Sequence[str] = ()) -> Demo:
     with work_folder(folder, "demo", settings.model_dump_json()) as step:
         corpus = step("corpus", lambda out: write(out, TRAIN_PAIRS, HELD_OUT_PAIRS))
         learned, dev, test = ((corpus / f"{part}.en", corpus / f"{part}.fr") for part in PARTS)
-        how: dict[str, Any] = {"dev": dev, "links": corpus / "train.links", "settings": settings.data}
+        how: dict[str, Any] = {"dev": dev, "settings": settings.data}
+        how["options"] = PrepareOptions(links=[corpus / "train.links"])
         store = step("store", lambda out: prepare(*learned, out, **how))
         run = train(settings, Corpus.open(store), folder / "run", resume=True).path
         translator, pairs = Translator.load(run), list(read_pairs(*test))
@@ -121,9 +122,8 @@ def try_corpus(
     with work_folder(folder, "try", key) as step, ProgressBar() as progress:
         corpus = step("corpus", lambda out: note(write_corpus(texts, out, settings)))
         learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
-        store = step(
-            "store", lambda out: prepare(*learned, out, dev=dev, settings=settings, progress=progress)
-        )
+        options = PrepareOptions(progress=progress)
+        store = step("store", lambda out: prepare(*learned, out, dev=dev, settings=settings, options=options))
         data = Corpus.open(store)
 
         def measure(out: Path) -> None:

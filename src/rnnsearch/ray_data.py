@@ -30,7 +30,7 @@ from rnnsearch.errors import InputError, one_line
 from rnnsearch.installed import package_version
 from rnnsearch.system.files import checksum
 from rnnsearch.system.progress import ProgressBar, note
-from rnnsearch.text.formats.lines import IGNORED, read_lines
+from rnnsearch.text.formats.lines import UNREPORTED, read_lines
 from rnnsearch.text.formats.opening import COMPRESSIONS
 from rnnsearch.text.formats.readers import Layout, OneSide, parallel_texts, read_json_lines
 
@@ -193,7 +193,7 @@ def _lines(files: list[Path], layout: Layout) -> Iterator[Any]:
         return parallel_texts(files, layout=layout)[0].pairs()
     if not {".jsonl", ".ndjson"} & set(files[0].suffixes[-2:]):
         return read_lines(files[0])
-    return (text for text, _ in read_json_lines(files[0], layout, (IGNORED, IGNORED)))
+    return (text for text, _ in read_json_lines(files[0], layout, UNREPORTED))
 
 
 def answer_corpus(

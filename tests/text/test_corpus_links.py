@@ -16,7 +16,7 @@ from rnnsearch.text import corpus_links as linking
 from rnnsearch.text.corpus_links import align_texts, link_files, link_texts
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.preparation import prepare_texts
+from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 
 ENGLISH = ["The man can't see it.", "", "He (really) sleeps!", "Rest."]
 FRENCH = ["L'homme ne le voit pas.", "", "Il dort (vraiment) !", ""]
@@ -57,7 +57,8 @@ def aligned(**options: Any) -> str:
 def stored_links(folder: Path) -> list[list[tuple[str, str]]]:
     """What `prepare` makes of the links, in words, by source text."""
     texts, store = parallel_texts(["a.en", "a.fr"]), folder / "store"
-    prepare_texts(texts, store, links=["a.links"], settings=DataSettings(), overwrite=True)
+    options = PrepareOptions(links=["a.links"], overwrite=True)
+    prepare_texts(texts, store, settings=DataSettings(), options=options)
     corpus = Corpus.open(store)
     train, word = corpus.train, (corpus.source.vocabulary.word, corpus.target.vocabulary.word)
     return sorted(
@@ -112,8 +113,8 @@ def test_every_corpus_has_its_file_and_all_are_aligned_together(
 @pytest.mark.parametrize(
     ("forward", "reverse", "message"),
     [
-        ("0-0\n", "0-0\n\n", "f: has 1 lines of links, but r has 2"),
-        ("0-0\n1-1\n", "0-0\n", "f: has 2 lines of links, but r has 1"),
+        ("0-0\n", "0-0\n\n", "f has 1 lines and r has 2, so they are not parallel"),
+        ("0-0\n1-1\n", "0-0\n", "f has 2 lines and r has 1"),
         ("0-0\nx\n", "0-0\n\n", "f:2: 'x' is not a link"),
         ("", "", "f: is empty"),
     ],

@@ -17,7 +17,7 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text import dataset
 from rnnsearch.text.dataset import Corpus, map_array
-from rnnsearch.text.preparation import prepare
+from rnnsearch.text.preparation import PrepareOptions, prepare
 
 SETTINGS = DataSettings.model_validate({"tokeniser": "space"})
 
@@ -124,7 +124,7 @@ import sys, time
 from pathlib import Path
 from rnnsearch.config import DataSettings
 from rnnsearch.text import cleaning
-from rnnsearch.text.preparation import prepare
+from rnnsearch.text.preparation import PrepareOptions, prepare
 
 cleaning.PAIRS = 500  # so few lines are enough for workers
 
@@ -135,7 +135,8 @@ def wait(text, done, total):
 
 if __name__ == "__main__":
     settings = DataSettings.model_validate({"tokeniser": "space"})
-    prepare(sys.argv[1], sys.argv[2], sys.argv[3], settings=settings, overwrite=True, workers=2, progress=wait)
+    options = PrepareOptions(overwrite=True, workers=2, progress=wait)
+    prepare(sys.argv[1], sys.argv[2], sys.argv[3], settings=settings, options=options)
 """
 
 
@@ -165,7 +166,7 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
         # Another one at work beside it leaves it alone.
         prepare(source, target, store.with_name("other"), settings=SETTINGS)
         with pytest.raises(InputError, match="another command is writing it"):
-            prepare(source, target, store, settings=SETTINGS, overwrite=True)
+            prepare(source, target, store, settings=SETTINGS, options=PrepareOptions(overwrite=True))
         assert left[0].exists()
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
@@ -176,7 +177,7 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
         time.sleep(0.1)
     else:
         raise AssertionError("a worker outlived its parent")
-    prepare(source, target, store, settings=SETTINGS, overwrite=True)
+    prepare(source, target, store, settings=SETTINGS, options=PrepareOptions(overwrite=True))
     assert sorted(path.name for path in store.parent.iterdir()) == ["other", "store"]
 
 

@@ -4,7 +4,7 @@ import pytest
 from pairs import pairs_of
 
 from rnnsearch.config import DataSettings
-from rnnsearch.text.cleaning import drop_reason
+from rnnsearch.text.cleaning import Cleaner
 
 
 def words(count: int) -> str:
@@ -29,8 +29,8 @@ def words(count: int) -> str:
 def test_a_pair_is_dropped_for_a_reason(
     reason: str, settings: dict[str, object], dropped: str, kept: str
 ) -> None:
-    chosen = DataSettings.model_validate(settings)
+    cleaner = Cleaner(DataSettings.model_validate(settings))
     for text, expected in ((dropped, reason), (kept, "")):
         for source, target in pairs_of(text):
             for pair in ((source, target), (target, source)):
-                assert drop_reason((pair[0].split(), pair[1].split()), chosen) == expected, pair
+                assert cleaner.drop_reason((pair[0].split(), pair[1].split())) == expected, pair

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from rnnsearch.text import preparation
-from rnnsearch.text.cleaning import Ragged, digest
+from rnnsearch.text.cleaning import digest
+from rnnsearch.text.dataset import Ragged
 from rnnsearch.text.preparation import Buckets
 
 
@@ -18,13 +19,10 @@ def test_both_sides_and_their_border_count() -> None:
     assert len({digest(pair) for pair in pairs * 2}) == len(pairs)
 
 
-IDS = np.dtype(np.uint16)
-
-
 def shuffled(folder: Path, seed: int) -> tuple[int, ...]:
     """The order in which the shards hold three pairs; pair i says i once, and i times."""
     (folder / "work").mkdir(parents=True)
-    buckets = Buckets(folder / "work", 3, seed, (IDS, IDS))
+    buckets = Buckets(folder / "work", 3, seed)
     numbers = np.arange(3)
     ones = Ragged(numbers.astype(np.uint16), np.ones(3, dtype=np.int32))
     buckets.add(ones, Ragged(np.repeat(numbers, numbers).astype(np.uint16), numbers.astype(np.int32)))

@@ -23,7 +23,7 @@ from rnnsearch.text import cleaning, preparation
 from rnnsearch.text.dataset import Corpus, Pairs
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.preparation import prepare, prepare_texts
+from rnnsearch.text.preparation import PrepareOptions, prepare, prepare_texts
 from rnnsearch.text.preparation_report import PreparationReport
 from rnnsearch.text.tokens import Tokeniser
 
@@ -56,10 +56,10 @@ def prepared(
         for side in "st"
     ]
     files = [write(folder / f"{i}.links", lines.split(",")) for i, lines in enumerate(links or [])]
-    codecs = {"source": vocabulary.source, "target": vocabulary.target} if vocabulary else None
-    options = {"links": files, "links_reversed": swapped, "settings": settings(**values), "overwrite": True}
-    options |= {"repeat": repeat, "vocabulary": codecs}
-    return prepare_texts(parallel_texts(names), folder / "store", **options)  # type: ignore[arg-type]
+    codecs = {"source": vocabulary.source, "target": vocabulary.target} if vocabulary else {}
+    options = PrepareOptions(files, swapped, repeat, codecs, overwrite=True)
+    texts = parallel_texts(names)
+    return prepare_texts(texts, folder / "store", settings=settings(**values), options=options)
 
 
 def words(corpus: Corpus, pairs: Pairs) -> list[Pair]:
@@ -126,8 +126,8 @@ def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cleaning, "PAIRS", 8)
     prepare(source, target, tmp_path / "one", settings=settings())
     seen: list[tuple[str, int, int | None]] = []
-    options = {"settings": settings(), "workers": 2, "progress": lambda *step: seen.append(step)}
-    prepare(source, target, tmp_path / "two", **options)  # type: ignore[arg-type]
+    options = PrepareOptions(workers=2, progress=lambda *step: seen.append(step))
+    prepare(source, target, tmp_path / "two", settings=settings(), options=options)
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert [done for text, done, _ in seen if text == "tokenising"] == [8, 16, 24, 32, 40, 48, 50]
     assert ("encoding", 50, 50) in seen
@@ -218,7 +218,9 @@ def test_an_interrupted_preparation_leaves_nothing_but_what_was_there(
     monkeypatch.setattr(preparation, "write_contents", lambda *_: stop("the end"))
     expected = InputError if isinstance(fault, OSError) else type(fault)
     with pytest.raises(expected) as caught:
-        prepare(source, target, store, settings=settings(), overwrite=True, progress=stop)
+        prepare(
+            source, target, store, settings=settings(), options=PrepareOptions(overwrite=True, progress=stop)
+        )
     assert not isinstance(fault, OSError) or "no space left on the disk" in str(caught.value)
     assert [path.name for path in store.parent.iterdir()] == (["store"] if existing else [])
     assert not existing or content(store) == before
@@ -229,13 +231,15 @@ def test_a_folder_in_the_way_is_refused_unless_it_is_a_store_to_overwrite(tmp_pa
     prepare(source, target, tmp_path / "store", settings=settings())
     with pytest.raises(InputError, match="exists and is not empty"):
         prepare(source, target, tmp_path / "store", settings=settings(seed=2))
-    prepare(source, target, tmp_path / "store", settings=settings(seed=2), overwrite=True)
+    prepare(
+        source, target, tmp_path / "store", settings=settings(seed=2), options=PrepareOptions(overwrite=True)
+    )
     assert Corpus.open(tmp_path / "store").settings.seed == 2
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "thesis").touch()
     with pytest.raises(InputError, match="exists and is not empty"):
-        prepare(source, target, precious, settings=settings(), overwrite=True)
+        prepare(source, target, precious, settings=settings(), options=PrepareOptions(overwrite=True))
     assert (precious / "thesis").exists()
 
 
@@ -278,9 +282,9 @@ def endless_mistakes() -> Iterator[Any]:
     [
         (["a", "b"], ["a"], {}, "in memory has 2 lines and lines in memory has 1, so they are not parallel"),
         (["a", b"b"], ["a", "b"], {}, "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
-        (endless_mistakes(), ["a", "b", "c"], {}, "line 3 is None, not text"),
+        (endless_mistakes(), ["a", "b", "c"], {}, "line 3 is NoneType, not text"),
         (b"text", ["a"], {}, "bytes was given, not lines"),
-        (None, ["a"], {}, "None was given, not lines"),
+        (None, ["a"], {}, "NoneType was given, not lines"),
         ([("a", "b"), "cd"], None, {}, "pair 2 is str, not a source and a target line"),
         ("a sentence", None, {}, "str was given, not pairs"),
         ([], [], {}, "the texts are empty"),
@@ -495,8 +499,12 @@ def test_links_follow_their_words(
 @pytest.mark.parametrize(
     ("texts", "links", "message"),
     [
-        (["a|x, a|y"], "0-0", "0.links: has 1 lines of links, but .* has 2 pairs"),
-        (["a|x, a|y"], "0-0,,", "0.links: has 3 lines of links, but .* has 2 pairs"),
+        (
+            ["a|x, a|y"],
+            "0-0",
+            "has 2 lines and .*0.links has 1, so they are not parallel .give one line of links",
+        ),
+        (["a|x, a|y"], "0-0,,", "has 2 lines and .*0.links has 3"),
         (
             ["a|x, a|y"],
             "0-0,0-1",

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.text.codec import Repair, repair_french
 from rnnsearch.text.links import tokeniser_ranges
-from rnnsearch.text.tokens import Tokeniser, given_words
+from rnnsearch.text.tokens import Tokeniser, given_words, repair_french
 
 
 @pytest.mark.parametrize(
@@ -44,6 +43,5 @@ FRENCH = ["\xa0", *DAMAGED.split()]
 
 @given(st.lists(st.sampled_from(FRENCH), max_size=12).map(" ".join))
 def test_links_of_the_given_words_follow_a_repair(line: str) -> None:
-    repair = Repair(french=True)
-    words = Tokeniser("moses", "fr").words(repair(line))
-    assert tokeniser_ranges(given_words(line), words, repair) is not None
+    given = [repair_french(word) for word in given_words(line)]
+    assert tokeniser_ranges(given, Tokeniser("moses", "fr").words(repair_french(line))) is not None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pairs import Pair, write
+from pairs import write
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
@@ -18,6 +18,7 @@ from rnnsearch.text import selection
 from rnnsearch.text.ngrams import NgramModel, encode_text
 from rnnsearch.text.selection import (
     Contrast,
+    SelectOptions,
     best,
     pair_scores,
     random_sample,
@@ -57,25 +58,13 @@ def lines_of(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
-@pytest.fixture
-def chosen(corpora: Corpora, tmp_path: Path) -> Callable[..., list[Pair]]:
-    """Selects into the files `kept`, and returns the pairs."""
-
-    def choose(*amount: float | str, files: Corpora = corpora, **options: Any) -> list[Pair]:
-        options = {"settings": SETTINGS, "order": 3, "overwrite": True, **options}
-        select(*files, tmp_path / "new" / "kept", amount, **options)  # type: ignore[arg-type]
-        return list(zip(*(lines_of(tmp_path / "new" / f"kept.{side}") for side in ("en", "fr")), strict=True))
-
-    return choose
-
-
 def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(
     corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The raw text, not its words."""
     monkeypatch.setattr(selection, "_CHUNK", 7)
     write(corpora[1][2], [f" {line}\u00a0  " for line in lines_of(corpora[1][2])])
-    report = select(*corpora, tmp_path / "new" / "kept", (20, "pairs"), settings=SETTINGS, order=3)
+    report = select(*corpora, tmp_path / "new" / "kept", (20, "pairs"), SETTINGS, SelectOptions(order=3))
     source, target = lines_of(tmp_path / "new" / "kept.en"), lines_of(tmp_path / "new" / "kept.fr")
     domain_like = lines_of(corpora[1][2])[::3]
     assert len(set(source) & set(domain_like)) >= 18
@@ -102,7 +91,7 @@ def test_a_crash_between_the_two_renames_leaves_no_new_side_beside_an_old_one(
 
     monkeypatch.setattr(Path, "replace", crashing)
     with pytest.raises(OSError, match="the power is cut"):
-        select(*corpora, tmp_path / "kept", (20, "pairs"), settings=SETTINGS, overwrite=True)
+        select(*corpora, tmp_path / "kept", (20, "pairs"), SETTINGS, SelectOptions(overwrite=True))
     assert list(tmp_path.glob("kept.*")) == renamed
 
 
@@ -119,7 +108,7 @@ def test_texts_without_words_are_refused(
 ) -> None:
     files = [write(tmp_path / f"{i}", [line]) for i, line in enumerate([*domain, *pool])]
     with pytest.raises(InputError, match=message):
-        select(files[:2], files[2:], tmp_path / "kept", (9, "pairs"), settings=SETTINGS)
+        select(files[:2], files[2:], tmp_path / "kept", (9, "pairs"), SETTINGS, SelectOptions())
 
 
 SPACE = Tokeniser("space", "en"), Tokeniser("space", "fr")
@@ -142,7 +131,10 @@ POOL = ["the law is a law", "the dog is a law", "is it"]
 
 
 def test_a_score_is_the_sum_of_both_sides_and_an_empty_side_is_never_kept() -> None:
-    sides = Contrast.learn(DOMAIN, POOL, 3, "source"), Contrast.learn(POOL, DOMAIN, 2, "target")
+    sides = (
+        Contrast.learn(DOMAIN, POOL, 3, "source", SPACE[0]),
+        Contrast.learn(POOL, DOMAIN, 2, "target", SPACE[1]),
+    )
     assert sides[0].vocabulary == Vocabulary(["dog", "a", "runs"])  # what occurs twice in the domain
     lines = [("a dog runs", "is it"), ("", "un"), ("the dog", ""), ("law", "is a dog")]
     expected = []
@@ -156,7 +148,7 @@ def test_a_score_is_the_sum_of_both_sides_and_an_empty_side_is_never_kept() -> N
                 logs = model.log_probabilities(encode_text([line], learnt.vocabulary))
                 bits.append(-sign * logs.sum() / math.log(2) / (len(line) + 1))
         expected.append(sum(bits) if source and target else math.inf)
-    found, words = pair_scores(sides, SPACE, lines)
+    found, words = pair_scores(sides, lines)
     assert (found.tolist(), words.tolist()) == (pytest.approx(expected), [2, 1, 0, 3])
     assert expected[0] < 0
 
@@ -187,7 +179,7 @@ def test_the_best_are_those_of_sorting_up_to_the_limit(
     plain = plainly_best(pairs, int(limit / 300 * words.sum()), "words") if unit == "share" else None
     amount = limit / 300 if unit == "share" else limit
     expected = plainly_best(pairs, limit, unit) if plain is None else plain
-    assert np.flatnonzero(best(score, words.astype(np.int32), amount, unit)).tolist() == expected
+    assert np.flatnonzero(best(score, words.astype(np.int64), amount, unit)).tolist() == expected
 
 
 def test_the_command(

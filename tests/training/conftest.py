@@ -11,7 +11,7 @@ from started_commands import TWO, start, torchrun, train_words
 from rnnsearch.builtin.corpus import write
 from rnnsearch.config import DataSettings
 from rnnsearch.text.dataset import Corpus
-from rnnsearch.text.preparation import prepare
+from rnnsearch.text.preparation import PrepareOptions, prepare
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +30,7 @@ def linked(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Corpus
     def make(folder: Path) -> None:
         write(folder, 60, 12)
         texts, dev = (folder / "train.en", folder / "train.fr"), (folder / "dev.en", folder / "dev.fr")
-        prepare(*texts, folder / "store", dev=dev, links=folder / "train.links", settings=DataSettings())
+        options = PrepareOptions(links=[folder / "train.links"])
+        prepare(*texts, folder / "store", dev=dev, settings=DataSettings(), options=options)
 
     return Corpus.open(made_once("linked", make) / "store")

@@ -60,7 +60,7 @@ def prepare(
     from rnnsearch.run import Run
     from rnnsearch.system.workers import core_count
     from rnnsearch.text.formats.readers import parallel_texts
-    from rnnsearch.text.preparation import prepare_texts
+    from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 
     parts = [part.strip() for part in repeat.split(",")] if repeat else []
     if not all(part in map(str, range(1, MOST_REPETITIONS + 1)) for part in parts):
@@ -69,19 +69,17 @@ def prepare(
     run = Run.open(vocabulary) if vocabulary else None
     settings, layout = data_options(recipe, set_, columns, format_, run)
     with ProgressBar() as progress:
-        report = prepare_texts(
-            parallel_texts(files, layout=layout),
-            out,
-            dev=parallel_texts(dev, layout=layout) if dev else [],
+        options = PrepareOptions(
             links=links or [],
             links_reversed=links_reversed,
             repeat=list(map(int, parts)),
-            vocabulary={"source": run.source, "target": run.target} if run else None,
-            settings=settings,
+            vocabulary={"source": run.source, "target": run.target} if run else {},
             overwrite=overwrite,
             workers=workers or core_count(),
             progress=progress,
         )
+        texts, development = (parallel_texts(names, layout=layout) if names else [] for names in (files, dev))
+        report = prepare_texts(texts, out, dev=development, settings=settings, options=options)
     show(report.text().removesuffix("\n"))
 
 
@@ -145,6 +143,7 @@ def select(
 ) -> None:
     """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference
     (Axelrod et al. 2011)."""
+    from rnnsearch.text.selection import SelectOptions
     from rnnsearch.text.selection import select as select_pairs
 
     amounts = [
@@ -154,18 +153,8 @@ def select(
         raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
     settings, layout = data_options(recipe, set_, columns, format_)
     with ProgressBar() as progress:
-        report = select_pairs(
-            in_domain,
-            pool,
-            out,
-            amounts[0],
-            settings=settings,
-            layout=layout,
-            order=order,
-            seed=seed,
-            overwrite=overwrite,
-            progress=progress,
-        )
+        options = SelectOptions(layout, order, seed, overwrite, progress)
+        report = select_pairs(in_domain, pool, out, amounts[0], settings, options)
     print(report, end="")
 
 

@@ -38,7 +38,7 @@ from rnnsearch.system.files import (
     write_text,
 )
 from rnnsearch.system.machine import set_up_cpu
-from rnnsearch.system.progress import Progress
+from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.formats.lines import read_lines, read_pairs
 from rnnsearch.training.log import read_statistics
 from rnnsearch.translation.outputs import open_run, run_answers
@@ -74,7 +74,7 @@ def run_study(
     jobs: int = 1,
     only: Sequence[str] = (),
     trust_code: bool = False,
-    progress: Progress = lambda text, done, total: None,
+    progress: Progress = silent,
 ) -> list[Measured]:
     """Trains and measures every run that is missing, and writes results.jsonl, a row for each run.
 

@@ -21,6 +21,10 @@ QUIET = "RNNSEARCH_QUIET"
 """The environment variable that `--quiet` sets."""
 
 
+def silent(text: str, done: int, total: int | None) -> None:
+    """Reports no progress."""
+
+
 class LastingStream:
     """A text stream that ignores errors of writing, such as a closed pipe or a full disk."""
 

@@ -105,9 +105,7 @@ class BatchOrder:
         size = self.settings.batch_size * self.settings.pool_batches
         pools = -(-self.pairs // size)
         # Without `batch_tokens`, all pools give the same number of batches, so earlier pools need not be cut.
-        first = min(skipped // self.settings.pool_batches, pools - 1)
-        if self.settings.batch_tokens is not None:
-            first = 0
+        first = 0 if self.settings.batch_tokens else min(skipped // self.settings.pool_batches, pools - 1)
         order = self._random(epoch, 0).permutation(self.kept) if self.settings.reshuffle else self.kept
         done = first * self.settings.pool_batches
         for number in range(first, pools):

@@ -9,23 +9,20 @@ import gzip
 import hashlib
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool
-from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
-from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
-from rnnsearch.text.dataset import Integers
-from rnnsearch.text.formats.lines import in_step, plain_line
+from rnnsearch.text.codec import SIDES, Side, side_tokeniser
+from rnnsearch.text.dataset import Integers, Ragged
+from rnnsearch.text.formats.lines import in_step
 from rnnsearch.text.formats.readers import LinePair, ParallelText, read_link_lines
 from rnnsearch.text.links import (
     FROM_ZERO,
@@ -45,10 +42,8 @@ from rnnsearch.text.preparation_report import (
     SideReport,
     TextReport,
 )
-from rnnsearch.text.tokens import UNSPACED, base
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import parse_links
-
-Mask = Bool[NDArray[np.bool_], " _"]
 
 DROPPED = "dropped.tsv.gz"
 PAIRS = 10_000
@@ -73,71 +68,21 @@ REASONS = {
 """Reason for dropping a pair → setting of `[data]` that governs it, "" = always on; in the order of
 application. The first reason that applies is the pair's."""
 
-SidesWords = tuple[Sequence[str], Sequence[str]]
+SidesWords = Sequence[Sequence[str]]
 """The words of both sides of a pair."""
 
 
-def drop_reason(words: SidesWords, settings: DataSettings) -> str:
-    """Returns why a pair is dropped, "" if it is kept; duplicates are found later.
-
-    A sentence without words has no translation to learn. Too long are mostly lines that were never cut into
-    sentences. With more than `max_ratio` times the words on one side, a line is shifted or half translated.
-    Identical sides are mostly text that was never translated, but numbers and names as well.
-    """
-    if not all(words):
-        return "empty side"
-    shorter, longer = sorted(lengths(words, settings))
-    if longer > settings.max_words:
-        return "too long"
-    if settings.max_ratio and longer > settings.max_ratio * shorter:
-        return "length ratio"
-    return "identical sides" if settings.drop_identical and words[0] == words[1] else ""
-
-
-def lengths(words: SidesWords, settings: DataSettings) -> list[float]:
-    """Returns the number of words of each side; of text without spaces, an estimate by its characters."""
-    unspaced = UNSPACED if settings.tokeniser == "moses" else {}
-    languages = base(settings.source_language), base(settings.target_language)
-    return [
-        sum(map(len, side)) / unspaced[language] if language in unspaced else len(side)
-        for side, language in zip(words, languages, strict=True)
-    ]
-
-
-class Ragged(NamedTuple):
-    """Concatenated rows of different lengths: row i is values[offsets[i] : offsets[i + 1]]."""
-
-    values: Integers
-    lengths: Integers
-
-    @classmethod
-    def of(cls, rows: Sequence[Sequence[int]]) -> Ragged:
-        """Concatenates rows, their values in 16 or 32 bits."""
-        values = np.fromiter(chain.from_iterable(rows), np.uint32)
-        small = not (values >> 16).any()
-        return cls(values.astype(np.uint16) if small else values, np.fromiter(map(len, rows), np.int32))
-
-    def select(self, keep: Mask) -> Ragged:
-        """Returns the rows that `keep` marks."""
-        return Ragged(self.values[np.repeat(keep, self.lengths)], self.lengths[keep])
-
-
 class SideBlock(NamedTuple):
-    """One side of some pairs. spelt: the different words with spaces between them; sentences: rows of places
-    in `words`."""
+    """One side of some pairs. words: the different words; sentences: rows of places in `words`."""
 
-    spelt: str
+    words: list[str]
     sentences: Ragged
 
     @classmethod
     def of(cls, sentences: Sequence[Sequence[str]]) -> SideBlock:
         """Returns the block of these sentences."""
         places = {word: place for place, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)))}
-        return cls(" ".join(places), Ragged.of([[places[word] for word in each] for each in sentences]))
-
-    @property
-    def words(self) -> list[str]:
-        return self.spelt.split(" ") if self.spelt else []
+        return cls(list(places), Ragged.of([[places[word] for word in each] for each in sentences]))
 
 
 class Block(NamedTuple):
@@ -149,14 +94,13 @@ class Block(NamedTuple):
     target: SideBlock
     links: Ragged | None
 
-    def select(self, keep: Mask) -> Block:
-        """Returns the block with only some of its pairs."""
-        source, target = (SideBlock(side.spelt, side.sentences.select(keep)) for side in self[1:3])
-        return Block(self.text, source, target, self.links and self.links.select(keep))
+    def take(self, pairs: Integers) -> Block:
+        """Returns the block of only these pairs."""
+        source, target = (SideBlock(side.words, side.sentences.take(pairs)) for side in self[1:3])
+        return Block(self.text, source, target, self.links and self.links.take(pairs))
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Consecutive pairs of one text.
 
     text: place of the text among all. first: number of the first pair, 1-based. pairs: each with its line of
@@ -182,11 +126,11 @@ class CleanedChunk(NamedTuple):
 
 
 class Cleaner:
-    """Cleans chunks; it can be sent to another process. swapped: whether links are written target-source."""
+    """Cleans chunks; it can be sent to another process. links_reversed: whether links are written
+    target-source."""
 
-    def __init__(self, settings: DataSettings, swapped: bool = False) -> None:
-        self.settings, self.swapped = settings, swapped
-        self.repairs = [side_repair(side, settings) for side in SIDES]
+    def __init__(self, settings: DataSettings, links_reversed: bool = False) -> None:
+        self.settings, self.links_reversed = settings, links_reversed
         self.tokenisers = [side_tokeniser(side, settings) for side in SIDES]
 
     def __call__(self, chunk: Chunk) -> CleanedChunk:
@@ -198,7 +142,7 @@ class Cleaner:
         repairs = Counter[str]()
         for number, (lines, _) in enumerate(chunk.pairs, chunk.first):
             repaired, words = self._tokenised(lines, repairs)
-            reasons.append(reason := drop_reason(words, self.settings))
+            reasons.append(reason := self.drop_reason(words))
             found = self._links(chunk, number, words, bool(reason)) if chunk.link_words else []
             if not reason:
                 kept.append(words)
@@ -209,12 +153,29 @@ class Cleaner:
         block = Block(chunk.text, source, target, Ragged.of(links) if chunk.link_words else None)
         return CleanedChunk(reasons, block, digests, repairs)
 
+    def drop_reason(self, words: SidesWords) -> str:
+        """Returns why a pair is dropped, "" if it is kept; duplicates are found later.
+
+        A sentence without words has no translation to learn. Too long are mostly lines that were never cut
+        into sentences. With more than `max_ratio` times the words on one side, a line is shifted or half
+        translated. Identical sides are mostly text that was never translated, but numbers and names as well.
+        """
+        settings = self.settings
+        if not all(words):
+            return "empty side"
+        shorter, longer = sorted(map(Tokeniser.length, self.tokenisers, words))
+        if longer > settings.max_words:
+            return "too long"
+        if settings.max_ratio and longer > settings.max_ratio * shorter:
+            return "length ratio"
+        return "identical sides" if settings.drop_identical and words[0] == words[1] else ""
+
     def recognise(self, pairs: Sequence[tuple[LinePair, str]], file: str) -> LinkWords:
         """Returns the words that the links of a text refer to, recognised from its first pairs. Raises
         InputError if the links seem to count from 1."""
         counts = [
             PairWordCounts(
-                parse_links(links, file, number, swapped=self.swapped),
+                parse_links(links, file, number, swapped=self.links_reversed),
                 list(map(len, self._given(lines))),
                 list(map(len, self._tokenised(lines)[1])),
             )
@@ -229,18 +190,18 @@ class Cleaner:
         self, lines: LinePair, repairs: Counter[str] | None = None
     ) -> tuple[list[str], SidesWords]:
         """Returns the repaired lines and their words."""
-        repaired = [repair(line, repairs) for repair, line in zip(self.repairs, lines, strict=True)]
-        return repaired, (self.tokenisers[0].words(repaired[0]), self.tokenisers[1].words(repaired[1]))
+        repaired = [side.repair(line, repairs) for side, line in zip(self.tokenisers, lines, strict=True)]
+        return repaired, list(map(Tokeniser.words, self.tokenisers, repaired))
 
-    def _given(self, lines: LinePair) -> list[Sequence[str]]:
+    def _given(self, lines: LinePair) -> SidesWords:
         """Returns the words that links refer to if they refer to given words."""
-        return [side.link_words(line) for side, line in zip(self.tokenisers, lines, strict=True)]
+        return list(map(Tokeniser.link_words, self.tokenisers, lines))
 
     def _links(self, chunk: Chunk, number: int, words: SidesWords, dropped: bool) -> list[int]:
         """Returns the links of a pair between the tokeniser's words, as positions of source and target
         alternating. The links of a dropped pair are only checked."""
         file, (lines, line) = chunk.links_file, chunk.pairs[number - chunk.first]
-        links = parse_links(line, file, number, swapped=self.swapped)
+        links = parse_links(line, file, number, swapped=self.links_reversed)
         given = self._given(lines) if chunk.link_words == "given" else words
         check_links(links, list(map(len, given)), file, number, chunk.link_words)
         if dropped or not links:
@@ -248,8 +209,8 @@ class Cleaner:
         if chunk.link_words == "tokenised":
             return list(chain.from_iterable(sorted(set(links))))
         ranges = []
-        for side, tokens, own, repair in zip(SIDES, given, words, self.repairs, strict=True):
-            found = tokeniser_ranges(tokens, own, repair)
+        for side, tokens, own, tokeniser in zip(SIDES, given, words, self.tokenisers, strict=True):
+            found = tokeniser_ranges([*map(tokeniser.repair, tokens)], own)
             if found is None:
                 what = (
                     "its links cannot be converted, because the tokeniser changes characters of the "
@@ -267,32 +228,28 @@ def digest(lines: Sequence[str]) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=DIGEST).digest(), "big")
 
 
-def chunks(texts: Sequence[ParallelText], links: Sequence[str | Path], cleaner: Cleaner) -> Iterator[Chunk]:
-    """Cuts all texts into chunks. links: none, or one file for each text.
+def chunks(
+    texts: Iterable[tuple[ParallelText, TextReport]], links: Sequence[str | Path], cleaner: Cleaner
+) -> Iterator[Chunk]:
+    """Cuts all texts into chunks, and notes warnings in their reports. links: none, or one file for each
+    text.
 
     Raises InputError as the texts do, if links seem to count from 1, and if a file of links has more or fewer
     lines than its text has pairs.
     """
-    for number, text in enumerate(texts):
+    remedy = "give one line of links for each pair, and an empty line for a pair without links"
+    for number, (text, report) in enumerate(texts):
         file, first = str(links[number]) if links else "", 1
-        pairs = _linked(text, file) if file else ((pair, "") for pair in text.pairs())
+        lines = text.pairs(report.warnings)
+        pairs: Iterator[tuple[LinePair, str]] = ((pair, "") for pair in lines)
+        if file:
+            pairs = in_step(lines, read_link_lines(file), (text.name, file), remedy)
         link_words: LinkWords | Literal[""] = ""
         while taken := list(islice(pairs, PAIRS)):
             if file and first == 1:
                 link_words = cleaner.recognise(taken, file)
             yield Chunk(number, first, taken, file, link_words)
             first += len(taken)
-
-
-def _linked(text: ParallelText, file: str) -> Iterator[tuple[LinePair, str]]:
-    """Yields the pairs with their lines of links."""
-
-    def unequal(pairs: int, lines: int) -> InputError:
-        what = f"has {lines:,} lines of links, but {text.name} has {pairs:,} pairs"
-        remedy = "give one line for each pair, and an empty line for a pair without links"
-        return InputError(what, file=file, remedy=remedy)
-
-    return in_step(text.pairs(), read_link_lines(file), unequal)
 
 
 def clean(
@@ -327,36 +284,36 @@ def clean(
             cleaner, chain(beginning, given), processes
         ):
             if digests:
-                block = block.select(_without_duplicates(reasons, digests, met))
+                block = block.take(_without_duplicates(reasons, digests, met))
             pickle.dump(block, blocks)
             text = report.texts[chunk.text]
             text.link_words = chunk.link_words
             text.repairs = dict(Counter(text.repairs) + repairs)
-            for line in _tallied(report, chunk, reasons):
-                dropped.write(line.encode("utf-8"))
+            dropped.write("".join(_tallied(report, chunk, reasons)).encode("utf-8"))
             for side, part in zip(SIDES, block[1:3], strict=True):
                 count_words(getattr(report, side), part, text.repeat, counts[side])
-            draws = zip(random.random(len(reasons)).tolist(), range(len(reasons)), strict=True)
-            found = (
-                (draw, _shown(text, chunk, place)) for draw, place in sorted(draws) if not reasons[place]
-            )
-            samples = sorted([*samples, *islice(found, SAMPLES)])[:SAMPLES]
+            draws = random.random(len(reasons))
+            lowest = (place for place in draws.argsort().tolist() if not reasons[place])
+            samples += ((draws[place], _shown(text, chunk, place)) for place in islice(lowest, SAMPLES))
+            samples = sorted(samples)[:SAMPLES]
             progress("tokenising", report.pairs_read, None)
     report.samples = [pair for _, pair in samples]
     _check_not_empty(report)
     return counts
 
 
-def _without_duplicates(reasons: list[str], digests: list[int], met: set[int]) -> Mask:
-    """Notes in `reasons` which kept pairs were met before. Returns a mask of the others."""
+def _without_duplicates(reasons: list[str], digests: list[int], met: set[int]) -> Integers:
+    """Notes in `reasons` which kept pairs were met before. Returns the places of the others among the kept
+    pairs."""
     kept = [place for place, reason in enumerate(reasons) if not reason]
-    fresh = np.zeros(len(kept), np.bool_)
+    fresh = []
     for number, (place, one) in enumerate(zip(kept, digests, strict=True)):
-        fresh[number] = one not in met
         if one in met:
             reasons[place] = "duplicate"
+        else:
+            fresh.append(number)
         met.add(one)
-    return fresh
+    return np.array(fresh, np.int64)
 
 
 def _tallied(report: PreparationReport, chunk: Chunk, reasons: list[str]) -> Iterator[str]:
@@ -376,7 +333,7 @@ def _tallied(report: PreparationReport, chunk: Chunk, reasons: list[str]) -> Ite
 
 def _shown(text: TextReport, chunk: Chunk, place: int) -> ShownPair:
     (source, target), _ = chunk.pairs[place]
-    return ShownPair(text.name, chunk.first + place, plain_line(source), plain_line(target))
+    return ShownPair(text.name, chunk.first + place, source, target)
 
 
 def count_words(report: SideReport, block: SideBlock, repeat: int, counts: Counter[str]) -> None:

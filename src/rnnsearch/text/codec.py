@@ -1,23 +1,20 @@
 """Converts lines of one side to ids and back, by tokeniser and vocabulary. It keeps the word of every id, so
-that alignments can be shown in words. Also repairs lines of training text (French spelling)."""
+that alignments can be shown in words."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Literal
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import read_file
-from rnnsearch.text.formats.lines import ENTITY
 from rnnsearch.text.subwords import Subwords
-from rnnsearch.text.tokens import Tokeniser, base, normalise
+from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import EOS, Vocabulary, WordFilter
 
 Side = Literal["source", "target"]
@@ -92,11 +89,7 @@ class Codec:
 
     def decode(self, ids: Sequence[int]) -> DecodedSentence:
         """Returns words of the ids before the first EOS; an unknown word is spelt `<unk>`."""
-        written = list(ids)
-        tokens = [
-            self.vocabulary.word(number)
-            for number in (written[: written.index(EOS)] if EOS in written else written)
-        ]
+        tokens = [self.vocabulary.word(number) for number in takewhile(lambda number: number != EOS, ids)]
         if self.subwords is None:
             return DecodedSentence(tokens, list(range(len(tokens))))
         return DecodedSentence(*self.subwords.join(tokens))
@@ -113,15 +106,14 @@ class Codec:
                 part.save(folder / form.format(side=side))
 
     @classmethod
-    def load(cls, folder: Path, side: Side, settings: DataSettings, files: Mapping[str, bytes]) -> Codec:
-        """Returns what `save` wrote. files: name → content. Raises InputError if a file is missing or
-        damaged."""
+    def load(cls, folder: Path, side: Side, settings: DataSettings) -> Codec:
+        """Returns what `save` wrote. Raises InputError if a file is missing or damaged."""
         vocabulary, subwords, known = (folder / form.format(side=side) for form in FILES)
         return cls(
             side_tokeniser(side, settings),
-            Vocabulary.load(vocabulary, files.get(vocabulary.name)),
-            None if settings.subwords == "none" else Subwords.load(subwords, files.get(subwords.name)),
-            WordFilter.load(known, files[known.name]) if known.name in files else None,
+            Vocabulary.load(vocabulary),
+            None if settings.subwords == "none" else Subwords.load(subwords),
+            WordFilter.load(known) if known.exists() else None,
         )
 
 
@@ -130,10 +122,9 @@ def load_codecs(
 ) -> tuple[Codec, Codec]:
     """Reads the codecs of both sides. checksums: those of their files, if known, as `codec_checksums` returns
     them. Raises InputError if a file is missing, damaged or another one."""
-    files = codec_files(folder)
     if checksums is not None:
-        _check(folder, files, checksums)
-    source, target = (Codec.load(folder, side, settings, files) for side in SIDES)
+        _check(folder, checksums)
+    source, target = (Codec.load(folder, side, settings) for side in SIDES)
     return source, target
 
 
@@ -148,100 +139,26 @@ def codec_files(folder: Path) -> dict[str, bytes]:
     return {name: read_file(folder / name) for name in names if (folder / name).exists()}
 
 
-def _check(folder: Path, files: Mapping[str, bytes], expected: Mapping[str, str]) -> None:
+def _check(folder: Path, expected: Mapping[str, str]) -> None:
     """Raises InputError unless the codecs' files have the checksums `expected`."""
-    for name in sorted(expected.keys() | files.keys()):
+    found = codec_checksums(folder)
+    for name in sorted(expected.keys() | found.keys()):
         if name not in expected:
             what = "does not belong to this run or model: config.toml has no checksum of it"
             raise InputError(what, file=folder / name, remedy="remove it, or copy the whole folder again")
-        if name not in files or hashlib.sha256(files[name]).hexdigest() != expected[name]:
-            what = "is not what was written: its checksum differs" if name in files else "is missing"
+        if found.get(name) != expected[name]:
+            what = "is not what was written: its checksum differs" if name in found else "is missing"
             remedy = "copy it again; to keep a change of your own, delete [run.checksums] from config.toml"
             raise InputError(what, file=folder / name, remedy=remedy)
-
-
-_ELIDED = "c|d|j|l|m|n|s|t|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu|aujourd"
-_WHOLE = "vœux cœur cœurs œuvre œuvres manœuvre manœuvres mœurs sœur sœurs"
-_WITHOUT_LIGATURE = {
-    word.replace("œ", left): word
-    for word in _WHOLE.split()
-    for left in ("?", "")
-    if left or word not in ("mœurs", "sœur", "sœurs")  # murs, sur and surs are French words
-}
-"""Words whose œ was lost, or became a question mark."""
-
-_FRENCH: dict[str, tuple[re.Pattern[str], str]] = {
-    "typographic apostrophe": (re.compile(r"(?<=\w)[’ʼ]"), "'"),
-    "elision with a space": (re.compile(rf"\b({_ELIDED})' (?=\w)", re.IGNORECASE), r"\1'"),
-    "lost œ": (
-        re.compile(rf"(?<![\w?])(?:{'|'.join(map(re.escape, _WITHOUT_LIGATURE))})(?!\w)", re.IGNORECASE),
-        "",
-    ),
-    "no space before ? ! ;": (re.compile(rf"{ENTITY.pattern}|(?<=[\w»)\"'])([?!;])(?=\s|$)"), r" \1"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """The repairs of the lines of one side. french: whether French spelling is repaired. language: of text
-    that is normalised; None if it is not."""
-
-    french: bool = False
-    language: str | None = None
-
-    def __call__(self, line: str, counts: Counter[str] | None = None) -> str:
-        """Returns the repaired line, and adds the number of changes of each kind to `counts`."""
-        if self.language is not None:
-            line = normalise(line, self.language, counts)
-        return repair_french(line, counts) if self.french else line
-
-
-def repair_french(line: str, counts: Counter[str] | None = None) -> str:
-    """Repairs the apostrophes, elisions, ligatures and spaces before punctuation of a French line.
-
-    `qu' il` and `qu’il` become `qu'il`, `cur` becomes `cœur`, and `Quoi?` becomes `Quoi ?`. A word is changed
-    only if the damaged form is no French word. counts: the number of changes of each kind is added to it.
-    """
-    for kind, (pattern, replacement) in _FRENCH.items():
-        changed = 0
-
-        def mended(found: re.Match[str], replacement: str = replacement) -> str:
-            nonlocal changed
-            if found.re.groups and found.group(1) is None:  # an entity, which ends in punctuation
-                return found.group()
-            changed += 1
-            return found.expand(replacement) if replacement else _with_ligature(found.group())
-
-        line = pattern.sub(mended, line)
-        if counts is not None and changed:
-            counts[kind] += changed
-    return line
-
-
-def _with_ligature(word: str) -> str:
-    whole = _WITHOUT_LIGATURE[word.lower()]
-    return whole.upper() if word.isupper() else whole.capitalize() if word[0].isupper() else whole
-
-
-def side_language(side: Side, settings: DataSettings) -> str:
-    """Returns the language code of a side."""
-    return settings.source_language if side == "source" else settings.target_language
 
 
 def side_tokeniser(side: Side, settings: DataSettings) -> Tokeniser:
     """Returns the tokeniser that these settings ask for."""
     return Tokeniser(
         settings.tokeniser,
-        side_language(side, settings),
+        settings.source_language if side == "source" else settings.target_language,
         settings.lowercase,
         runs=settings.subwords != "none",
         normalised=settings.unicode == "normalise",
+        french=settings.french_elisions,
     )
-
-
-def side_repair(side: Side, settings: DataSettings) -> Repair:
-    """Returns the repairs that these settings ask for on a side of the training data."""
-    language = side_language(side, settings)
-    french = settings.french_elisions and base(language) == "fr"
-    normalised = language if settings.unicode == "normalise" else None
-    return Repair(french, normalised)

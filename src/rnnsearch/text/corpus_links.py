@@ -18,8 +18,8 @@ from pathlib import Path
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import reading, written_whole
-from rnnsearch.system.progress import Progress
-from rnnsearch.text.codec import SIDES, Side, side_repair, side_tokeniser
+from rnnsearch.system.progress import Progress, silent
+from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.formats.lines import in_step, read_lines
 from rnnsearch.text.formats.readers import ParallelText, read_link_lines
 from rnnsearch.text.links import DEFAULT, LinkWords, symmetrise, vote
@@ -68,7 +68,7 @@ def align_texts(
     *,
     settings: DataSettings,
     words: LinkWords = "tokenised",
-    progress: Progress = lambda text, done, total: None,
+    progress: Progress = silent,
 ) -> list[int]:
     """Runs eflomal on all texts together and writes its link files of both directions (forward, reverse).
     Returns the number of pairs of each text.
@@ -78,24 +78,20 @@ def align_texts(
     that cannot be read or have no words.
     """
     require_eflomal()
-    sizes: list[int] = []
-    filled = False
+    sizes = [0] * len(texts)
     with tempfile.TemporaryDirectory(prefix="rnnsearch-") as work:
         paths = Path(work) / "source", Path(work) / "target"
         with ExitStack() as stack:
             files = [stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths]
             splits = [_split(side, settings, words) for side in SIDES]
-            for text in texts:
-                number = 0
-                for number, pair in enumerate(text.pairs(), 1):
+            for place, text in enumerate(texts):
+                for pair in text.pairs():
                     for line, split, file in zip(pair, splits, files, strict=True):
-                        found = split(line)
-                        filled = filled or bool(found)
-                        print(" ".join(found), file=file)
-                    if number % _PROGRESS_EVERY == 0:
-                        progress("tokenising", sum(sizes) + number, None)
-                sizes.append(number)
-        if not filled:
+                        print(" ".join(split(line)), file=file)
+                    sizes[place] += 1
+                    if sizes[place] % _PROGRESS_EVERY == 0:
+                        progress("tokenising", sum(sizes), None)
+        if all(path.stat().st_size == sum(sizes) for path in paths):  # line feeds alone
             names = ", ".join(text.name for text in texts)
             raise InputError(f"{names}: there are no words", remedy="give files with one sentence per line")
         progress("aligning words in both directions", 0, None)
@@ -104,11 +100,11 @@ def align_texts(
 
 
 def _split(side: Side, settings: DataSettings, words: LinkWords) -> Callable[[str], Sequence[str]]:
-    tokeniser, repair = side_tokeniser(side, settings), side_repair(side, settings)
+    tokeniser = side_tokeniser(side, settings)
     if words == "given":  # eflomal would cut them at other kinds of spaces
         return lambda line: ["_".join(word.split()) or "_" for word in tokeniser.link_words(line)]
     single = replace(tokeniser, runs=False)
-    return lambda line: single.words(repair(line))
+    return lambda line: single.words(single.repair(line))
 
 
 def link_texts(
@@ -118,7 +114,7 @@ def link_texts(
     settings: DataSettings,
     method: str = DEFAULT,
     words: LinkWords = "tokenised",
-    progress: Progress = lambda text, done, total: None,
+    progress: Progress = silent,
 ) -> str:
     """Runs eflomal on all texts together, as `align_texts`, and writes a Pharaoh file for each, as
     `link_files`. Returns a report."""
@@ -175,12 +171,8 @@ def vote_files(networks: Path, forward: Path, reverse: Path, out: Path) -> None:
     networks: lines of `align --links-format jsonl`. forward, reverse: link files of another aligner. Raises
     InputError for an invalid link, and if the files differ in length.
     """
-
-    def unequal(lines: int, pairs: int) -> InputError:
-        what = f"has {lines:,} lines, but {forward} has {pairs:,}"
-        return InputError(what, file=networks, remedy=f"delete {networks.parent}, and begin again")
-
-    pairs = in_step(read_lines(networks), _pairs(forward, reverse), unequal)
+    remedy = f"delete {networks.parent}, and begin again"
+    pairs = in_step(read_lines(networks), _pairs(forward, reverse), (networks, forward), remedy)
     with written_whole(out) as whole, whole.open("w", encoding="utf-8", newline="\n") as file:
         for line, directions in pairs:
             with reading(networks, "delete it, and give the same command", "is damaged"):
@@ -191,11 +183,7 @@ def vote_files(networks: Path, forward: Path, reverse: Path, out: Path) -> None:
 
 def _pairs(forward: str | Path, reverse: str | Path) -> Iterator[tuple[list[Link], list[Link]]]:
     """Yields the links of both directions of each pair."""
-
-    def unequal(one: int, other: int) -> InputError:
-        what = f"has {one:,} lines of links, but {reverse} has {other:,}"
-        return InputError(what, file=forward, remedy="give one line for each pair")
-
-    lines = in_step(read_link_lines(forward), read_link_lines(reverse), unequal)
+    files = read_link_lines(forward), read_link_lines(reverse)
+    lines = in_step(*files, (forward, reverse), "give one line for each pair")
     for number, (one, other) in enumerate(lines, 1):
         yield parse_links(one, forward, number), parse_links(other, reverse, number)

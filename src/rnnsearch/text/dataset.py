@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import tomli_w
@@ -35,6 +35,8 @@ of a second."""
 
 REMEDY = "make it with `rnnsearch prepare`"
 AGAIN = "prepare the corpus again"
+
+_WRITTEN = 1 << 16  # rows rearranged at a time
 
 Integers = Integer[NDArray[np.integer[Any]], " _"]
 Ids = UInt[NDArray[np.unsignedinteger[Any]], " _"]
@@ -61,6 +63,27 @@ def offsets_of(lengths: Integer[NDArray[np.integer[Any]], " n"]) -> Int64[NDArra
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+class Ragged(NamedTuple):
+    """Concatenated rows of different lengths: row i is values[offsets[i] : offsets[i + 1]]."""
+
+    values: Integers
+    lengths: Integers
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> Ragged:
+        """Concatenates rows, their values in 16 or 32 bits."""
+        values = np.fromiter(chain.from_iterable(rows), np.uint32)
+        small = not (values >> 16).any()
+        return cls(values.astype(np.uint16) if small else values, np.fromiter(map(len, rows), np.int32))
+
+    def take(self, rows: Integers) -> Ragged:
+        """Returns these rows, in this order."""
+        lengths = self.lengths[rows]
+        offsets = offsets_of(lengths)
+        skipped = offsets_of(self.lengths)[rows] - offsets[:-1]  # values before each row that are not taken
+        return Ragged(self.values[np.repeat(skipped, lengths) + np.arange(offsets[-1])], lengths)
 
 
 class SentenceIds:
@@ -136,25 +159,21 @@ class Corpus:
         folder = Path(path)
         contents = read_contents(folder)
         _check(folder)
-        source, target = load_codecs(folder, contents.data)
-        shards = range(len(contents.train.shards))
-        train = {
-            kind: [map_rows(folder, shard_name(kind, number)) for number in shards]
-            for kind in (*SIDES, *(["links"] if contents.train.links else []))
-        }
-        source_ids, target_ids = (
-            SentenceIds(*train[side], lengths=map_array(folder / f"train.{side}.lengths.npy"))
-            for side in SIDES
-        )
-        links = SentenceIds(*train["links"]) if contents.train.links else None
-        pairs = Pairs(source_ids, target_ids, links)
-        dev, lines = None, {side: list[str]() for side in SIDES}
+        codecs = load_codecs(folder, contents.data)
+
+        def train(kind: str, lengths: Integers | None = None) -> SentenceIds:
+            shards = range(len(contents.train.shards))
+            return SentenceIds(*(map_rows(folder, shard_name(kind, i)) for i in shards), lengths=lengths)
+
+        source, target = (train(side, map_array(folder / f"train.{side}.lengths.npy")) for side in SIDES)
+        pairs = Pairs(source, target, train("links") if contents.train.links else None)
+        dev, lines = None, []
         if any(folder.glob("dev.*")):
             dev = Pairs(*(SentenceIds(map_rows(folder, f"dev.{side}")) for side in SIDES))
-            for side in SIDES:
-                with reading(file := folder / f"dev.{side}.txt", AGAIN):
-                    lines[side] = read_text(file).split("\n")[:-1]
-        return cls(folder, contents.data, source, target, pairs, dev, lines["source"], lines["target"])
+            for file in (folder / f"dev.{side}.txt" for side in SIDES):
+                with reading(file, AGAIN):
+                    lines.append(read_text(file).split("\n")[:-1])
+        return cls(folder, contents.data, *codecs, pairs, dev, *(lines or ([], [])))
 
 
 def shard_name(kind: str, number: int) -> str:
@@ -162,14 +181,14 @@ def shard_name(kind: str, number: int) -> str:
     return f"train.{kind}.{number:04d}"
 
 
-def write_rows(
-    folder: Path, name: str, lengths: Integers, values: Iterable[Integers], dtype: np.dtype[Any]
-) -> None:
-    """Writes the concatenated chunks of `values` to <name>.ids.npy (links: <name>.positions.npy), and
+def write_rows(folder: Path, name: str, rows: Ragged, order: Integers) -> None:
+    """Writes the rows in this order: their values to <name>.ids.npy (links: <name>.positions.npy), and
     <name>.offsets.npy."""
-    offsets = offsets_of(lengths)
+    offsets = offsets_of(rows.lengths[order])
     write_array(folder / f"{name}.offsets.npy", offsets.dtype, len(offsets), [offsets])
-    write_array(_values(folder, name), dtype, int(offsets[-1]), values)
+    parts = (order[start : start + _WRITTEN] for start in range(0, len(order), _WRITTEN))
+    values = (rows.take(part).values for part in parts)
+    write_array(_values(folder, name), rows.values.dtype, int(offsets[-1]), values)
 
 
 def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[Integers]) -> None:
@@ -232,16 +251,11 @@ def read_contents(folder: Path) -> StoreContents:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise InputError(what, file=folder, remedy=REMEDY)
-    path = folder / SETTINGS
-    try:
-        table = without_removed(read_toml(path))
-    except FileNotFoundError:
+    if not (path := folder / SETTINGS).exists():
         what = "is not a prepared dataset: it has no data.toml"
-        raise InputError(what, file=folder, remedy=REMEDY) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except ValueError as error:
-        raise _damaged(str(error), path) from None
+        raise InputError(what, file=folder, remedy=REMEDY)
+    with reading(path, AGAIN, "is damaged"):
+        table = without_removed(read_toml(path))
     if (theirs := table.pop("format", None)) != FORMAT:
         what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")

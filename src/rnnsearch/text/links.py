@@ -12,7 +12,6 @@ from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.codec import Repair
 from rnnsearch.text.tokens import SPACE, Tokeniser
 from rnnsearch.word_links import Link
 
@@ -156,14 +155,9 @@ def _fit(links: Sequence[Link], words: Sequence[int]) -> bool:
     return all(source < words[0] and target < words[1] for source, target in links)
 
 
-def tokeniser_ranges(
-    given: Sequence[str], words: Sequence[str], repair: Repair | None = None
-) -> list[Range] | None:
-    """Returns the `word_ranges` of given words, which may have invisible characters and other spellings.
-
-    repair: the repair that was applied to the line before it was tokenised.
-    """
-    given = given if repair is None else [repair(token) for token in given]
+def tokeniser_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:
+    """Returns the `word_ranges` of given words, which may have invisible characters and other spellings. If a
+    line was repaired before it was tokenised, its given words must be repaired too."""
     spelt = ["".join(_PLAIN.words(word.removeprefix(SPACE))) for word in words]
     return word_ranges(["".join(_PLAIN.words(token)) for token in given], spelt)
 

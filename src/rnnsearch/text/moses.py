@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import re
 import runpy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 LETTERS = "A-Za-zÀ-ÖØ-öø-ž"
 """Letters of European languages in Latin script, as the inside of a character class. Both Moses and Python
@@ -63,58 +64,27 @@ class LatinChunks:
 
 
 @cache
-def prefixes(language: str) -> frozenset[str]:
-    """Returns Moses's list of a language: words whose full stop ends no sentence, some of them before numbers
-    only."""
-    return frozenset(word.partition(_NUMERIC)[0].rstrip() for word in _prefix_lines(language))
+def prefixes(language: str) -> dict[str, bool]:
+    """Returns Moses's list of a language: word whose full stop ends no sentence → whether that is so only
+    before a number.
 
-
-@cache
-def numeric_prefixes(language: str) -> frozenset[str]:
-    """Returns the words of `prefixes` whose full stop ends a sentence unless a number follows."""
-    return frozenset(
-        word.partition(_NUMERIC)[0].rstrip() for word in _prefix_lines(language) if _NUMERIC in word
-    )
-
-
-def _prefix_lines(language: str) -> list[str]:
-    """Returns the entries of a list. sacremoses has the lists in a module that imports nothing, which is run
-    alone; if that module is missing, all of sacremoses is imported."""
-    files = _prefix_files()
-    if files is None or len(language) > 3:  # a language name instead of a code: sacremoses knows some
+    sacremoses has the lists in a module that imports nothing, which is run alone. If that module is missing,
+    and for the name of a language, of which sacremoses knows some, all of sacremoses is imported.
+    """
+    found = find_spec("sacremoses")
+    assert found is not None
+    file = Path(str(found.origin)).with_name("_data_nonbreaking_prefixes.py")
+    if len(language) > 3 or not file.exists():
         from sacremoses.corpus import NonbreakingPrefixes
 
-        every = list(NonbreakingPrefixes().words(language))
+        entries = list(NonbreakingPrefixes().words(language))
     else:
-        text = files.get(f"nonbreaking_prefix.{language}") or files["nonbreaking_prefix.en"]
-        every = [line.strip() for line in text.splitlines()]
-    return [word for word in every if word and not word.startswith("#")]
-
-
-@cache
-def _prefix_files() -> dict[str, str] | None:
-    """Returns the text of each list by its name; None if this version of sacremoses has them elsewhere."""
-    found = find_spec("sacremoses")
-    file = Path(found.origin).with_name("_data_nonbreaking_prefixes.py") if found and found.origin else None
-    return runpy.run_path(str(file))["NONBREAKING_PREFIXES"] if file and file.exists() else None
-
-
-class MosesReference:
-    """Moses's tokeniser as sacremoses has it. Importing it takes half a second: its regular expressions list
-    130,000 letters each."""
-
-    def __init__(self, language: str) -> None:
-        from sacremoses import MosesTokenizer
-
-        self._rules = rules = MosesTokenizer(language)
-        # The sets of letters are made once; the original makes one of 130,000 letters at every full stop.
-        self.islower = rules.islower = frozenset(rules.IsLower).issuperset
-        letters = frozenset(rules.IsAlpha)
-        rules.isanyalpha = lambda text: not letters.isdisjoint(text)
-
-    def words(self, text: str) -> list[str]:
-        words: list[str] = self._rules.tokenize(text, escape=False)
-        return words
+        lists = runpy.run_path(str(file))["NONBREAKING_PREFIXES"]
+        text = lists.get(f"nonbreaking_prefix.{language}") or lists["nonbreaking_prefix.en"]
+        entries = [line.strip() for line in text.splitlines()]
+    listed = (entry.partition(_NUMERIC)[:2] for entry in entries if entry and not entry.startswith("#"))
+    # Sorted: a word that is listed in both ways counts as one before numbers.
+    return {word.rstrip(): bool(numeric) for word, numeric in sorted(listed)}
 
 
 def code_point_ranges(characters: str) -> list[int]:
@@ -141,23 +111,21 @@ class FastMoses:
     def __init__(self, language: str, whole: bool = True) -> None:
         self.language, self.latin = language, LatinChunks(language)
         self._cached, self._following = lru_cache(_CACHE_SIZE)(self._chunk), cache(self._follow)
-        signs = "|".join(
-            [_UNUSUAL.pattern, *(table[language] for table in (_INSIDE, _AFTER) if language in table)]
-        )
-        self._cut = re.compile(signs if whole else "(?!)")
+        self._rejoined: Callable[[str, Sequence[str]], Sequence[str]]
+        self._rejoined = WholeWords(language) if whole else lambda text, words: words
 
     @cached_property
-    def reference(self) -> MosesReference:
-        """Returns sacremoses's own rules, made when they are first needed."""
-        return MosesReference(self.language)
+    def _rules(self) -> Any:
+        """Returns sacremoses's own rules when they are first needed: importing them takes half a second,
+        because their regular expressions list 130,000 letters each."""
+        from sacremoses import MosesTokenizer
 
-    @cached_property
-    def _rejoin(self) -> WholeWords:
-        return WholeWords(self.language)
-
-    def rejoined(self, text: str, words: Sequence[str]) -> Sequence[str]:
-        """Returns the words with the parts together that the rules should not have cut."""
-        return self._rejoin(text, words) if self._cut.search(text) else words
+        rules = MosesTokenizer(self.language)
+        # The sets of letters are made once; the original makes one of 130,000 letters at every full stop.
+        rules.islower = frozenset(rules.IsLower).issuperset
+        letters = frozenset(rules.IsAlpha)
+        rules.isanyalpha = lambda text: not letters.isdisjoint(text)
+        return rules
 
     def words(self, line: str) -> list[str]:
         """Returns the words of a line, as sacremoses gives them without escaping. The line may have no white
@@ -166,7 +134,7 @@ class FastMoses:
         if not chunks:
             return []
         if "' " in line and " '" in line and "' '" in " ".join(chunks):
-            return list(self.rejoined(line, self.reference.words(line)))
+            return list(self._rejoined(line, self._rules.tokenize(line, escape=False)))
         if ". " in line:
             for i, following in enumerate(chunks[1:]):
                 if chunks[i][-1] == ".":
@@ -190,13 +158,14 @@ class FastMoses:
             if not space:
                 following = _BESIDE
             before, after = "" if key[0] == " " else f"{_BESIDE} ", f" {following}" if following else ""
-            words = self.reference.words(before + chunk + after)[bool(before) : -1 if after else None]
-        return tuple(self.rejoined(chunk, words))
+            every = self._rules.tokenize(before + chunk + after, escape=False)
+            words = every[bool(before) : -1 if after else None]
+        return tuple(self._rejoined(chunk, words))
 
     def _follow(self, character: str) -> str:
         """Returns the end of the key of a chunk with a full stop: that of the first character after it."""
         known = LATIN.match(character) or character in SIGNS
-        small = character.islower() if known else self.reference.islower(character)
+        small = character.islower() if known else self._rules.islower(character)
         return " a" if small else " 0" if character in "0123456789" else ""
 
 
@@ -210,16 +179,22 @@ _INSIDE = {
 _AFTER = {"he": "\u05f3", "hy": "[\u055a-\u055c\u055e]", "el": "['’]", "mt": "['’]"}
 """Language → signs that are parts of the word before them."""
 _MARKS = "\\p{M}\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
-_UNUSUAL = re.compile("[\u0300-\u1dff\u200c\u200d\u20d0-\u20f0\u2de0-\U0010ffff]")
+_UNUSUAL = "[\u0300-\u1dff\u200c\u200d\u20d0-\u20f0\u2de0-\U0010ffff]"
 
 
 class WholeWords:
     """Rejoins what Moses's rules cut: combining marks, joiners, parts of emoji, and signs inside words."""
 
     def __init__(self, language: str) -> None:
+        self.language = language
+        signs = (table[language] for table in (_INSIDE, _AFTER) if language in table)
+        self._cut = re.compile("|".join([_UNUSUAL, *signs]))
+
+    @cached_property
+    def _whole(self) -> Any:
         import regex
 
-        self._whole = regex.compile(self.pattern(language))
+        return regex.compile(self.pattern(self.language))
 
     @staticmethod
     def pattern(language: str) -> str:
@@ -232,8 +207,10 @@ class WholeWords:
             parts += f"|{_AFTER[language]}{alnum}"
         return "[\U0001f1e6-\U0001f1ff]{2}|" + rf"\S(?:{parts})+"
 
-    def __call__(self, text: str, words: Sequence[str]) -> list[str]:
+    def __call__(self, text: str, words: Sequence[str]) -> Sequence[str]:
         """Returns the words with their parts together. words: as Moses's rules cut the text."""
+        if not self._cut.search(text):
+            return words
         joined: list[str] = []
         spans, begin, end, place = self._whole.finditer(text), 0, 0, 0
         for word in words:

@@ -154,10 +154,9 @@ def discounts(counts: Ids) -> Floats:
     """Returns (0, D_1, D_2, D_3+): the discounts of n-grams with the counts 0, 1, 2, and 3 or more (Chen &
     Goodman 1998, Eq. 26)."""
     n1, n2, n3, n4 = (int((counts == count).sum()) for count in (1, 2, 3, 4))
-    if not (n1 and n2 and n3 and n4):
-        return np.array([0, *FALLBACK])
-    y = n1 / (n1 + 2 * n2)
-    estimated = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
-    if any(not 0 < discount <= count for count, discount in enumerate(estimated, 1)):
-        return np.array([0, *FALLBACK])
-    return np.array([0, *estimated])
+    if n1 and n2 and n3 and n4:
+        y = n1 / (n1 + 2 * n2)
+        estimated = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+        if all(0 < discount <= count for count, discount in enumerate(estimated, 1)):
+            return np.array([0, *estimated])
+    return np.array([0, *FALLBACK])

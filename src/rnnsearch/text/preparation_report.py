@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-from rnnsearch.text.formats.lines import InputWarnings
+from rnnsearch.text.formats.lines import InputWarnings, SideWarnings
 
 EXAMPLES, SAMPLES = 3, 10
 _SHOWN = 120  # characters of an example
@@ -56,6 +56,10 @@ class TextReport:
     link_words: str = ""
     repeat: int = 1
     repairs: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> SideWarnings:
+        return self.source_warnings, self.target_warnings
 
 
 @dataclass(slots=True)

@@ -6,23 +6,24 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int32
+from jaxtyping import Bool, Float32
 from numpy.typing import NDArray
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import prepare_output, written_whole
-from rnnsearch.system.progress import Progress
+from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.formats.lines import in_step
 from rnnsearch.text.formats.opening import is_on_disk
 from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
-from rnnsearch.text.ngrams import Floats, NgramModel, encode_text
+from rnnsearch.text.ngrams import Floats, Ids, NgramModel, encode_text
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import SPECIALS, Vocabulary
 
@@ -32,6 +33,7 @@ other word is unknown."""
 
 Names = Sequence[str | Path]
 Tokenisers = tuple[Tokeniser, Tokeniser]
+Scores = Float32[NDArray[np.float32], " pairs"]
 
 _CHUNK = 2_000  # pairs scored at a time
 
@@ -39,7 +41,7 @@ _CHUNK = 2_000  # pairs scored at a time
 def tokenised(pairs: Iterable[LinePair], tokenisers: Tokenisers) -> list[LinePair]:
     """Returns the pairs without an empty side, as lines of words joined by spaces, which need less memory
     than lists."""
-    words = ((tokenisers[0].words(source), tokenisers[1].words(target)) for source, target in pairs)
+    words = (tuple(map(Tokeniser.words, tokenisers, pair)) for pair in pairs)
     return [(" ".join(source), " ".join(target)) for source, target in filter(all, words)]
 
 
@@ -73,12 +75,15 @@ def random_sample(pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int,
 class Contrast(NamedTuple):
     """Two language models of one side with the same vocabulary: of the domain and of the pool."""
 
+    tokeniser: Tokeniser
     vocabulary: Vocabulary
     domain: NgramModel
     pool: NgramModel
 
     @classmethod
-    def learn(cls, domain: Sequence[str], pool: Sequence[str], order: int, side: Side) -> Contrast:
+    def learn(
+        cls, domain: Sequence[str], pool: Sequence[str], order: int, side: Side, tokeniser: Tokeniser
+    ) -> Contrast:
         """Learns from tokenised lines. Raises InputError if no word occurs often enough."""
         counts = Counter(chain.from_iterable(map(str.split, domain)))
         vocabulary = Vocabulary.from_counts(counts, len(counts), MINIMUM_COUNT)
@@ -86,35 +91,27 @@ class Contrast(NamedTuple):
             what = f"no {side} word of the in-domain text occurs twice"
             raise InputError(what, remedy="give more text of the domain")
         texts = (encode_text(map(str.split, lines), vocabulary) for lines in (domain, pool))
-        return cls(vocabulary, *(NgramModel.estimate(text, len(vocabulary), order) for text in texts))
+        models = (NgramModel.estimate(text, len(vocabulary), order) for text in texts)
+        return cls(tokeniser, vocabulary, *models)
 
-    def differences(self, sentences: Iterable[Sequence[str]]) -> Floats:
-        """Returns H_domain(s) − H_pool(s) of each sentence, in bits per word."""
+    def differences(self, lines: Iterable[str]) -> tuple[Floats, Ids]:
+        """Returns H_domain(s) − H_pool(s) of each line, in bits per word, and the numbers of words."""
+        sentences = list(map(self.tokeniser.words, lines))
         text = encode_text(sentences, self.vocabulary)
-        return self.domain.cross_entropies(text) - self.pool.cross_entropies(text)
+        differences = self.domain.cross_entropies(text) - self.pool.cross_entropies(text)
+        return differences, np.array(list(map(len, sentences)))
 
 
-def pair_scores(
-    contrasts: Sequence[Contrast], tokenisers: Tokenisers, lines: Sequence[LinePair]
-) -> tuple[Float32[NDArray[np.float32], " pairs"], Int32[NDArray[np.int32], " pairs"]]:
+def pair_scores(contrasts: Sequence[Contrast], lines: Sequence[LinePair]) -> tuple[Scores, Ids]:
     """Returns the sums of both sides' differences, infinite if a side is empty, and the numbers of target
     words."""
-    sides = [
-        list(map(tokeniser.words, side))
-        for tokeniser, side in zip(tokenisers, zip(*lines, strict=True), strict=True)
-    ]
-    source, target = (one.differences(side) for one, side in zip(contrasts, sides, strict=True))
-    filled = [all(pair) for pair in zip(*sides, strict=True)]
-    scores = np.where(filled, source + target, np.inf).astype(np.float32)
-    return scores, np.array(list(map(len, sides[1])), np.int32)
+    sides = zip(contrasts, zip(*lines, strict=True), strict=True)
+    (source, source_words), (target, words) = (one.differences(side) for one, side in sides)
+    filled = (source_words > 0) & (words > 0)
+    return np.where(filled, source + target, np.inf).astype(np.float32), words
 
 
-def best(
-    scores: Float32[NDArray[np.float32], " pairs"],
-    words: Int32[NDArray[np.int32], " pairs"],
-    amount: float,
-    unit: str,
-) -> Bool[NDArray[np.bool_], " pairs"]:
+def best(scores: Scores, words: Ids, amount: float, unit: str) -> Bool[NDArray[np.bool_], " pairs"]:
     """Returns a mask of the pairs with the lowest scores up to an amount in all; of equally good pairs, the
     earlier one comes first. words: of the target sides. unit: "pairs", target "words", or "share" of the
     target words."""
@@ -126,49 +123,59 @@ def best(
     return kept & np.isfinite(scores)
 
 
+@dataclass(frozen=True, slots=True)
+class SelectOptions:
+    """Options of `select`. layout: of the files. order: of the language models. seed: of the sample of the
+    pool. overwrite: whether files may be replaced."""
+
+    layout: Layout = field(default_factory=Layout)
+    order: int = 4
+    seed: int = 1
+    overwrite: bool = False
+    progress: Progress = silent
+
+
 def select(
     in_domain: Names,
     pool: Names,
     out: str | Path,
     amount: tuple[float, str],
-    *,
     settings: DataSettings,
-    layout: Layout | None = None,
-    order: int = 4,
-    seed: int = 1,
-    overwrite: bool = False,
-    progress: Progress = lambda text, done, total: None,
+    options: SelectOptions,
 ) -> str:
     """Writes the pairs of the pool with the lowest scores [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in bits per
     word, in the pool's order, line by line to `out`.LANGUAGE of either side. Returns a report.
 
     I are models of the in-domain texts; O are models of a random sample of the pool with as many words. All
     have the same order; their vocabulary is the words that occur at least twice in-domain. The pool is read
-    three times and is never in memory as a whole. in_domain, pool, layout: files as `parallel_texts` takes
-    them. amount: as of `best`; pairs with an empty side are never kept. settings: of the tokenisers. seed: of
-    the sample. Raises InputError for files that cannot be read or are not parallel, texts
-    without words, if nothing is kept, and if an output file exists.
+    three times and is never in memory as a whole. in_domain, pool: files as `parallel_texts` takes them.
+    amount: as of `best`; pairs with an empty side are never kept. settings: of the tokenisers. Raises
+    InputError for files that cannot be read or are not parallel, texts without words, if nothing is kept, and
+    if an output file exists.
     """
-    layout = layout or Layout("", "", "", settings.source_language, settings.target_language)
-    files = _output_files(out, layout, overwrite)
-    tokenisers = side_tokeniser("source", settings), side_tokeniser("target", settings)
-    domain_texts, texts = parallel_texts(in_domain, layout=layout), parallel_texts(pool, layout=layout)
+    files = _output_files(out, settings, options.overwrite)
+    domain_texts, texts = (parallel_texts(names, layout=options.layout) for names in (in_domain, pool))
     for name in pool:
         if not is_on_disk(name):
             raise InputError("the pool is read several times", file=name, remedy="give a file, not a pipe")
+    tokenisers = side_tokeniser("source", settings), side_tokeniser("target", settings)
     domain = tokenised(_pairs(domain_texts), tokenisers)
-    progress("sampling the pool", 0, None)
-    sample = random_sample(_pairs(texts), tokenisers, sum(word_counts(domain)), seed) if domain else []
+    options.progress("sampling the pool", 0, None)
+    size = sum(word_counts(domain))
+    sample = random_sample(_pairs(texts), tokenisers, size, options.seed) if domain else []
     for text, what, names in ((domain, "in-domain text", in_domain), (sample, "pool", pool)):
         if not text:
             raise InputError(f"the {what} has no pair with words on both sides", file=names[0])
-    progress("estimating the models", 0, None)
-    sides = zip(SIDES, zip(*domain, strict=True), zip(*sample, strict=True), strict=True)
-    contrasts = [Contrast.learn(own, general, order, side) for side, own, general in sides]
+    options.progress("estimating the models", 0, None)
+    sides = zip(zip(*domain, strict=True), zip(*sample, strict=True), SIDES, tokenisers, strict=True)
+    contrasts = [
+        Contrast.learn(own, general, options.order, side, tokeniser)
+        for own, general, side, tokeniser in sides
+    ]
     pairs, found = _pairs(texts), []
-    for lines in iter(lambda: list(islice(pairs, _CHUNK)), []):
-        found.append(pair_scores(contrasts, tokenisers, lines))
-        progress("scoring", len(found) * _CHUNK, None)
+    while lines := list(islice(pairs, _CHUNK)):
+        found.append(pair_scores(contrasts, lines))
+        options.progress("scoring", len(found) * _CHUNK, None)
     scores, words = map(np.concatenate, zip(*found, strict=True))
     kept = best(scores, words, *amount)
     if not kept.any():
@@ -178,20 +185,19 @@ def select(
     known = _both([len(contrast.vocabulary) - len(SPECIALS) for contrast in contrasts])
     return (
         f"in-domain: {len(domain):,} pairs, {_both(word_counts(domain))} words; {known} of them in the "
-        f"vocabularies (they occur twice)\nsample of the pool (seed {seed}): {len(sample):,} pairs, "
+        f"vocabularies (they occur twice)\nsample of the pool (seed {options.seed}): {len(sample):,} pairs, "
         f"{_both(word_counts(sample))} words\npool: selected {kept.sum():,} of {len(kept):,} pairs, "
         f"{words[kept].sum():,} of {words.sum():,} target words ({words[kept].sum() / words.sum():.2%})\n"
         f"scores: up to {scores[kept].max():.4f} bits per word\nwritten: {', '.join(map(str, files))}\n"
     )
 
 
-def _write(texts: Sequence[ParallelText], kept: list[bool], files: tuple[Path, Path]) -> None:
-    def changed(pairs: int, scored: int) -> InputError:
-        return InputError(f"the pool has {pairs:,} pairs now, and had {scored:,}", remedy="begin again")
-
+def _write(texts: Sequence[ParallelText], kept: list[bool], files: list[Path]) -> None:
+    """Writes the pairs that are kept. Raises InputError if the pool has changed since it was scored."""
+    changed = "the pool", "the pool that was scored"
     with written_whole(files[0]) as source_path, written_whole(files[1]) as target_path:
         with source_path.open("wb") as source, target_path.open("wb") as target:
-            for pair, keep in in_step(_pairs(texts), kept, changed):
+            for pair, keep in in_step(_pairs(texts), kept, changed, "begin again"):
                 if keep:
                     source.write(f"{pair[0]}\n".encode())
                     target.write(f"{pair[1]}\n".encode())
@@ -207,10 +213,10 @@ def _both(numbers: list[int]) -> str:
     return " | ".join(f"{number:,}" for number in numbers)
 
 
-def _output_files(out: str | Path, layout: Layout, overwrite: bool) -> tuple[Path, Path]:
+def _output_files(out: str | Path, settings: DataSettings, overwrite: bool) -> list[Path]:
     """Returns the files to write. Raises InputError if one is there already and may not be replaced."""
-    endings = layout.source_language, layout.target_language
-    source, target = (Path(f"{out}.{ending}") for ending in (endings if endings[0] != endings[1] else SIDES))
-    for file in (source, target):
+    endings: Sequence[str] = (settings.source_language, settings.target_language)
+    files = [Path(f"{out}.{ending}") for ending in (endings if endings[0] != endings[1] else SIDES)]
+    for file in files:
         prepare_output(file, overwrite)
-    return source, target
+    return files

@@ -79,11 +79,10 @@ class Subwords:
         return cls(model.getvalue())
 
     @classmethod
-    def load(cls, path: Path, content: bytes | None = None) -> Subwords:
-        """Reads what `save` wrote; `content` if it has been read. Raises InputError if the file cannot be
-        read or is not such a model."""
+    def load(cls, path: Path) -> Subwords:
+        """Reads what `save` wrote. Raises InputError if the file cannot be read or is not such a model."""
         try:
-            return cls(read_file(path) if content is None else content)
+            return cls(read_file(path))
         except (RuntimeError, ValueError):
             raise InputError("is not a sentencepiece model", file=path) from None
 

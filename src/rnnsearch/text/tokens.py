@@ -1,4 +1,5 @@
-"""Normalises lines, splits them into words and joins words: by Moses's tokeniser, or at spaces."""
+"""Normalises and repairs lines, splits them into words and joins words: by Moses's tokeniser, or at
+spaces."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from rnnsearch.text.formats.lines import ENTITY, SURROGATES
 from rnnsearch.text.moses import LETTERS, Detokeniser, FastMoses
 
 WIDTH = "full-width or half-width form"
@@ -30,14 +32,14 @@ REPLACED = {
     "invisible mark": ("\u061c\u180e\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff", ""),
 }
 """Kind → (characters, what replaces each of them)."""
-JOINER = "(?<![\u0590-\U0010ffff])[\u200c\u200d]"
+STRAY_JOINER = "(?<![\u0590-\U0010ffff])[\u200c\u200d]"
 """Zero-width joiners where they join nothing: not after a script that uses them, nor after an emoji."""
 COMPOSED = "decomposed character"
 WIDE = ("zh", "yue", "wuu", "ja")
 
 UNSPACED = {"zh": 1.5, "yue": 1.5, "wuu": 1.5, "ja": 2.0, "th": 4.0, "lo": 4.0, "km": 4.0, "my": 4.0}
 UNSPACED |= {"bo": 1.5, "dz": 1.5}
-"""Languages written without spaces → how many of `Tokeniser`'s characters make about one word."""
+"""Languages written without spaces → how many of its characters make about one word."""
 SPACE = "␣"
 """Begins a word of unspaced text that has a space before it."""
 
@@ -49,7 +51,7 @@ def changes(language: str) -> dict[str, tuple[str, str | None]]:
     if base(language) not in WIDE:
         kinds[WIDTH] = (f"[{FULL_WIDTH}{FOLDED[WIDTH]}]", None)
     kinds |= {kind: (f"[{some}]", text) for kind, (some, text) in REPLACED.items()}
-    return kinds | {"stray joiner": (JOINER, "")}
+    return kinds | {"stray joiner": (STRAY_JOINER, "")}
 
 
 @functools.cache
@@ -90,18 +92,64 @@ def base(language: str) -> str:
     return re.split("[-_]", language.lower())[0]
 
 
-# A caller's string may contain these; a UTF-8 file cannot.
-_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+_ELIDED = "c|d|j|l|m|n|s|t|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu|aujourd"
+_WHOLE = "vœux cœur cœurs œuvre œuvres manœuvre manœuvres mœurs sœur sœurs"
+_WITHOUT_LIGATURE = {
+    word.replace("œ", left): word
+    for word in _WHOLE.split()
+    for left in ("?", "")
+    if left or word not in ("mœurs", "sœur", "sœurs")  # murs, sur and surs are French words
+}
+"""Words whose œ was lost, or became a question mark."""
+
+_FRENCH: dict[str, tuple[re.Pattern[str], str]] = {
+    "typographic apostrophe": (re.compile(r"(?<=\w)[’ʼ]"), "'"),
+    "elision with a space": (re.compile(rf"\b({_ELIDED})' (?=\w)", re.IGNORECASE), r"\1'"),
+    "lost œ": (
+        re.compile(rf"(?<![\w?])(?:{'|'.join(map(re.escape, _WITHOUT_LIGATURE))})(?!\w)", re.IGNORECASE),
+        "",
+    ),
+    "no space before ? ! ;": (re.compile(rf"{ENTITY.pattern}|(?<=[\w»)\"'])([?!;])(?=\s|$)"), r" \1"),
+}
+
+
+def repair_french(line: str, counts: Counter[str] | None = None) -> str:
+    """Repairs the apostrophes, elisions, ligatures and spaces before punctuation of a French line.
+
+    `qu' il` and `qu’il` become `qu'il`, `cur` becomes `cœur`, and `Quoi?` becomes `Quoi ?`. A word is changed
+    only if the damaged form is no French word. counts: the number of changes of each kind is added to it.
+    """
+    for kind, (pattern, replacement) in _FRENCH.items():
+        changed = 0
+
+        def mended(found: re.Match[str], replacement: str = replacement) -> str:
+            nonlocal changed
+            if found.re.groups and found.group(1) is None:  # an entity, which ends in punctuation
+                return found.group()
+            changed += 1
+            return found.expand(replacement) if replacement else _with_ligature(found.group())
+
+        line = pattern.sub(mended, line)
+        if counts is not None and changed:
+            counts[kind] += changed
+    return line
+
+
+def _with_ligature(word: str) -> str:
+    whole = _WITHOUT_LIGATURE[word.lower()]
+    return whole.upper() if word.isupper() else whole.capitalize() if word[0].isupper() else whole
+
+
 _SEPARATORS = [0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 # Control characters and Unicode separators separate words; so does the zero-width space of spaced text.
-_PLAIN = dict.fromkeys([*range(0x20), *range(0x7F, 0xA1), *_SEPARATORS], " ") | _SURROGATES
+_PLAIN = dict.fromkeys([*range(0x20), *range(0x7F, 0xA1), *_SEPARATORS], " ") | SURROGATES
 _PLAIN |= dict.fromkeys([0xAD, 0x2060, 0xFEFF], "")  # Moses would make words of them
 _SPACED = _PLAIN | {0x200B: " "}
 # How tokenizer.perl cleans a line: Perl's white space becomes a space, other ASCII control characters are
 # removed. All else is kept as words: soft hyphens, joiners, byte order marks, zero-width spaces, control
 # characters above ASCII.
 _MOSES = dict.fromkeys(range(0x20), "") | dict.fromkeys([*range(0x09, 0x0E), 0x20, 0x85, 0xA0], " ")
-_MOSES |= dict.fromkeys(_SEPARATORS, " ") | _SURROGATES
+_MOSES |= dict.fromkeys(_SEPARATORS, " ") | SURROGATES
 
 
 @dataclass(frozen=True)
@@ -112,7 +160,7 @@ class Tokeniser:
     "moses" only. lowercase: words are lowercased after the line is split, so that the split does not change.
     runs: text without spaces is cut at punctuation and changes of script, for subwords that cut it further;
     otherwise it is cut into characters, and Latin words and numbers. normalised: whether lines are normalised
-    first.
+    first. french: whether `repair` repairs French spelling.
 
     No word is empty or contains a space; tabs, control characters and every Unicode separator count as
     spaces. Moses's tokeniser does not know combining marks and joiners; here they never end a word.
@@ -123,6 +171,7 @@ class Tokeniser:
     lowercase: bool = False
     runs: bool = False
     normalised: bool = True
+    french: bool = False
 
     @property
     def unspaced(self) -> bool:
@@ -133,6 +182,13 @@ class Tokeniser:
     def unit(self) -> str:
         """Returns the name of its words in reports: in text without spaces, they are none."""
         return ("clauses" if self.runs else "characters") if self.unspaced else "words"
+
+    def repair(self, line: str, counts: Counter[str] | None = None) -> str:
+        """Returns a line of training text normalised and, if it is French, repaired. The number of changes of
+        each kind is added to `counts`."""
+        if self.normalised:
+            line = normalise(line, self.language, counts)
+        return repair_french(line, counts) if self.french and base(self.language) == "fr" else line
 
     def words(self, line: str) -> list[str]:
         """Returns the words of a line; none if it is empty."""
@@ -145,6 +201,10 @@ class Tokeniser:
         if self.unspaced:
             return self._cased(_unspaced(line, self.runs))
         return self._cased(_moses(self.language, True).words(line))
+
+    def length(self, words: Sequence[str]) -> float:
+        """Returns the number of words; of text without spaces, an estimate by its characters."""
+        return sum(map(len, words)) / UNSPACED[base(self.language)] if self.unspaced else len(words)
 
     def link_words(self, line: str) -> list[str]:
         """Returns the words that given word links count: those between spaces, as aligners split them, or the

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import read_file, reading
+from rnnsearch.system.files import read_file, read_text, reading
 
 EOS = 0
 """Id of the end of sentence in both languages. Batches are padded with it too; only lengths distinguish the
@@ -43,12 +43,10 @@ class Vocabulary:
         return cls(sorted(frequent, key=lambda word: (-counts[word], word))[:size])
 
     @classmethod
-    def load(cls, path: Path, content: bytes | None = None) -> Vocabulary:
-        """Reads what `save` wrote; `content` if it has been read. Raises InputError if the file cannot be
-        read or is not a vocabulary."""
-        content = read_file(path) if content is None else content
+    def load(cls, path: Path) -> Vocabulary:
+        """Reads what `save` wrote. Raises InputError if the file cannot be read or is not a vocabulary."""
         with reading(path):
-            lines = content.decode("utf-8").split("\n")
+            lines = read_text(path).split("\n")
         if tuple(lines[:2]) != SPECIALS or lines[-1] != "" or len(set(lines)) != len(lines):
             remedy = "a vocabulary begins with </s> and <unk>, and has each word once, on a line of its own"
             raise InputError("is not a vocabulary", file=path, remedy=remedy)
@@ -113,9 +111,9 @@ class WordFilter:
         return WordFilter(bits)
 
     @classmethod
-    def load(cls, path: Path, content: bytes) -> WordFilter:
-        """Returns the filter that `save` wrote, from the file's content. Raises InputError if it is empty."""
-        if not content:
+    def load(cls, path: Path) -> WordFilter:
+        """Reads what `save` wrote. Raises InputError if the file cannot be read or is empty."""
+        if not (content := read_file(path)):
             raise InputError("is empty", file=path, remedy="copy the model again")
         return cls(np.frombuffer(content, dtype=np.uint8))
 

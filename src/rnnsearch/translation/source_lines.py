@@ -20,7 +20,7 @@ from rnnsearch.drawing.characters import printable, shorten
 from rnnsearch.errors import InputWarning
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.moses import numeric_prefixes, prefixes
+from rnnsearch.text.moses import prefixes
 from rnnsearch.text.tokens import base
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 
@@ -77,7 +77,7 @@ def _ends(before: str, following: str, language: str) -> bool:
     """Tells whether a full stop between this text and a capital or digit ends a sentence."""
     *earlier, stem = before.split(" ")
     stem = stem.lstrip(_OPENING)
-    if stem in numeric_prefixes(language):
+    if prefixes(language).get(stem):
         return not following.isdigit()
     if stem.isdigit():
         return language not in ORDINALS and any(earlier)

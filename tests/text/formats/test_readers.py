@@ -15,6 +15,7 @@ from pairs import Pair, pairs_of
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats import readers
+from rnnsearch.text.formats.lines import InputWarnings
 from rnnsearch.text.formats.readers import Format, Layout, parallel_texts
 
 
@@ -159,9 +160,9 @@ def test_codes_leave_placeholders_and_the_space_between_words(
     tmp_path: Path, segment: str, text: str
 ) -> None:
     (tmp_path / "a.tmx").write_bytes(memory(unit("en: x", "fr: y"), unit(f"en: {segment}", "fr: y")))
-    (corpus,) = parallel_texts([tmp_path / "a.tmx"])
-    assert list(corpus.pairs()) == [("x", "y"), (text, "y")]
-    assert corpus.warnings[0].lines == {"formatting code": 1}
+    (corpus,), warnings = parallel_texts([tmp_path / "a.tmx"]), (InputWarnings(), InputWarnings())
+    assert list(corpus.pairs(warnings)) == [("x", "y"), (text, "y")]
+    assert warnings[0].lines == {"formatting code": 1}
 
 
 @pytest.mark.parametrize("control", ["&#x1F;", "&#x0b;", "&#1;", "\x1f", "\0"])
@@ -170,9 +171,9 @@ def test_a_control_character_in_a_memory_is_a_counted_space(tmp_path: Path, cont
     for before in (1, 16_278, 16_279, 16_280, 16_281):
         content = memory(unit(f"en: {'x' * before}{control}&#233;", "fr: y"), unit("en: a", "fr: b"))
         (tmp_path / "a.tmx").write_bytes(content)
-        (corpus,) = parallel_texts([tmp_path / "a.tmx"])
-        assert list(corpus.pairs()) == [("x" * before + " é", "y"), ("a", "b")]
-        assert (corpus.warnings[0].lines, corpus.warnings[1].lines) == ({"control character": 1}, {})
+        (corpus,), warnings = parallel_texts([tmp_path / "a.tmx"]), (InputWarnings(), InputWarnings())
+        assert list(corpus.pairs(warnings)) == [("x" * before + " é", "y"), ("a", "b")]
+        assert (warnings[0].lines, warnings[1].lines) == ({"control character": 1}, {})
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.XLF", "a.srt.bz2"])
@@ -182,9 +183,6 @@ def test_formats_that_are_not_read_say_what_to_do(tmp_path: Path, name: str) -> 
         parallel_texts([tmp_path / name])
     with pytest.raises(InputError, match=r"is a folder.*TSV or JSON lines"):
         parallel_texts([tmp_path])
-    (tmp_path / "s.csv").write_text("a b;c\n")
-    with pytest.raises(InputError, match=r"s\.csv: \.csv files with semicolons are not read"):
-        parallel_texts([tmp_path / "s.csv"])
 
 
 def zipped(path: Path, **texts: bytes) -> Path:
@@ -253,9 +251,8 @@ def test_what_is_odd_is_counted(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    (text,) = parallel_texts([path])
-    list(text.pairs())
-    sides = text.warnings
+    (text,), sides = parallel_texts([path]), (InputWarnings(), InputWarnings())
+    list(text.pairs(sides))
     assert (sides[0].lines, sides[1].lines) == (source, target)
     assert (sides[0].first | sides[1].first).items() >= first.items()
 

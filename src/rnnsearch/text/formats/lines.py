@@ -6,20 +6,22 @@ that are not text raise InputError.
 
 from __future__ import annotations
 
-import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rnnsearch.errors import InputError, escaped
 from rnnsearch.text.formats.opening import STDIN, is_on_disk, opened, text_suffix
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")
+
+Lines = str | Path | Iterable[str]
+"""A file of lines, or the lines themselves."""
 
 LONGEST_LINE = 1 << 24
 """Maximum bytes of a line. With a longer line, the file is binary, or its lines do not end in line feeds."""
@@ -36,6 +38,10 @@ _MARKS = {b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be"} | {
     b"\xff\xfe": "utf-16-le",
     b"\xfe\xff": "utf-16-be",
 }
+_NOT_UTF8 = (
+    "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line; the name of a "
+    "compressed file must end in .gz, .bz2, .xz or .zst"
+)
 _SAMPLE = 1 << 14  # bytes from which the encoding is found
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -61,7 +67,8 @@ SideWarnings = tuple[InputWarnings, InputWarnings]
 """The warnings about the source and about the target."""
 
 IGNORED = InputWarnings()
-"""Collects warnings that are not reported."""
+UNREPORTED: SideWarnings = (IGNORED, IGNORED)
+"""They collect warnings that are not reported."""
 
 
 def read_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[str]:
@@ -91,7 +98,11 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
             if len(raw) > LONGEST_LINE:
                 what = f"the line is longer than {LONGEST_LINE:,} bytes"
                 raise InputError(what, file=path, line=number, remedy="is this a text file?")
-            line = _decoded(raw, path, number)
+            try:
+                line = raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                what = f"byte {error.start + 1} of the line is not UTF-8"
+                raise InputError(what, file=path, line=number, remedy=_NOT_UTF8) from None
             if number == 1 and line.startswith(_BOM):
                 line = line.removeprefix(_BOM)
                 warnings.note("byte order mark", number)
@@ -108,11 +119,8 @@ def _wide_encoding(sample: bytes) -> str:
             return encoding[:6]
     found, most = "", 0
     for encoding in _MARKS.values() if b"\0" in sample else ():
-        try:
-            text = codecs.getincrementaldecoder(encoding)().decode(sample)
-        except UnicodeDecodeError:
-            continue
-        strange = sum(not (character.isprintable() or character in "\t\r\n") for character in text)
+        text = sample.decode(encoding, "replace")
+        strange = sum(one == "\ufffd" or not (one.isprintable() or one in "\t\r\n") for one in text)
         spaces, plain = text.count(" ") + text.count("\n"), sum(map(str.isascii, text))
         wide = sample.count(0) * 5 >= len(sample) * 2 or (len(text) >= 20 and spaces * 200 >= len(text))
         if wide and "\0" not in text and strange * 50 <= len(text) and plain > most:
@@ -121,13 +129,14 @@ def _wide_encoding(sample: bytes) -> str:
 
 
 def read_pairs(
-    source: str | Path, target: str | Path, warnings: SideWarnings = (IGNORED, IGNORED)
+    source: Lines, target: Lines, warnings: SideWarnings = UNREPORTED
 ) -> Iterator[tuple[str, str]]:
-    """Yields the lines of two files side by side. Raises InputError as `read_lines` does, and, at the end, if
-    one file has more lines."""
-    if str(source) == str(target) == STDIN:
+    """Yields the lines of two sides, each a file or lines, in step. Raises InputError as `read_lines` does,
+    for lines that are not text, and, at the end, if one side has more lines."""
+    names = name_of(source), name_of(target)
+    if names == (STDIN, STDIN):
         raise InputError("both sides cannot come from standard input", remedy="name a file for one of them")
-    return read_given(source, target, warnings)
+    return in_step(_side(source, warnings[0]), _side(target, warnings[1]), names)
 
 
 def check_pairs(source: str | Path, target: str | Path) -> None:
@@ -156,28 +165,21 @@ def count_lines(path: str | Path) -> int | None:
 
 
 def in_step(
-    first: Iterable[Item], second: Iterable[Other], fault: Callable[[int, int], InputError]
+    first: Iterable[Item],
+    second: Iterable[Other],
+    names: tuple[object, object],
+    remedy: str = "give files in which line N of one translates line N of the other",
 ) -> Iterator[tuple[Item, Other]]:
-    """Yields pairs of items. At the end, raises fault(items of the first, items of the second) if the numbers
-    differ."""
+    """Yields pairs of items. At the end, raises InputError if one side has more; `names` are those of the
+    sides in its message."""
     sides = iter(first), iter(second)
     for number, pair in enumerate(zip_longest(*sides)):
         if None in pair:
-            sizes = zip(pair, sides, strict=True)
-            raise fault(*(number + (item is not None) + sum(1 for _ in rest) for item, rest in sizes))
+            ends = zip(pair, sides, strict=True)
+            one, other = (number + (item is not None) + sum(1 for _ in rest) for item, rest in ends)
+            what = f"{names[0]} has {one:,} lines and {names[1]} has {other:,}, so they are not parallel"
+            raise InputError(what, remedy=remedy)
         yield pair
-
-
-def _decoded(raw: bytes, path: str | Path, number: int) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        what = f"byte {error.start + 1} of the line is not UTF-8"
-    remedy = (
-        "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line; the name of a "
-        "compressed file must end in .gz, .bz2, .xz or .zst"
-    )
-    raise InputError(what, file=path, line=number, remedy=remedy)
 
 
 def plain_field(text: str, number: int, warnings: InputWarnings = IGNORED) -> str:
@@ -197,16 +199,13 @@ def plain_line(line: str, number: int = 0, warnings: InputWarnings = IGNORED) ->
         warnings.note("HTML entity", number)
     if kept.isprintable():
         return kept
-    for character in sorted({"\t" if one == "\t" else "" for one in _CONTROL.findall(kept)}):
-        warnings.note("tab" if character else "control character", number)
+    for kind in sorted({"tab" if one == "\t" else "control character" for one in _CONTROL.findall(kept)}):
+        warnings.note(kind, number)
     return _CONTROL.sub(" ", kept)
 
 
-Lines = str | Path | Iterable[str]
-"""A file of lines, or the lines themselves."""
-
-# A string may contain these, but a UTF-8 file cannot.
-_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+"""What replaces the characters that a string may contain, but a UTF-8 file cannot."""
 
 
 def given_lines(lines: Iterable[str]) -> Iterator[str]:
@@ -220,32 +219,17 @@ def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yields pairs of a source and a target line, each checked as it is read, as `given_lines` does."""
     for number, pair in enumerate(_several(pairs, "pairs"), 1):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            what = f"pair {number} is {_type_of(pair)}, not a source and a target line"
+            what = f"pair {number} is {type(pair).__name__}, not a source and a target line"
             raise InputError(what, remedy="give tuples of two strings")
         yield _text(pair[0], f"the source of pair {number}"), _text(pair[1], f"the target of pair {number}")
 
 
-def read_given(
-    source: Lines | Iterable[tuple[str, str]], target: Lines | None, warnings: SideWarnings
+def plain_pairs(
+    pairs: Iterable[tuple[str, str]], warnings: SideWarnings = UNREPORTED
 ) -> Iterator[tuple[str, str]]:
-    """Yields pairs of lines as `read_pairs` does, where each side is a file or lines.
-
-    Or `source` gives pairs, and `target` is None.
-    """
-
-    def unequal(sources: int, targets: int) -> InputError:
-        what = (
-            f"{name_of(source)} has {sources:,} lines and {name_of(target)} has {targets:,}, so they are "
-            "not parallel"
-        )
-        return InputError(what, remedy="give files in which line N of one translates line N of the other")
-
-    if target is not None:
-        return in_step(_side(source, warnings[0]), _side(target, warnings[1]), unequal)
-    return (
-        (_plain(left, number, warnings[0]), _plain(right, number, warnings[1]))
-        for number, (left, right) in enumerate(given_pairs(source), 1)  # type: ignore[arg-type]
-    )
+    """Yields given pairs of lines as `read_pairs` does those of files."""
+    for number, (source, target) in enumerate(given_pairs(pairs), 1):
+        yield _plain(source, number, warnings[0]), _plain(target, number, warnings[1])
 
 
 def name_of(lines: object) -> str:
@@ -253,28 +237,25 @@ def name_of(lines: object) -> str:
     return escaped(lines) if isinstance(lines, (str, Path)) else "lines in memory"
 
 
-def _side(lines: Any, warnings: InputWarnings) -> Iterator[str]:
+def _side(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
     if isinstance(lines, (str, Path)):
         return read_lines(lines, warnings)
     return (_plain(line, number, warnings) for number, line in enumerate(given_lines(lines), 1))
 
 
 def _plain(line: str, number: int, warnings: InputWarnings) -> str:
-    return plain_field(line.removesuffix("\n").translate(_SURROGATES), number, warnings)
+    return plain_field(line.removesuffix("\n").translate(SURROGATES), number, warnings)
 
 
 def _several(items: Iterable[object], what: str) -> Iterable[object]:
     if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):  # a string is one line
-        raise InputError(f"{_type_of(items)} was given, not {what}", remedy="give a list of strings or pairs")
+        given = type(items).__name__
+        raise InputError(f"{given} was given, not {what}", remedy="give a list of strings or pairs")
     return items
 
 
 def _text(line: object, name: str) -> str:
     if not isinstance(line, str):
         remedy = "decode it, as in line.decode('utf-8')" if isinstance(line, bytes) else "give strings"
-        raise InputError(f"{name} is {_type_of(line)}, not text", remedy=remedy)
+        raise InputError(f"{name} is {type(line).__name__}, not text", remedy=remedy)
     return line
-
-
-def _type_of(item: object) -> str:
-    return "None" if item is None else type(item).__name__

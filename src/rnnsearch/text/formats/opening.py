@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import sys
 import zipfile
 import zlib
@@ -85,7 +86,10 @@ def _stdin() -> Iterator[BinaryIO]:
 
 
 def texts_in_zip(path: str | Path) -> list[str]:
-    """Returns the names of the texts in a .zip file, without notes. Raises InputError if it is damaged."""
+    """Returns the names of the texts in a .zip file, without notes; none for another file. Raises InputError
+    if it is damaged."""
+    if not str(path).lower().endswith(".zip"):
+        return []
     with suppress(OSError):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -99,12 +103,12 @@ def texts_in_zip(path: str | Path) -> list[str]:
 @contextmanager
 def _open_zip(path: str | Path) -> Iterator[Any]:
     """Opens the only text in a .zip file, or `archive.zip/name`."""
-    end = str(path).lower().find(_ZIP) + len(_ZIP)
-    outer, name = (str(path)[: end - 1], str(path)[end:]) if end >= len(_ZIP) else (str(path), "")
-    names = [name] if name else texts_in_zip(outer)
+    begin, ending, name = re.split(r"(\.zip)(?:/|$)", str(path), maxsplit=1, flags=re.IGNORECASE)
+    texts = texts_in_zip(outer := begin + ending)
+    names = [name] if name else texts
     with zipfile.ZipFile(outer) as archive:
         if len(names) != 1 or names[0] not in archive.namelist():
-            what = f"holds no such text, but {len(texts_in_zip(outer))}: {', '.join(texts_in_zip(outer))}"
+            what = f"holds no such text, but {len(texts)}: {', '.join(texts)}"
             raise InputError(what[:200], file=path, remedy=f"name one of them, as in {outer}/NAME")
         try:
             with archive.open(names[0]) as member:

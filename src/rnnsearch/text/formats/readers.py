@@ -7,15 +7,17 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rnnsearch.errors import InputError, escaped
+from rnnsearch.system.files import parse_json
 from rnnsearch.text.formats.lines import (
     LONGEST_LINE,
     NO_LINES,
+    UNREPORTED,
     InputWarnings,
     SideWarnings,
     plain_field,
@@ -30,8 +32,6 @@ from rnnsearch.word_links import link_fields
 Format = Literal["", "lines", "tsv", "tmx", "jsonl"]
 LinePair = tuple[str, str]
 
-_EMPTY_ROWS = ([""], ["\r"])
-
 EMPTY_LINE = "empty line"
 NO_TEXT = "no text on this side"
 
@@ -45,7 +45,8 @@ class Layout:
     (`translation.en` for one inside another), a language code in TMX. Both empty = the first of `names` that
     the file has, else the only two columns; in TMX the languages. A TSV file with names has them in its first
     line, which is then no pair. source_language, target_language: codes, for the usual
-    names of columns and keys, and for TMX.
+    names of columns and keys, and for TMX. Raises InputError for an unknown format, and for places that
+    cannot be.
     """
 
     format: Format = ""
@@ -53,6 +54,16 @@ class Layout:
     target: str = ""
     source_language: str = "en"
     target_language: str = "fr"
+
+    def __post_init__(self) -> None:
+        if self.format not in ("", "lines", *FORMATS):
+            remedy = f"name one of: lines, {', '.join(FORMATS)}"
+            raise InputError(f"there is no format '{self.format}'", remedy=remedy)
+        if bool(self.source) != bool(self.target) or (self.source and self.source == self.target):
+            what = "source and target each need a column, key or language of their own"
+            raise InputError(what, remedy="give both, or neither")
+        if "0" in (self.source, self.target):
+            raise InputError("columns are counted from 1", remedy="give another column")
 
     def names(self) -> list[tuple[str, str]]:
         """Returns the possible names of columns and keys: the given ones, or else the usual ones."""
@@ -111,12 +122,15 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     first: list[LinePair] = []
     for number, line in enumerate(raw_lines(path, warnings[0]), 1):
         cells = line.split("\t")
-        if cells in _EMPTY_ROWS:
+        if line in ("", "\r"):
             warnings[0].note(EMPTY_LINE, number)
             yield "", ""
             continue
         if columns is None:
-            columns, named = _columns(cells, layout, path, number)
+            try:
+                columns, named = _columns(cells, layout)
+            except InputError as fault:
+                raise InputError(str(fault), file=path, line=number) from None
             if named:
                 warnings[0].note("line of column names", number)
                 continue
@@ -133,27 +147,28 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
         yield source, target
 
 
-def _columns(cells: list[str], layout: Layout, path: str | Path, number: int) -> tuple[tuple[int, int], bool]:
+def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
     """Returns the columns of both sides, counted from 0, and whether these cells are names of columns."""
     header = [cell.strip().casefold() for cell in cells]
     languages = [_language_names(code) for code in (layout.source_language, layout.target_language)]
     usual = languages, [{"source", "src"}, {"target", "tgt", "trg"}]
+    if layout.source.isdecimal() and layout.target.isdecimal():
+        columns = int(layout.source) - 1, int(layout.target) - 1
+        there = [header[column] if column < len(header) else "" for column in columns]
+        orders = there, there[::-1]  # columns 2 and 1 of a file from the source to the target
+        return columns, any(a in one and b in other for one, other in usual for a, b in orders)
     for source, target in layout.names():
-        if source.isdecimal() and target.isdecimal():
-            columns = int(source) - 1, int(target) - 1
-            there = [header[column] if column < len(header) else "" for column in columns]
-            orders = there, there[::-1]  # columns 2 and 1 of a file from the source to the target
-            return columns, any(a in one and b in other for one, other in usual for a, b in orders)
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
-    for sides in usual:
-        found = [[i for i, cell in enumerate(header) if _names(cell, side)] for side in sides]
-        if not layout.source and [len(places) for places in found] == [1, 1] and found[0] != found[1]:
-            return (found[0][0], found[1][0]), True
-    if len(cells) < 3 and not layout.source and len(set(map(_is_number, header))) == 1:
-        return (0, 1), False
+    if not layout.source:
+        for sides in usual:
+            found = [[i for i, cell in enumerate(header) if _names(cell, side)] for side in sides]
+            if [len(places) for places in found] == [1, 1] and found[0] != found[1]:
+                return (found[0][0], found[1][0]), True
+        if len(cells) < 3 and len(set(map(_is_number, header))) == 1:
+            return (0, 1), False
     what = f"does not name columns {layout.wanted()}; it has: {', '.join(cells)}"
-    raise InputError(what[:300], file=path, line=number, remedy="give the numbers of two columns of text")
+    raise InputError(what[:300], remedy="give the numbers of two columns of text")
 
 
 def _check_text(pairs: Sequence[LinePair], columns: tuple[int, int], path: str | Path) -> None:
@@ -197,45 +212,53 @@ def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) ->
             warnings[0].note(EMPTY_LINE, number)
             yield "", ""
             continue
-        record = _record(line, path, number)
-        keys = keys or _find_keys(record, layout, path, number)
-        source = _text_at(record, keys[0], path, number, warnings[0])
-        yield source, _text_at(record, keys[1], path, number, warnings[1])
+        try:
+            record = _record(line)
+            keys = keys or _find_keys(record, layout)
+            source, target = _text_at(record, keys[0]), _text_at(record, keys[1])
+        except InputError as fault:
+            raise InputError(str(fault), file=path, line=number) from None
+        yield _plain(source, number, warnings[0]), _plain(target, number, warnings[1])
 
 
-def _find_keys(record: Record, layout: Layout, path: str | Path, number: int) -> tuple[str, str]:
+def _plain(text: str | None, number: int, warnings: InputWarnings) -> str:
+    """Returns a text without control characters and line breaks; None is noted and becomes an empty text."""
+    if text is None:
+        warnings.note(NO_TEXT, number)
+    return plain_field(text or "", number, warnings)
+
+
+def _find_keys(record: Record, layout: Layout) -> tuple[str, str]:
     """Returns the first names of the layout that this record has."""
     for source, target in layout.names():
         if _value(record, source) is not _MISSING and _value(record, target) is not _MISSING:
             return source, target
     what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
-    raise InputError(what[:400], file=path, line=number, remedy="give the keys of the text")
+    raise InputError(what[:400], remedy="give the keys of the text")
 
 
-def _text_at(record: Record, key: str, path: str | Path, number: int, warnings: InputWarnings) -> str:
+def _text_at(record: Record, key: str) -> str | None:
+    """Returns the text at the key; None for null."""
     value = _value(record, key)
-    if value is None:
-        warnings.note(NO_TEXT, number)
-        return ""
-    if isinstance(value, str):
-        if value.isprintable() or not _SURROGATE.search(value):
-            return plain_field(value, number, warnings)
-        what = f"has an incomplete character (a lone surrogate) at the key '{key}'"
-    elif value is _MISSING:
+    if value is _MISSING:
         what = f"does not have the key '{key}'"
-    else:
+    elif not isinstance(value, str | None):
         what = f"has no text at the key '{key}', but {json.dumps(value)[:40]}"
-    raise InputError(what, file=path, line=number, remedy="correct or delete it")
+    elif value and _SURROGATE.search(value):
+        what = f"has an incomplete character (a lone surrogate) at the key '{key}'"
+    else:
+        return value
+    raise InputError(what, remedy="correct or delete it")
 
 
-def _record(line: str, path: str | Path, number: int) -> Record:
+def _record(line: str) -> Record:
     remedy = "each line must be one JSON object: correct or delete it"
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not valid JSON: {error}", file=path, line=number, remedy=remedy) from None
+        record = parse_json(line)
+    except ValueError as error:
+        raise InputError(f"is not valid JSON: {error}", remedy=remedy) from None
     if not isinstance(record, dict):
-        raise InputError(f"is JSON, but not an object: {line[:40]}", file=path, line=number, remedy=remedy)
+        raise InputError(f"is JSON, but not an object: {line[:40]}", remedy=remedy)
     return record
 
 
@@ -291,14 +314,10 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
         ]
         languages |= {language for language, _ in variants}
         source, target = (
-            _line(
-                [segment for language, segment in variants if segment is not None and _is(language, code)],
-                number,
-                noted,
-            )
-            for code, noted in zip(wanted, warnings, strict=True)
+            [segment for language, segment in variants if segment is not None and _is(language, code)]
+            for code in wanted
         )
-        yield source, target
+        yield _line(source, number, warnings[0]), _line(target, number, warnings[1])
     for code in wanted if number else ():
         if not any(_is(language, code) for language in languages):
             there = ", ".join(sorted(languages))
@@ -309,8 +328,7 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
 def _line(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
     """Returns the text of the first segment."""
     if not segments:
-        warnings.note(NO_TEXT, number)
-        return ""
+        return _plain(None, number, warnings)
     if len(segments) > 1:
         warnings.note("second segment in the language", number)
     for code in [element for element in segments[0].iter() if _tag(element) in _CODES]:
@@ -398,65 +416,74 @@ _CONVERT = "write it as TSV or JSON lines; the page on getting corpora has the t
 _NOT_READ = NO_LINES | dict.fromkeys((".csv", ".parquet", ".arrow"), _CONVERT)
 
 
-@dataclass(slots=True)
-class ParallelText:
-    """One parallel text. name: its name in reports and messages. warnings: about the pairs read so far."""
+class ParallelText(NamedTuple):
+    """One parallel text. name: its name in reports and messages."""
 
     name: str
     reader: Callable[[SideWarnings], Iterator[LinePair]]
-    warnings: SideWarnings = field(default_factory=lambda: (InputWarnings(), InputWarnings()))
 
-    def pairs(self) -> Iterator[LinePair]:
-        """Reads the pairs from the first on, with new warnings. No side contains a control character or a
-        line break.
+    def pairs(self, warnings: SideWarnings = UNREPORTED) -> Iterator[LinePair]:
+        """Reads the pairs from the first on, and notes warnings about them. No side contains a control
+        character or a line break.
 
         Raises InputError, with the file and the line or row, if something cannot be read.
         """
-        self.warnings = InputWarnings(), InputWarnings()
-        return self.reader(self.warnings)
+        return self.reader(warnings)
 
 
-def parallel_texts(names: Sequence[str | Path], *, layout: Layout | None = None) -> list[ParallelText]:
+def parallel_texts(names: Sequence[str | Path], *, layout: Layout = Layout()) -> list[ParallelText]:
     """Returns the parallel texts that the arguments of a command name, in their order.
 
     A bilingual file (by its name or the layout) is one text. Any other name is a source file, and the next
-    name is its target. Raises InputError
-    for a source without a target, files that do not exist, formats that are not read, and standard input
-    named twice.
+    name is its target. Before anything is read, since the last text may be read hours later, raises
+    InputError for a source without a target, files that do not exist, formats that are not read, and standard
+    input named twice.
     """
-    layout = layout or Layout()
-    _check(names, layout)
-    texts, rest = [], [str(name) for name in names]
-    while rest:
-        name = source = rest.pop(0)
-        if sides := _sides_in_zip(source, layout):
+    if not names:
+        raise InputError("no corpus is named", remedy="name a source and a target file, or a bilingual file")
+    files = [(str(name), _format(str(name), layout)) for name in names]
+    if [name for name, _ in files].count(STDIN) > 1:
+        raise InputError("standard input can be read only once", remedy="name a file in place of one `-`")
+    texts = []
+    while files:
+        name, format = files.pop(0)
+        if sides := _sides_in_zip(name, layout):
             reader = partial(read_pairs, *sides)
-        elif (format := _format(source, layout)) != "lines":
-            reader = partial(FORMATS[format], source, layout)
-        elif rest and _format(rest[0], layout) == "lines":
-            name, reader = f"{source} | {rest[0]}", partial(read_pairs, source, rest.pop(0))
+        elif format != "lines":
+            reader = partial(FORMATS[format], name, layout)
+        elif files and files[0][1] == "lines":
+            target, _ = files.pop(0)
+            name, reader = f"{name} | {target}", partial(read_pairs, name, target)
         else:
             remedy = (
                 f"give source and target files alternating, or a bilingual file ({', '.join(_SUFFIXES)}, or "
                 "any file with its format)"
             )
-            after = f": the next file, {rest[0]}, is a bilingual file" if rest else ""
-            raise InputError(f"has no target text{after}", file=source, remedy=remedy)
+            after = f": the next file, {files[0][0]}, is a bilingual file" if files else ""
+            raise InputError(f"has no target text{after}", file=name, remedy=remedy)
         texts.append(ParallelText(escaped(name), reader))
     return texts
 
 
 def _format(name: str, layout: Layout) -> Format:
-    """Returns the format of a file; "lines" if its name does not show a bilingual format."""
+    """Returns the format of a file; "lines" if its name does not show a bilingual format. Raises InputError
+    if it does not exist or is not read."""
     suffix = text_suffix(name)
-    if name.lower().endswith(".zip") and suffix not in _SUFFIXES and len(inner := texts_in_zip(name)) == 1:
+    if name != STDIN and ".zip/" not in name.lower() and not Path(name).exists():
+        raise InputError("no such file", file=name, remedy="check the path")
+    if Path(name).is_dir():
+        remedy = f"name the files in it; if they are a dataset or Parquet, {_CONVERT}"
+        raise InputError("is a folder, not a text file", file=name, remedy=remedy)
+    if suffix not in _SUFFIXES and len(inner := texts_in_zip(name)) == 1:
         suffix = text_suffix(inner[0])
+    if not layout.format and suffix in _NOT_READ:
+        raise InputError(f"{suffix} files are not read", file=name, remedy=_NOT_READ[suffix])
     return layout.format or _SUFFIXES.get(suffix, "lines")
 
 
 def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
     """Returns the source and the target text in a .zip file, by the ends of their names, if it has both."""
-    inner = texts_in_zip(name) if name.lower().endswith(".zip") and not layout.format else []
+    inner = [] if layout.format else texts_in_zip(name)
     languages = layout.source_language, layout.target_language
     found = [f"{name}/{text}" for end in languages for text in inner if text_suffix(text) == f".{end}"]
     return (found[0], found[1]) if len(found) == 2 and found[0] != found[1] else None
@@ -466,33 +493,3 @@ def read_link_lines(path: str | Path) -> Iterator[str]:
     """Yields the word links of each pair, as a line for `parse_links`. Raises InputError as `read_lines` and
     `link_fields` do."""
     return link_fields(read_lines(path), path)
-
-
-def _check(names: Sequence[str | Path], layout: Layout) -> None:
-    """Raises InputError for faults that can be found before reading: the last corpus may be read hours
-    later."""
-    if layout.format not in ("", "lines", *FORMATS):
-        remedy = f"name one of: lines, {', '.join(FORMATS)}"
-        raise InputError(f"there is no format '{layout.format}'", remedy=remedy)
-    if not names:
-        raise InputError("no corpus is named", remedy="name a source and a target file, or a bilingual file")
-    if [*map(str, names)].count(STDIN) > 1:
-        raise InputError("standard input can be read only once", remedy="name a file in place of one `-`")
-    for name in filter(lambda name: str(name) != STDIN, names):
-        if not Path(name).exists() and ".zip/" not in str(name).lower():
-            raise InputError("no such file", file=name, remedy="check the path")
-        if Path(name).is_dir():
-            remedy = f"name the files in it; if they are a dataset or Parquet, {_CONVERT}"
-            raise InputError("is a folder, not a text file", file=name, remedy=remedy)
-        if not layout.format and (suffix := text_suffix(name)) in _NOT_READ:
-            with opened(name) as stream:
-                start = stream.readline(1000) if suffix == ".csv" else b""
-            columns = " with semicolons" if start.count(b";") > start.count(b",") else ""
-            raise InputError(f"{suffix} files{columns} are not read", file=name, remedy=_NOT_READ[suffix])
-    if bool(layout.source) != bool(layout.target) or (layout.source and layout.source == layout.target):
-        raise InputError(
-            "source and target each need a column, key or language of their own",
-            remedy="give both, or neither",
-        )
-    if "0" in (layout.source, layout.target):
-        raise InputError("columns are counted from 1", remedy="give another column")
