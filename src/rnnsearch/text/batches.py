@@ -164,10 +164,9 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         """Copies the batch. For a GPU, it is copied from pinned memory: other copies would make the host wait
         for the GPU's earlier work."""
-        if torch.device(device).type != "cuda":
-            return Batch(**{name: part.to(device) for name, part in self.parts().items()})
-        pinned = {name: part if part.is_cuda else part.pin_memory() for name, part in self.parts().items()}
-        return Batch(**{name: part.to(device, non_blocking=True) for name, part in pinned.items()})
+        cuda, parts = torch.device(device).type == "cuda", self.parts().items()
+        pinned = {name: part.pin_memory() if cuda and not part.is_cuda else part for name, part in parts}
+        return Batch(**{name: part.to(device, non_blocking=cuda) for name, part in pinned.items()})
 
     def share(self, rank: int, world: int) -> Batch:
         """Returns the pairs of process `rank` of `world`: every world-th, so that all shares are about

@@ -209,14 +209,14 @@ def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | Non
 
 def character_ranges(text: str, words: Sequence[str]) -> list[Range] | None:
     """Returns the range of characters of each word in the text; None if it is unknown."""
-    letters = [found.span() for found in _LETTER.finditer(text)]
-    owners = tokeniser_ranges([text[slice(*letter)] for letter in letters], words)
+    letters = list(_LETTER.finditer(text))
+    owners = tokeniser_ranges([letter.group() for letter in letters], words)
     if owners is None:
         return None
     found = [(len(text), 0) for _ in words]
-    for (begin, end), own in zip(letters, owners, strict=True):
+    for letter, own in zip(letters, owners, strict=True):
         for word in range(*own):
-            found[word] = min(found[word][0], begin), max(found[word][1], end)
+            found[word] = min(found[word][0], letter.start()), max(found[word][1], letter.end())
     return found
 
 

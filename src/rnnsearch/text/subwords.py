@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -36,7 +37,7 @@ class Subwords:
         if not model or not self._processor.LoadFromSerializedProto(model):
             raise ValueError("not a sentencepiece model")
         self.marks_words = any(subword.startswith(WORD_START) for subword in self.vocabulary())
-        self._cache: dict[str, list[str]] = {}
+        self._split = lru_cache(_CACHED)(self._split_word)
 
     @classmethod
     def train(
@@ -104,14 +105,11 @@ class Subwords:
 
         Characters that training did not see become subwords that are in no vocabulary.
         """
-        unmet = [word for word in dict.fromkeys(words) if word not in self._cache]
-        if len(self._cache) + len(unmet) > _CACHED:
-            self._cache = {}
-            unmet = list(dict.fromkeys(words))
-        if unmet:
-            split: list[list[str]] = self._processor.encode([_spelt(word) for word in unmet], out_type=str)
-            self._cache |= zip(unmet, split, strict=True)
-        return [self._cache[word] for word in words]
+        return list(map(self._split, words))
+
+    def _split_word(self, word: str) -> list[str]:
+        subwords: list[str] = self._processor.encode(_spelt(word), out_type=str)
+        return subwords
 
     def join(self, subwords: Sequence[str]) -> tuple[list[str], list[int]]:
         """Joins subwords to words: (words, word_of), where subword k became a part of words[word_of[k]].

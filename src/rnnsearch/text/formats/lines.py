@@ -190,7 +190,7 @@ def plain_field(text: str, number: int, warnings: InputWarnings = IGNORED) -> st
     return plain_line(text, number, warnings)
 
 
-def plain_line(line: str, number: int = 0, warnings: InputWarnings = IGNORED) -> str:
+def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
     """Returns the line with its carriage return dropped and its control characters turned into spaces."""
     kept = line.removesuffix("\r")
     if kept != line:
