@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -20,10 +21,10 @@ from pairs import Pair, pairs_of, write
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text import cleaning, preparation
-from rnnsearch.text.dataset import Corpus, Pairs
+from rnnsearch.text.dataset import Corpus, Pairs, Ragged
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.text.preparation import PrepareOptions, prepare, prepare_texts
+from rnnsearch.text.preparation import Buckets, PrepareOptions, prepare, prepare_texts
 from rnnsearch.text.preparation_report import PreparationReport
 from rnnsearch.text.tokens import Tokeniser
 
@@ -604,3 +605,26 @@ def test_text_is_normalised_and_what_changed_is_counted(tmp_path: Path) -> None:
     assert report.texts[0].repairs == kinds
     prepared(tmp_path, text, unicode="keep")
     assert set(stored(tmp_path)) == {("cafe\u0301 x", "e\ufb03cace !"), ("b c", "dejà")}
+
+
+def shuffled(folder: Path, seed: int) -> tuple[int, ...]:
+    """The order in which the shards hold three pairs; pair i says i once, and i times."""
+    (folder / "work").mkdir(parents=True)
+    buckets = Buckets(folder / "work", 3, seed)
+    numbers = np.arange(3)
+    ones = Ragged(numbers.astype(np.uint16), np.ones(3, dtype=np.int32))
+    buckets.add(ones, Ragged(np.repeat(numbers, numbers).astype(np.uint16), numbers.astype(np.int32)))
+    shards = range(len(list(buckets.write_shards(folder, linked=False))))
+    order = [np.load(folder / f"train.source.{shard:04d}.ids.npy") for shard in shards]
+    found = tuple(np.concatenate(order).tolist())
+    assert np.load(folder / "train.target.lengths.npy").tolist() == list(found)
+    return found
+
+
+def test_every_order_is_about_equally_likely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three pairs, in one bucket or several: each of the six orders in a sixth of 300 shuffles, give or take
+    five deviations."""
+    monkeypatch.setattr(preparation, "SHARD_BYTES", 1)
+    orders = Counter(shuffled(tmp_path / str(seed), seed) for seed in range(300))
+    assert len(orders) == 6
+    assert all(50 - 5 * 6.5 < count < 50 + 5 * 6.5 for count in orders.values())

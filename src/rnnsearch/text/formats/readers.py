@@ -150,21 +150,22 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
 def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
     """Returns the columns of both sides, counted from 0, and whether these cells are names of columns."""
     header = [cell.strip().casefold() for cell in cells]
-    languages = [_language_names(code) for code in (layout.source_language, layout.target_language)]
-    usual = languages, [{"source", "src"}, {"target", "tgt", "trg"}]
+    usual = (
+        _language_names(layout.source_language) | {"source", "src"},
+        _language_names(layout.target_language) | {"target", "tgt", "trg"},
+    )
     if layout.source.isdecimal() and layout.target.isdecimal():
         columns = int(layout.source) - 1, int(layout.target) - 1
         there = [header[column] if column < len(header) else "" for column in columns]
         orders = there, there[::-1]  # columns 2 and 1 of a file from the source to the target
-        return columns, any(a in one and b in other for one, other in usual for a, b in orders)
+        return columns, any(one in usual[0] and other in usual[1] for one, other in orders)
     for source, target in layout.names():
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
     if not layout.source:
-        for sides in usual:
-            found = [[i for i, cell in enumerate(header) if _names(cell, side)] for side in sides]
-            if [len(places) for places in found] == [1, 1] and found[0] != found[1]:
-                return (found[0][0], found[1][0]), True
+        found = [[i for i, cell in enumerate(header) if _names(cell, side)] for side in usual]
+        if [len(places) for places in found] == [1, 1] and found[0] != found[1]:
+            return (found[0][0], found[1][0]), True
         if len(cells) < 3 and len(set(map(_is_number, header))) == 1:
             return (0, 1), False
     what = f"does not name columns {layout.wanted()}; it has: {', '.join(cells)}"

@@ -4,7 +4,7 @@ import pytest
 from pairs import pairs_of
 
 from rnnsearch.config import DataSettings
-from rnnsearch.text.cleaning import Cleaner
+from rnnsearch.text.cleaning import Cleaner, digest
 
 
 def words(count: int) -> str:
@@ -34,3 +34,8 @@ def test_a_pair_is_dropped_for_a_reason(
         for source, target in pairs_of(text):
             for pair in ((source, target), (target, source)):
                 assert cleaner.drop_reason((pair[0].split(), pair[1].split())) == expected, pair
+
+
+def test_both_sides_and_their_border_count() -> None:
+    pairs = [("a b", "c"), ("a", "b c"), ("a", "c"), ("c", "a"), ("", "a"), ("a", "")]
+    assert len({digest(pair) for pair in pairs * 2}) == len(pairs)
