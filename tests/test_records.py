@@ -21,26 +21,22 @@ def weights(rows: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("alpha", "end_of_sentence", "links"),
+    ("alpha", "links"),
     [
-        (weights("0.9 0.1 0.0; 0.2 0.7 0.1"), True, [(0, 0), (1, 1)]),
-        (weights("0.1 0.8 0.1; 0.7 0.2 0.1"), True, [(0, 1), (1, 0)]),  # sorted by source position
-        (weights("0.6 0.4 0.0; 0.6 0.4 0.0"), True, [(0, 0), (0, 1)]),
-        (weights("0.2 0.2 0.6; 0.1 0.8 0.1"), True, [(1, 1)]),  # the first looks at the end of sentence
-        (weights("0.2 0.2 0.6; 0.1 0.8 0.1"), False, [(1, 1), (2, 0)]),
-        (weights("0.5 0.5 0.0"), True, [(0, 0)]),  # equal weights: the first
-        (weights("1.0"), True, []),
-        (weights("1.0"), False, [(0, 0)]),
-        (np.zeros((0, 3), np.float32), True, []),
-        (np.zeros((0, 0), np.float32), True, []),
-        (np.zeros((2, 0), np.float32), True, []),
+        (weights("0.9 0.1 0.0; 0.2 0.7 0.1"), [(0, 0), (1, 1)]),
+        (weights("0.1 0.8 0.1; 0.7 0.2 0.1"), [(0, 1), (1, 0)]),  # sorted by source position
+        (weights("0.6 0.4 0.0; 0.6 0.4 0.0"), [(0, 0), (0, 1)]),
+        (weights("0.2 0.2 0.6; 0.1 0.8 0.1"), [(1, 1)]),  # the first looks at the end of sentence
+        (weights("0.5 0.5 0.0"), [(0, 0)]),  # equal weights: the first
+        (weights("1.0"), []),
+        (np.zeros((0, 3), np.float32), []),
+        (np.zeros((0, 0), np.float32), []),
+        (np.zeros((2, 0), np.float32), []),
     ],
 )
-def test_a_target_word_is_linked_to_its_strongest_source_word(
-    alpha: np.ndarray, end_of_sentence: bool, links: list[Link]
-) -> None:
-    assert hard_links(alpha, end_of_sentence) == links
-    assert all(isinstance(position, int) for link in hard_links(alpha, end_of_sentence) for position in link)
+def test_a_target_word_is_linked_to_its_strongest_source_word(alpha: np.ndarray, links: list[Link]) -> None:
+    assert hard_links(alpha) == links
+    assert all(isinstance(position, int) for link in hard_links(alpha) for position in link)
 
 
 def translation(alpha: np.ndarray, tokens: list[str]) -> Translation:

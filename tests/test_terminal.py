@@ -68,7 +68,8 @@ def test_commands_look_at_the_last_translation(talked: Any, tiny_run: Path) -> N
     assert f"{expected.score:8.3f}  {expected.text}" in shown
     assert f"{expected.alternatives[0].score:8.3f}" in shown
     assert f"{expected.tokens[0]}  p = " in shown
-    assert ":nbest needs a number from 1 to" in talked(SENTENCE, ":nbest 0")
+    assert "search.nbest: Input should be greater" in talked(SENTENCE, ":nbest 0")
+    assert ":nbest needs a number" in talked(SENTENCE, f":nbest {'9' * 5000}")
 
 
 def test_a_translation_of_ones_own_is_aligned_and_explained(talked: Any) -> None:

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from rnnsearch.config import Settings
-from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
@@ -62,14 +61,13 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     """Measures complete updates of the settings' network, with `training.batch_size` pairs of `length` words
     per side.
 
-    words: vocabulary size K of both sides. Raises InputError for invalid sizes.
+    words: vocabulary size K of both sides, at least 3.
     """
     training = settings.training
     with connected_ranks(training.device) as ranks:  # the ranks of torchrun share an update
         network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
         batch = random_batch(settings, words, length)
-        total = 0 if training.schedule in ("constant", "inverse_sqrt") else 1 << 30
-        trainer = Trainer(network, training, total, ranks)
+        trainer = Trainer(network, training, 1 << 30, ranks)
         mine, updates = ranks.share(batch), itertools.count(1)
 
         def update() -> None:
@@ -77,7 +75,7 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
 
         seconds = timed(update, repetitions, training.device)
     sizes = training.batch_size, length, words
-    return _throughput("training on", settings, training.precision, sizes, seconds)
+    return _throughput("training on", network, training.device, training.precision, sizes, seconds)
 
 
 def random_batch(settings: Settings, words: int, length: int) -> Batch:
@@ -93,28 +91,21 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     """Measures beam search for `search.batch_size` sentences of `length` words; every translation has the
     same length."""
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
-    network = random_network(settings, words, torch.float32).to(settings.training.device)
-    ids, lengths = (
-        part.to(settings.training.device) for part in random_ids(limits.batch_size, length, words)
-    )
+    device = settings.training.device
+    network = random_network(settings, words, torch.float32).to(device)
+    ids, lengths = (part.to(device) for part in random_ids(limits.batch_size, length, words))
     cache = linear_cache(getattr(torch, limits.precision))
 
     def translate() -> None:
         search([network], [cache], ids, lengths, limits)
 
-    seconds = timed(translate, repetitions, settings.training.device)
+    seconds = timed(translate, repetitions, device)
     what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)
-    return _throughput(what, settings, limits.precision, sizes, seconds)
+    return _throughput(what, network, device, limits.precision, sizes, seconds)
 
 
 def random_network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
-    """Sets up the CPU, and returns an untrained network of these settings. Raises InputError for invalid
-    sizes."""
-    if words < 3:
-        raise InputError(
-            f"{words} words are too few",
-            remedy="give at least 3: the end of sentence, the unknown word and another one",
-        )
+    """Sets up the CPU, and returns an untrained network of these settings."""
     set_up_cpu(settings.training.threads, torchrun_value("LOCAL_WORLD_SIZE", 1))
     torch.manual_seed(settings.training.seed)
     return TranslationNetwork(settings.model, words, words, product_dtype=product_dtype, trust_code=True)
@@ -142,16 +133,19 @@ def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up:
 
 
 def _throughput(
-    what: str, settings: Settings, precision: str, sizes: tuple[int, int, int], seconds: list[float]
+    what: str,
+    network: TranslationNetwork,
+    device: str,
+    precision: str,
+    sizes: tuple[int, int, int],
+    seconds: list[float],
 ) -> Throughput:
     """Returns the speed in `seconds`, one for each repetition. sizes: sentences, their length, vocabulary."""
     sentences, length, words = sizes
-    with torch.device("meta"):
-        network = TranslationNetwork(settings.model, words, words, trust_code=True)
     median = statistics.median(seconds)
     return Throughput(
         what=what,
-        hardware=hardware(settings.training.device),
+        hardware=hardware(device),
         torch=torch.__version__,
         precision=precision,
         sentences=sentences,
@@ -161,7 +155,7 @@ def _throughput(
         seconds=median,
         words_per_second=sentences * (length + 1) / median,
         sentences_per_second=sentences / median,
-        peak_memory=peak_memory(settings.training.device),
+        peak_memory=peak_memory(device),
     )
 
 

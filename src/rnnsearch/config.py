@@ -13,19 +13,22 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypedDict, Typ
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rnnsearch.errors import InputError, did_you_mean
-from rnnsearch.system.files import parse_toml, read_toml
+from rnnsearch.system.files import parse_toml, read_toml, reading
 
 LARGEST = 10**9
 """Largest count of sentences, words or updates that a setting may name, unless its own bound is smaller."""
 
-REMOVED = frozenset(
-    {
-        *("training.processes", "training.exchange_timeout", "training.sampled_softmax"),
-        *("training.length_multiple", "search.lexical_shortlist_frequent"),
-        "search.lexical_shortlist_per_word",
-        *("data.drop_control_characters", "data.language_certainty", "data.entities"),
-    }
-)
+REMOVED = {
+    "data.drop_control_characters",
+    "data.entities",
+    "data.language_certainty",
+    "search.lexical_shortlist_frequent",
+    "search.lexical_shortlist_per_word",
+    "training.exchange_timeout",
+    "training.length_multiple",
+    "training.processes",
+    "training.sampled_softmax",
+}
 """Settings of earlier versions, which are ignored in runs, models and prepared datasets."""
 
 BUILT_IN = {"recipe": "recipes", "study": "studies/builtin"}
@@ -301,13 +304,18 @@ class SearchOptions(TypedDict, total=False):
     confidence: tuple[float, float]
 
 
-class Settings(_Section):
-    """All settings of a run: the sections of a recipe."""
+class _Sections(_Section):
+    """Settings of which each is valid by itself."""
 
     data: DataSettings = DataSettings()
     model: ModelSettings = ModelSettings()
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
+
+
+class Settings(_Sections):
+    """All settings of a run, which must fit together: the sections `data`, `model`, `training` and `search`
+    of a recipe."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Settings:
@@ -337,17 +345,11 @@ def changed(settings: SearchSettings, overrides: Mapping[str, Any]) -> SearchSet
     return validated({"search": {**settings.model_dump(), **overrides}}, "search settings").search
 
 
-def by_name(settings: Settings) -> dict[str, Any]:
-    """Returns a flat dict: `section.key` → value."""
-    sections = settings.model_dump()
-    return {f"{section}.{key}": value for section in sections for key, value in sections[section].items()}
-
-
 def built_in(kind: str) -> dict[str, Traversable]:
     """Returns the recipes or the studies that come with the package, by name. kind: recipe or study."""
     entries = resources.files("rnnsearch").joinpath(BUILT_IN[kind]).iterdir()
     found = {entry.name.removesuffix(".toml"): entry for entry in entries if entry.name.endswith(".toml")}
-    return {name: found[name] for name in sorted(found)}
+    return dict(sorted(found.items()))
 
 
 def recipe_names() -> list[str]:
@@ -389,21 +391,18 @@ def without_removed(table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def checked(kind: type[Table], table: dict[str, Any], where: str, remedy: str) -> Table:
+def checked(kind: type[Table], table: dict[str, Any], where: str | None, remedy: str) -> Table:
     """Validates a TOML table. Raises InputError for its first fault. remedy: advice in the message about an
     unknown key, after the suggested one."""
     try:
         return kind.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
-        if first["type"] == "extra_forbidden":
-            likely = suggested_key(kind, [str(part) for part in first["loc"]])
-            raise InputError(
-                f"unknown setting {'.'.join(map(str, first['loc']))}",
-                file=where,
-                remedy=f"{likely} {remedy}".strip(),
-            ) from None
-        raise InputError(first_fault(error), file=where) from None
+        if first["type"] != "extra_forbidden":
+            raise InputError(first_fault(error), file=where) from None
+        key = [str(part) for part in first["loc"]]
+        remedy = f"{suggested_key(kind, key)} {remedy}".strip()
+        raise InputError(f"unknown setting {'.'.join(key)}", file=where, remedy=remedy) from None
 
 
 def first_fault(error: ValidationError) -> str:
@@ -422,7 +421,7 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
 def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
     """Returns the name for messages and the table of a TOML file, or of a built-in recipe or study."""
     path = Path(name)
-    try:
+    with reading(path, "check the path", damaged="is not TOML"):
         if path.suffix == ".toml" or path.is_file():
             return str(path), read_toml(path)
         known, own = built_in(kind), str(name).replace("*", "-star")  # the paper's RNNsearch-50*
@@ -430,36 +429,23 @@ def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
             remedy = f"{did_you_mean(own, known)} name a TOML file or one of {', '.join(known)}"
             raise InputError(f"no {kind} {str(name)!r}", remedy=remedy.strip())
         return f"{kind} {name}", parse_toml(known[own].read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path, remedy="check the path") from None
-    except ValueError as error:
-        raise InputError(f"is not TOML: {error}", file=path) from None
 
 
-def overridden(section: str, overrides: Sequence[str], only: Container[str] | None = None) -> dict[str, Any]:
-    """Returns the values of `section.key=value` overrides by key. only: keys that have an effect; None for
-    all of the section.
+def search_overrides(overrides: Sequence[str], only: Container[str] | None = None) -> dict[str, Any]:
+    """Returns the values of `search.key=value` overrides by key. only: keys that have an effect; None for
+    all.
 
     Raises InputError for an invalid value, an unknown key, and a setting without effect.
     """
     table: dict[str, Any] = {}
     for override in overrides:
         apply_override(table, override)
-    known = by_name(Settings())
-    for place, values in table.items():
+    checked(_Sections, table, None, "`rnnsearch settings search` lists them")
+    for section, values in table.items():
         for key in values:
-            name = f"{place}.{key}"
-            if name not in known:
-                likely = suggested_key(Settings, [place, key])
-                remedy = f"{likely} `rnnsearch settings {section}` lists them".strip()
-                raise InputError(f"unknown setting {name}", remedy=remedy)
-            if place != section or (only is not None and key not in only):
-                raise InputError(f"{name} has no effect on this command", remedy="remove it")
-    found: dict[str, Any] = table.get(section, {})
-    try:
-        type(getattr(Settings(), section)).model_validate(found)
-    except ValidationError as error:
-        raise InputError(f"{section}.{first_fault(error)}") from None
+            if section != "search" or (only is not None and key not in only):
+                raise InputError(f"{section}.{key} has no effect on this command", remedy="remove it")
+    found: dict[str, Any] = table.get("search", {})
     return found
 
 

@@ -42,21 +42,17 @@ def escaped(name: object) -> str:
     Escaped are tabs and line breaks (`\t`), escape characters (`\x1b`), direction marks (`\u202e`), and the
     bytes of a file name that are not UTF-8 (`\udcff`).
     """
-    text = str(name)
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else _escape(character) for character in text)
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for letter in str(name)
+    )
 
 
 def one_line(text: str) -> str:
     """Returns a message on one line: line breaks become spaces, other characters are escaped as in `escaped`.
     A message longer than LONGEST loses its middle."""
-    line = escaped(" ".join(text.replace("\r\n", "\n").split("\n")))
+    line = escaped(" ".join(text.splitlines()))
     if len(line) <= LONGEST:
         return line
     half = LONGEST // 2
     return f"{line[:half]} … {line[-half:]}"
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -47,12 +47,7 @@ def installed_models() -> dict[str, Path]:
 def is_name(word: str | Path) -> bool:
     """Tells whether the word has the form of a model's name, not of a path, and no file or folder has this
     name."""
-    return (
-        bool(str(word))
-        and Path(word).name == str(word)
-        and str(word) not in (".", "..")
-        and not Path(word).exists()
-    )
+    return Path(word).name == str(word) and not Path(word).exists()
 
 
 def folder_of(word: str | Path) -> Path:

@@ -21,14 +21,14 @@ from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.quick_start import (
     Step,
     choose_held_out,
-    content_key,
     language_of,
     with_languages,
     work_folder,
 )
 from rnnsearch.run import Run
+from rnnsearch.system.files import content_key
 from rnnsearch.system.machine import fastest_precision
-from rnnsearch.system.progress import ProgressBar, note
+from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.corpus_links import align_texts, link_files, require_eflomal
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import check_pairs, count_lines
@@ -70,7 +70,7 @@ def learn_links(
     own = with_languages(files, own) + [f"data.{name}={value}" for name, value in AS_GIVEN.items()]
     settings = load_config(recipe, own)
     key = content_key(files, settings.model_dump_json(), words)
-    with work_folder(folder, "links", key) as step, ProgressBar() as progress:
+    with work_folder(folder, "links", key) as step, progress_bar() as progress:
         eflomal = eflomal_links(step, files, settings.data, words, check=True)
         teacher = step("teacher.links", lambda out: link_files(*eflomal, [out], method="intersection"))
         reversed_data = {
@@ -135,7 +135,7 @@ def eflomal_links(
             choose_held_out(texts)
         note("eflomal aligns the words in both directions: minutes for 100,000 pairs")
         out.mkdir()
-        with ProgressBar() as progress:
+        with progress_bar() as progress:
             directions = out / "links.forward", out / "links.reverse"
             align_texts(texts, directions, settings=settings, words=words, progress=progress)
 

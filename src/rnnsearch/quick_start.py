@@ -11,9 +11,9 @@ import math
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import chain
+from itertools import chain, groupby, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,6 @@ from markupsafe import Markup
 from rnnsearch.bench import bench_training, bench_translation
 from rnnsearch.builtin.corpus import write
 from rnnsearch.config import DataSettings, load_config
-from rnnsearch.drawing.alignments import alignment_table
 from rnnsearch.drawing.figures import Curve, curve_figure, inline_svg
 from rnnsearch.drawing.page import render
 from rnnsearch.errors import InputError
@@ -33,13 +32,13 @@ from rnnsearch.evaluation.statistics import Score
 from rnnsearch.evaluation.test_set import NamedRun, read_test_set
 from rnnsearch.records import Translation
 from rnnsearch.report.make import make_report
-from rnnsearch.system.files import PARTIAL, checksum, file_checksum, only_one, read_json, reading, write_text
+from rnnsearch.system.files import PARTIAL, content_key, only_one, read_json, reading, write_text
 from rnnsearch.system.machine import fastest_precision
-from rnnsearch.system.progress import ProgressBar, note
+from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import read_pairs
-from rnnsearch.text.formats.opening import COMPRESSIONS, is_on_disk
+from rnnsearch.text.formats.opening import text_suffix
 from rnnsearch.text.formats.readers import FORMATS, Layout, LinePair, ParallelText, parallel_texts
 from rnnsearch.text.preparation import PrepareOptions, prepare
 from rnnsearch.training.display import Display
@@ -51,8 +50,14 @@ TRAIN_PAIRS, HELD_OUT_PAIRS = 12_000, 500
 """Number of pairs of the demo, in training, and each in development and test."""
 DEMO_SENTENCE = "The European Economic Area does not protect the man."
 RECIPE = "multi30k"
-SMALLER = [f"model.{name}={size}" for name, size in (("embedding_size", 128), ("hidden_size", 256))]
-SMALLER += [f"model.{name}_size=128" for name in ("encoder", "alignment", "maxout")]
+SMALLER = [
+    "model.embedding_size=128",
+    "model.hidden_size=256",
+    "model.encoder_size=128",
+    "model.alignment_size=128",
+    "model.maxout_size=128",
+]
+"""Changes of the recipe for a network of half its size."""
 PARTS = ("train", "dev", "test")
 FEWEST, HELD_OUT = 500, 500
 """Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
@@ -83,16 +88,18 @@ class Demo(NamedTuple):
     picture: Path
 
 
-def run_demo(folder: Path, own: Sequence[str] = ()) -> Demo:
+def run_demo(folder: Path, overrides: Sequence[str] = ()) -> Demo:
     """Writes the built-in corpus, prepared dataset, run and picture into `folder`, or continues; measures on
-    held-out pairs. own: settings, `section.key=value`. Raises as `try_corpus`."""
-    settings, picture = load_config("demo", own), folder / "alignment.png"
+    held-out pairs. overrides: settings, `section.key=value`. Raises as `try_corpus`."""
+    settings, picture = load_config("demo", overrides), folder / "alignment.png"
     with work_folder(folder, "demo", settings.model_dump_json()) as step:
         corpus = step("corpus", lambda out: write(out, TRAIN_PAIRS, HELD_OUT_PAIRS))
         learned, dev, test = ((corpus / f"{part}.en", corpus / f"{part}.fr") for part in PARTS)
-        how: dict[str, Any] = {"dev": dev, "settings": settings.data}
-        how["options"] = PrepareOptions(links=[corpus / "train.links"])
-        store = step("store", lambda out: prepare(*learned, out, **how))
+        options = PrepareOptions(links=[corpus / "train.links"])
+        store = step(
+            "store",
+            lambda out: prepare(*learned, out, dev=dev, settings=settings.data, options=options),
+        )
         run = train(settings, Corpus.open(store), folder / "run", resume=True).path
         translator, pairs = Translator.load(run), list(read_pairs(*test))
         sources, references = zip(*pairs, strict=True)
@@ -107,19 +114,20 @@ def try_corpus(
     files: Sequence[Path],
     folder: Path,
     minutes: float,
-    own: Sequence[str],
+    overrides: Sequence[str],
     show: Callable[[Path], None],
 ) -> dict[str, Any]:
     """Trains a translator on a corpus in about `minutes`, or continues; returns its scores on held-out text.
 
-    files: as for `prepare`. own: settings, `section.key=value`. show: called with the page, which loads
+    files: as for `prepare`. overrides: settings, `section.key=value`. show: called with the page, which loads
     itself again during training. Raises InputError for files that are not a parallel corpus or too
     small, for a folder with other files, and if another process works in it; TrainingInterrupted after Ctrl-C
     during training."""
-    own = with_languages(files, own)
-    settings, key = load_config(RECIPE, own).data, content_key(files, *own)
-    texts = parallel_texts(files, layout=layout_of(settings))
-    with work_folder(folder, "try", key) as step, ProgressBar() as progress:
+    overrides = with_languages(files, overrides)
+    settings, key = load_config(RECIPE, overrides).data, content_key(files, *overrides)
+    layout = Layout(source_language=settings.source_language, target_language=settings.target_language)
+    texts = parallel_texts(files, layout=layout)
+    with work_folder(folder, "try", key) as step, progress_bar() as progress:
         corpus = step("corpus", lambda out: note(write_corpus(texts, out, settings)))
         learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
         options = PrepareOptions(progress=progress)
@@ -128,7 +136,7 @@ def try_corpus(
 
         def measure(out: Path) -> None:
             note("measuring this machine")
-            write_text(out, json.dumps(plan(data, minutes, own)))
+            write_text(out, json.dumps(plan(data, minutes, overrides)))
 
         changes, text = read_kept(step("plan.json", measure))
         note(text)
@@ -179,48 +187,30 @@ def work_folder(folder: Path, doing: str, key: str) -> Iterator[Step]:
         yield step
 
 
-def content_key(files: Iterable[Path], *others: str) -> str:
-    """Returns a checksum of the files' contents and of other texts. Raises InputError for a file that cannot
-    be read twice."""
-    contents = []
-    for file in files:
-        if not is_on_disk(file):
-            raise InputError("is no file on disk", file=file, remedy="check the path; write a pipe to a file")
-        with reading(file):
-            contents.append(file_checksum(file))
-    return checksum(*contents, *others)
-
-
 def read_kept(file: Path) -> Any:
     """Reads a JSON file that an earlier session wrote. Raises InputError if it is damaged."""
     with reading(file, "name another folder with --out", "is damaged"):
         return read_json(file)
 
 
-def with_languages(files: Sequence[Path], own: Sequence[str]) -> list[str]:
+def with_languages(files: Sequence[Path], overrides: Sequence[str]) -> list[str]:
     """Returns the settings with the languages from the files' name endings: corpus.en corpus.fr, or
     corpus.en-fr.tsv. Raises InputError if both languages are the same."""
     named = re.match(r"(?:.*[._])?([a-z]{2})-([a-z]{2})[.]", files[0].name)
     codes = named.groups() if named else [language_of(file) for file in files[:2]]
     found = [f"data.{side}_language={code}" for side, code in zip(SIDES, codes, strict=False) if code]
-    data = load_config(RECIPE, [*found, *own]).data
+    data = load_config(RECIPE, [*found, *overrides]).data
     if data.source_language == data.target_language:
         remedy = "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
         raise InputError(f"both files are in one language, {data.source_language}", remedy=remedy)
-    return [*found, *own]
+    return [*found, *overrides]
 
 
 def language_of(file: Path) -> str:
     """Returns the language code that a file's name ends in, or the empty string."""
-    plain = file.with_suffix("") if file.suffix in COMPRESSIONS else file
-    code = plain.suffix[1:].lower()
+    code = text_suffix(file)[1:]
     others = "txt", "src", "tgt", "trg", *FORMATS
-    return code if code.isalpha() and 2 <= len(code) <= 3 and code not in others else ""
-
-
-def layout_of(settings: DataSettings) -> Layout:
-    """Returns where the sides of the settings' languages are in a bilingual file."""
-    return Layout(source_language=settings.source_language, target_language=settings.target_language)
+    return code if re.fullmatch("[a-z]{2,3}", code) and code not in others else ""
 
 
 def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
@@ -276,7 +266,7 @@ def write_corpus(texts: Sequence[ParallelText], folder: Path, settings: DataSett
     return f"{direction}: {count:,} pairs to learn from, {len(held_out):,} held out"
 
 
-def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str], str]:
+def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list[str], str]:
     """Measures updates on this machine. Returns changes of the recipe for the largest network that can be
     trained in time, and a text with the expected time."""
     pairs, words = len(corpus.train), len(corpus.target.vocabulary)
@@ -287,8 +277,8 @@ def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str],
     common = [f"training.batch_size={batch}", "training.samples=0"]
     if fastest_precision(torch.device("cpu")) != "bfloat16":
         common += ["training.precision=float32", "search.precision=float32"]
-    for size in ([], SMALLER):
-        settings = load_config(RECIPE, [*common, *size, *own, "search.beam=1"])
+    for size in ([], SMALLER):  # the smaller network if the whole one takes too long
+        settings = load_config(RECIPE, [*common, *size, *overrides, "search.beam=1"])
         update = bench_training(settings, words=words, length=length, repetitions=3).seconds
         speed = bench_translation(settings, words=words, length=length, repetitions=1).sentences_per_second
         validation = len(corpus.dev_source_lines) / speed
@@ -305,9 +295,10 @@ def plan(corpus: Corpus, minutes: float, own: Sequence[str]) -> tuple[list[str],
         "longer where other programs use the cores"
     )
     text += "; too little to learn much, so give more --minutes" if epochs < 1 else ""
+    every = math.ceil(updates / validations)
     limits = [f"training.max_updates={updates}", "training.max_epochs=0"]
-    limits += [f"training.{name}_every={math.ceil(updates / validations)}" for name in ("validate", "save")]
-    return [*common, *size, *limits, *own], text
+    limits += [f"training.validate_every={every}", f"training.save_every={every}"]
+    return [*common, *size, *limits, *overrides], text
 
 
 class PageDisplay(Display):
@@ -323,7 +314,7 @@ class PageDisplay(Display):
         lines = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
         pairs = sorted(lines, key=lambda pair: len(pair[0]))
         quarter = len(pairs) // 4
-        self.pairs = pairs[quarter : len(pairs) // 2][:: max(1, quarter // SHOWN)][:SHOWN]
+        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN)][:SHOWN]
         self.growth: list[tuple[int, list[str]]] = []
         with suppress(OSError, ValueError):
             self.growth = read_json(page / "growth.json")
@@ -339,26 +330,22 @@ class PageDisplay(Display):
         """Writes the page: the curves, and the sentences as the best weights so far translate them."""
         with suppress(OSError, InputError):  # a failure of the page must not end training
             rows = read_statistics(self.run).get("validations", [])
-            state, charts, sentences = "training begins", [], []
-            results = Translator.load(self.run).translate([one for one, _ in self.pairs]) if rows else []
+            state, charts, sentences, results = "training begins", [], [], list[Translation]()
             if rows:
-                x, update = [row["seconds"] / 60 for row in rows], rows[-1]["update"]
-                state = f"update {update:,} of {self.total:,} after {x[-1]:.1f} min"
+                results = Translator.load(self.run).translate([source for source, _ in self.pairs])
+                minutes, update = [row["seconds"] / 60 for row in rows], rows[-1]["update"]
+                state = f"update {update:,} of {self.total:,} after {minutes[-1]:.1f} min"
                 for place, (key, name) in enumerate(CURVES.items()):
-                    y = [round(row[key], 2) if key in row else None for row in rows]
-                    figure = curve_figure([Curve(name, place, x, y)], "minutes", name)
+                    values = [round(row[key], 2) if key in row else None for row in rows]
+                    figure = curve_figure([Curve(name, place, minutes, values)], "minutes", name)
                     charts.append(Markup(inline_svg(figure, key, name, f"{name} over the minutes")))
-                if update not in [known for known, _ in self.growth]:
+                if update not in dict(self.growth):
                     self.growth.append((update, [one.text for one in results]))
                     write_text(self.page / "growth.json", json.dumps(self.growth, ensure_ascii=False))
-            for place, pair in enumerate(self.pairs):
+            for place, (pair, result) in enumerate(zip_longest(self.pairs, results)):
                 grown = [(update, texts[place]) for update, texts in self.growth]
-                changed = [one for k, one in enumerate(grown) if not k or one[1] != grown[k - 1][1]]
-                tables = [
-                    Markup(alignment_table(one.source_tokens, one.tokens, one.alignment, ""))
-                    for one in results[place : place + 1]
-                ]
-                sentences.append((*pair, changed[::-1][:8], tables))
+                changed = [next(same) for _, same in groupby(grown, lambda one: one[1])]
+                sentences.append((*pair, changed[::-1][:8], result and Markup(result._repr_html_())))
             text = render(
                 "try.html",
                 about=self.about,

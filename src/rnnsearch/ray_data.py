@@ -29,9 +29,9 @@ from fsspec.core import open_local, url_to_fs
 from rnnsearch.errors import InputError, one_line
 from rnnsearch.installed import package_version
 from rnnsearch.system.files import checksum
-from rnnsearch.system.progress import ProgressBar, note
+from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.formats.lines import UNREPORTED, read_lines
-from rnnsearch.text.formats.opening import COMPRESSIONS
+from rnnsearch.text.formats.opening import COMPRESSIONS, text_suffix
 from rnnsearch.text.formats.readers import Layout, OneSide, parallel_texts, read_json_lines
 
 TRIES = 4
@@ -191,7 +191,7 @@ def _local_copy(file: str, folder: Path) -> Path:
 def _lines(files: list[Path], layout: Layout) -> Iterator[Any]:
     if not isinstance(layout, OneSide):
         return parallel_texts(files, layout=layout)[0].pairs()
-    if not {".jsonl", ".ndjson"} & set(files[0].suffixes[-2:]):
+    if text_suffix(files[0]) not in (".jsonl", ".ndjson"):
         return read_lines(files[0])
     return (text for text, _ in read_json_lines(files[0], layout, UNREPORTED))
 
@@ -207,7 +207,7 @@ def answer_corpus(
     """
     todo, errors = unanswered(job, shards, overwrite), {}
     if todo:
-        with _connected(address) as ray, ProgressBar() as bar:
+        with _connected(address) as ray, progress_bar() as bar:
             for done, row in enumerate(_rows(ray, job, todo, workers), len(shards) - len(todo) + 1):
                 bar("shards", done, len(shards))
                 errors[row["name"]] = row["error"]

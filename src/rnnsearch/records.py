@@ -18,8 +18,21 @@ _DIGITS = 5
 _SHOWN = 60
 
 
+class _Record:
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Tells whether both have the same class and equal fields; arrays must have equal shapes and
+        numbers."""
+        if type(self) is not type(other):
+            return False
+        names = (each.name for each in fields(self))  # type: ignore[arg-type]
+        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
+        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Hypothesis:
+class Hypothesis(_Record):
     """The result of a search for one sentence: ids, never words.
 
     ids: the target ids, with the end of sentence as the last one if `finished`.
@@ -38,12 +51,9 @@ class Hypothesis:
     weights: NDArray[np.float32]
     finished: bool
 
-    def __eq__(self, other: object) -> bool:
-        return _same_fields(self, other)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Translation:
+class Translation(_Record):
     """One translated sentence, in words.
 
     text: detokenised target text. tokens: target words, without the end of sentence.
@@ -71,10 +81,6 @@ class Translation:
     alternatives: list[Translation] = field(default_factory=list)
     parts: int = 1
     confidence: list[float] = field(default_factory=list)
-
-    def __eq__(self, other: object) -> bool:
-        """Tells whether all fields are equal, with all numbers in arrays."""
-        return _same_fields(self, other)
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= _SHOWN else f"{self.text[: _SHOWN - 1]}…"
@@ -123,11 +129,3 @@ class Translation:
 
         need("plot")
         return alignment_figure(self.source_tokens, self.tokens, self.alignment, path)
-
-
-def _same_fields(one: Hypothesis | Translation, other: object) -> bool:
-    """Tells whether both have the same class and equal fields; arrays must have equal shapes and numbers."""
-    if type(one) is not type(other):
-        return False
-    pairs = ((getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
-    return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)

@@ -18,11 +18,18 @@ from rnnsearch.errors import InputError
 from rnnsearch.installed import folder_of, package_version
 from rnnsearch.model.layers import skip_initialisation
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.files import checksum, read_toml, write_text, writing
+from rnnsearch.system.files import (
+    checksum,
+    content_key,
+    file_checksum,
+    read_toml,
+    reading,
+    write_text,
+    writing,
+)
 from rnnsearch.system.machine import check_memory, usable_device
 from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
 from rnnsearch.text.codec import SIDES, Codec, codec_checksums, codec_files, load_codecs
-from rnnsearch.text.formats.opening import is_on_disk
 
 if TYPE_CHECKING:
     from rnnsearch.text.dataset import Corpus
@@ -63,8 +70,8 @@ class Run:
     @cached_property
     def checksum(self) -> str:
         """The checksum of everything that its outputs depend on, except search settings."""
-        settings = (self.settings.data.model_dump_json(), self.settings.model.model_dump_json())
-        return checksum(*settings, self.model_path, *codec_files(self.path).values())
+        settings = self.settings.data.model_dump_json(), self.settings.model.model_dump_json()
+        return checksum(*settings, file_checksum(self.model_path), *codec_files(self.path).values())
 
     def other_vocabulary(self, other: Run | Corpus) -> str:
         """Returns the first side whose words or subwords differ from those of the other run or corpus; ""
@@ -93,13 +100,8 @@ class Run:
         """
         path = folder_of(path)
         file = path / "config.toml"
-        try:
+        with reading(file, "name a folder that `rnnsearch train` made", "is not a run", "is damaged"):
             table = read_toml(file)
-        except OSError as error:
-            remedy = "name a folder that `rnnsearch train` made"
-            raise InputError(f"is not a run: {error.strerror}", file=file, remedy=remedy) from None
-        except ValueError as error:
-            raise InputError(f"is damaged: {error}", file=file) from None
         header = table.pop("run", {})
         header = header if isinstance(header, dict) else {}
         if header.get("format") != FORMAT:
@@ -133,15 +135,11 @@ class Run:
         return self._network(trust_code, product_dtype)
 
     def shapes(self, *, trust_code: bool = False) -> dict[str, Tensor]:
-        """Returns the parameters of the network by name, as tensors with shape and type but no data."""
-        with skip_initialisation():
-            try:
-                with torch.device("meta"):
-                    return self._network(trust_code).state_dict()
-            except InputError:
-                if self._foreign:  # a user's own code may need data
-                    return self._network(trust_code).state_dict()
-                raise
+        """Returns the parameters of the network by name, as tensors with shape and type but without their
+        values."""
+        # A user's own code may need data.
+        with skip_initialisation(), torch.device("cpu" if self._foreign else "meta"):
+            return self._network(trust_code).state_dict()
 
     @property
     def _foreign(self) -> bool:
@@ -154,10 +152,8 @@ class Run:
             return TranslationNetwork(
                 self.settings.model, *sizes, product_dtype=product_dtype, trust_code=trust_code
             )
-        except InputError:
-            raise
         except Exception as error:
-            if not self._foreign:
+            if isinstance(error, InputError) or not self._foreign:
                 raise
             what = f"code outside rnnsearch that its settings name raised {type(error).__name__}: {error}"
             raise InputError(what, file=self.path) from error
@@ -167,10 +163,7 @@ class Run:
         `make_network`. Raises InputError if the weights are missing, damaged or those of another network."""
         place = usable_device(device)
         tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
-        try:
-            tensors = dequantise(tensors)
-        except InputError as error:
-            raise InputError(str(error), file=self.model_path) from None
+        tensors = dequantise(tensors, self.model_path)
         if misfit := difference(tensors, self.shapes(trust_code=trust_code)):
             raise InputError(f"does not fit config.toml: {misfit}", file=self.model_path)
         for name, tensor in tensors.items():
@@ -204,11 +197,6 @@ def answers_key(runs: Sequence[str | Path], how: str, form: str, files: Sequence
     """Returns a checksum of everything that answers depend on, except the text.
 
     how: the settings. form: the output format. files: those that are read with the runs, such as a
-    dictionary. Raises InputError for a pipe among them: a later command could not tell whether its content is
-    the same.
+    dictionary. Raises InputError as `content_key` does.
     """
-    for file in files:
-        if not is_on_disk(file):
-            what = "a pipe cannot be read again to go on with --out"
-            raise InputError(what, file=file, remedy="write it to a file first")
-    return checksum(form, how, *(Run.open(run).checksum for run in runs), *files)
+    return content_key(files, form, how, *(Run.open(run).checksum for run in runs))

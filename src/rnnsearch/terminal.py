@@ -4,6 +4,7 @@ attention."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from rnnsearch.config import changed
+from rnnsearch.config import DataSettings, changed
 from rnnsearch.drawing.alignments import alignment_text
 from rnnsearch.drawing.characters import printable
 from rnnsearch.errors import InputError, did_you_mean
@@ -26,8 +27,9 @@ COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 """The terminal's own colours, which are readable on light and dark backgrounds."""
 ROWS = 8
 """Maximum number of source positions shown for a step."""
-LARGEST = 1_000
-"""Largest beam or n-best list that a command accepts."""
+
+COMMANDS = ("matrix", "why", "nbest", "align", "swap", "help")
+"""Methods of Conversation that can be typed, such as `:matrix`; `:help` shows their docstrings."""
 
 Load = Callable[[Sequence[str]], Translator]
 
@@ -70,36 +72,31 @@ class Conversation:
         """The model of the other direction, once it is loaded."""
         self.source = ""
         self.result: Translation | None = None
-        self.commands: dict[str, tuple[str, Callable[[str], None]]] = {
-            ":matrix": ("the alignment as a picture", self.matrix),
-            ":why WORD": ("energies and weights behind a word", self.why),
-            ":nbest N": ("the N best translations", self.nbest),
-            ":align WORDS": ("align it with your own translation", self.align),
-            ":swap [RUN]": ("the other direction, or another model", self.swap),
-            ":help": ("this list", self.help),
-        }
+
+    @property
+    def data(self) -> DataSettings:
+        """The settings of text, with the languages."""
+        assert self.translator.settings is not None  # it was loaded
+        return self.translator.settings.data
 
     @property
     def prompt(self) -> str:
-        """Returns the prompt, with the languages if they are known."""
-        settings = self.translator.settings
-        return f"{settings.data.source_language}-{settings.data.target_language}> " if settings else "> "
+        """The prompt names the languages."""
+        return f"{self.data.source_language}-{self.data.target_language}> "
 
-    def say(self, text: str) -> None:
-        """Prints a note."""
-        self.console.print(text, markup=False, style="dim")
+    def say(self, text: str, style: str = "dim") -> None:
+        """Prints a line; by default, it is a note."""
+        self.console.print(printable(text), markup=False, style=style)
 
     def answer(self, line: str) -> None:
         """Translates a sentence or executes a command. Bad input gives a message of one line."""
         try:
             if line.startswith(":"):
-                name, _, words = line.strip().partition(" ")
-                known = {command.split()[0]: do for command, (_, do) in self.commands.items()}
-                if name not in known:
-                    raise InputError(
-                        f"there is no command {name}", remedy=did_you_mean(name, known) or "try :help"
-                    )
-                known[name](words.strip())
+                name, _, words = line[1:].partition(" ")
+                if name.strip() not in COMMANDS:
+                    remedy = did_you_mean(name, COMMANDS, ":") or "try :help"
+                    raise InputError(f"there is no command :{name}", remedy=remedy)
+                getattr(self, name.strip())(words.strip())
             elif line.strip():
                 self.translate(line.strip())
         except InputError as error:
@@ -111,19 +108,19 @@ class Conversation:
         limit = changed(self.translator.search, self.search).max_source_length
         results = self.translator.translate([self.source], **self.search)
         for result in noted(results, self.translator.source, limit, self.say):
-            self.result = result
             self.show(result)
 
     def show(self, result: Translation) -> None:
         """Prints source and translation. Linked words have the same colour; unsure words are dim."""
+        self.result = result
         for line in in_colours(printable(self.source), result):
             self.console.print(line)
         if self.console.no_color or self.console.color_system is None:
             pairs = (f"{result.source_tokens[i]}–{result.tokens[j]}" for i, j in sorted(result.links()))
-            self.say(printable("  ".join(pairs)))
+            self.say("  ".join(pairs))
 
     def matrix(self, _: str) -> None:
-        """Draws the alignment of the last translation."""
+        """Draw the alignment."""
         result = self._last()
         picture = alignment_text(
             result.source_tokens, result.tokens, result.alignment, self.console.width - 1
@@ -131,77 +128,74 @@ class Conversation:
         self.console.print(picture, markup=False)
 
     def why(self, word: str) -> None:
-        """Prints the steps that wrote a word of the last translation."""
-        result = self._last()
+        """Print the energies and weights that wrote WORD."""
+        result, translator = self._last(), self.translator
         places = [k for k, token in enumerate(result.tokens) if token.casefold() == word.casefold()]
         if not places:
             raise InputError(
                 f"the translation has no word {word!r}", remedy=f"words: {' '.join(result.tokens)}"
             )
-        codecs = self.translator.source, self.translator.target
-        source = codecs[0].encode_words(result.source_tokens[:-1])
-        target = codecs[1].encode_words(result.tokens)
-        found = steps(self.translator.networks[0], codecs[1], source, target)
-        positions = [codecs[0].vocabulary.word(number) for number in source.ids]
+        source = translator.source.encode_words(result.source_tokens[:-1])
+        target = translator.target.encode_words(result.tokens)
+        found = steps(translator.networks[0], translator.target, source, target)
+        positions = [translator.source.vocabulary.word(number) for number in source.ids]
         for step, belongs in zip(found, target.word_of, strict=True):
             if belongs == places[0]:
                 others = ", ".join(f"{other} {p:.2f}" for other, p in step.likeliest if other != step.written)
-                self._print(f"{step.written}  p = {step.p:.2f}; otherwise {others}", "bold")
+                self.say(f"{step.written}  p = {step.p:.2f}; otherwise {others}", "bold")
                 if step.energies is None:
                     self.say("written without a context")
                     continue
                 self.say("  energy  weight")
                 for j in (-step.weights).argsort()[:ROWS]:
                     weight, bar = float(step.weights[j]), "█" * round(10 * float(step.weights[j]))
-                    self._print(f"{float(step.energies[j]):8.2f}  {weight:6.3f} {bar:10} {positions[j]}")
+                    self.say(f"{float(step.energies[j]):8.2f}  {weight:6.3f} {bar:10} {positions[j]}", "")
 
-    def nbest(self, words: str) -> None:
-        """Prints the best translations of the last sentence with their scores."""
-        number = int(words) if words.isdecimal() else 5
-        if not 1 <= number <= LARGEST:
-            raise InputError(f":nbest needs a number from 1 to {LARGEST}", remedy="for example :nbest 5")
+    def nbest(self, number: str) -> None:
+        """Print the NUMBER (5) best translations."""
         self._last()
-        beam = max(number, self.search.get("beam", self.translator.search.beam))
-        (best,) = self.translator.translate([self.source], **self.search | {"nbest": number, "beam": beam})
+        try:
+            nbest = int(number or 5)
+        except ValueError:
+            raise InputError(":nbest needs a number", remedy="for example :nbest 5") from None
+        beam = max(nbest, self.search.get("beam", self.translator.search.beam))
+        (best,) = self.translator.translate([self.source], **self.search | {"nbest": nbest, "beam": beam})
         for one in (best, *best.alternatives):
             line = in_colours("", one)[1]
             line.pad_left(1)
             self.console.print(f"{one.score:8.3f}", line)
 
     def align(self, reference: str) -> None:
-        """Aligns the last sentence with a given translation, to which :matrix and :why then refer."""
+        """Align your own TRANSLATION."""
         self._last()
         if not reference:
             raise InputError(":align needs a translation", remedy="for example :align Une phrase.")
-        (self.result,) = self.translator.align([(self.source, reference)], posterior=True)
-        self.show(self.result)
-        self.say(f"log p = {self.result.score:.2f}")
+        (result,) = self.translator.align([(self.source, reference)], posterior=True)
+        self.show(result)
+        self.say(f"log p = {result.score:.2f}")
 
     def swap(self, run: str) -> None:
-        """Changes to the model of the other direction: the named one, or an installed one."""
+        """Change to the other direction, or to RUN."""
         if run or self.other is None:
-            settings = self.translator.settings
-            assert settings is not None  # it was loaded
-            if not (name := run or opposite_model(settings.data)):
-                pair = f"from {settings.data.target_language} to {settings.data.source_language}"
-                raise InputError(f"no model {pair} is installed", remedy="name a run: :swap RUN")
+            if not (name := run or opposite_model(self.data)):
+                what = (
+                    f"no model from {self.data.target_language} to {self.data.source_language} is installed"
+                )
+                raise InputError(what, remedy="name a run: :swap RUN")
             self.other = self.load([name])
         self.translator, self.other = self.other, self.translator
         self.source, self.result = "", None
 
     def help(self, _: str) -> None:
-        """Prints the commands."""
-        for command, (does, _do) in self.commands.items():
-            self._print(f"{command:13} {does}")
+        """Print this list."""
+        for name in COMMANDS:
+            self.say(f":{name:7} {getattr(self, name).__doc__}", "")
         self.say("Linked words have one colour, unsure words are dim. Ctrl-C stops, Ctrl-D ends.")
 
     def _last(self) -> Translation:
         if self.result is None:
             raise InputError("there is no translation yet", remedy="type a sentence first")
         return self.result
-
-    def _print(self, text: str, style: str = "") -> None:
-        self.console.print(printable(text), markup=False, style=style, soft_wrap=False)
 
 
 def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
@@ -222,11 +216,8 @@ def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
 
 def _style(line: Text, words: Sequence[str], styles: Iterable[str]) -> None:
     """Styles the words where they stand in the line; a word that the tokeniser has changed stays plain."""
-    text, end = line.plain.casefold(), 0
-    if len(text) != len(line.plain):  # case folding made two letters of one
-        text = line.plain
+    end = 0
     for word, style in zip(words, styles, strict=False):
-        begin = text.find(word if text is line.plain else word.casefold(), end)
-        if begin >= 0:
-            end = begin + len(word)
-            line.stylize(style, begin, end)
+        if found := re.compile(re.escape(word), re.IGNORECASE).search(line.plain, end):
+            line.stylize(style, *found.span())
+            end = found.end()

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +34,8 @@ class GoldLinks:
     def __post_init__(self) -> None:
         object.__setattr__(self, "possible", self.possible | self.sure)
 
-    def reversed(self) -> GoldLinks:
-        """Returns the links with source and target exchanged."""
-        return GoldLinks(
-            frozenset(link[::-1] for link in self.sure), frozenset(link[::-1] for link in self.possible)
-        )
 
-
-def link_fields(lines: Iterable[str], file: object) -> Iterator[str]:
+def link_fields(lines: Iterable[str], file: Path | str) -> Iterator[str]:
     """Yields the links of each line of a file, for `parse_links`: without a sentence number before them, and
     without text and score in further fields (fast_align): `source ||| target ||| links`, with or without
     `||| score`, and `links ||| score`.
@@ -56,7 +51,7 @@ def link_fields(lines: Iterable[str], file: object) -> Iterator[str]:
             if match is None or int(match[1]) != number - 1 + start:
                 remedy = "number every sentence, in order, or none"
                 what = f"does not begin with the sentence's number {number - 1 + start}"
-                raise InputError(what, file=str(file), line=number, remedy=remedy)
+                raise InputError(what, file=file, line=number, remedy=remedy)
             line = line[match.end() :]
         fields = line.split("|||")
         if len(fields) in (3, 4):
@@ -66,7 +61,7 @@ def link_fields(lines: Iterable[str], file: object) -> Iterator[str]:
         yield line
 
 
-def parse_links(line: str, file: object, number: int, *, swapped: bool = False) -> list[Link]:
+def parse_links(line: str, file: Path | str, number: int, *, swapped: bool = False) -> list[Link]:
     """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links. A score may
     follow a link: `0-0:0.9`. In a line of JSON, the links are at the key `links`, as such text or as
     [[0, 0], [1, 2]].
@@ -82,7 +77,7 @@ def parse_links(line: str, file: object, number: int, *, swapped: bool = False) 
     return links
 
 
-def parse_gold_links(line: str, file: object, number: int, *, first: int = 0) -> GoldLinks:
+def parse_gold_links(line: str, file: Path | str, number: int, *, first: int = 0) -> GoldLinks:
     """Reads a line as `parse_links` does; possible links are written `3?4` or `3p4`. first: the position of
     the first word, 0 or 1. Raises InputError for anything else."""
     sure: set[Link] = set()
@@ -90,7 +85,7 @@ def parse_gold_links(line: str, file: object, number: int, *, first: int = 0) ->
     for source, marker, target in _items(line, file, number):
         if min(source, target) < first:
             what = f"the link {source}{marker}{target} is of position 0, but the links count from {first}"
-            raise InputError(what, file=str(file), line=number, remedy="count from 0")
+            raise InputError(what, file=file, line=number, remedy="count from 0")
         (sure if marker == "-" else possible).add((source - first, target - first))
     return GoldLinks(frozenset(sure), frozenset(possible))
 
@@ -100,35 +95,32 @@ def format_links(links: Sequence[Link]) -> str:
     return " ".join(f"{j}-{i}" for j, i in links)
 
 
-def hard_links(weights: NDArray[np.float32], end_of_sentence: bool = True) -> list[Link]:
+def hard_links(weights: NDArray[np.float32]) -> list[Link]:
     """Links each target word to its strongest source word; returns (source, target) pairs, sorted.
 
-    weights: (target, source). With `end_of_sentence`, the last column is `</s>`, and a row with its maximum
+    weights: (target, source), with the end of sentence `</s>` as the last column: a row with its maximum
     there has no link. A row of zeros has none either: its word read no context.
     """
     if weights.size == 0:
         return []
-    last = weights.shape[1] - 1 if end_of_sentence else weights.shape[1]
+    end = weights.shape[1] - 1
     return sorted(
-        (int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < last and weights[i, j] > 0
+        (int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < end and weights[i, j] > 0
     )
 
 
-def threshold_links(
-    weights: NDArray[np.float32], threshold: float, end_of_sentence: bool = True
-) -> list[Link]:
+def threshold_links(weights: NDArray[np.float32], threshold: float) -> list[Link]:
     """Returns the (source, target) pairs whose weight is at least the threshold, sorted; a word may have any
     number of links.
 
-    weights: (target, source). With `end_of_sentence`, the last column is `</s>`, which is no word. A row of
-    zeros has no link, whatever the threshold: its word read no context.
+    weights: (target, source), without the end of sentence, which is no word. A row of zeros has no link,
+    whatever the threshold: its word read no context.
     """
-    words = weights[:, :-1] if end_of_sentence else weights
-    reached = (words >= threshold) & weights.any(axis=1, keepdims=True)
+    reached = (weights >= threshold) & weights.any(axis=1, keepdims=True)
     return sorted((int(source), int(target)) for target, source in np.argwhere(reached))
 
 
-def _items(line: str, file: object, number: int) -> Iterator[tuple[int, str, int]]:
+def _items(line: str, file: Path | str, number: int) -> Iterator[tuple[int, str, int]]:
     items = _json_items(line, file, number) if line.lstrip().startswith("{") else line.split()
     for item in items:
         match = _PHARAOH_ITEM.fullmatch(item)
@@ -137,7 +129,7 @@ def _items(line: str, file: object, number: int) -> Iterator[tuple[int, str, int
         yield int(match[1]), match[2], int(match[3])
 
 
-def _json_items(line: str, file: object, number: int) -> list[str]:
+def _json_items(line: str, file: Path | str, number: int) -> list[str]:
     try:
         links = json.loads(line)["links"]
         if isinstance(links, str):
@@ -145,13 +137,13 @@ def _json_items(line: str, file: object, number: int) -> list[str]:
         return [f"{source!r}-{target!r}" for source, target in links]
     except (ValueError, TypeError, KeyError, RecursionError):
         remedy = 'write an object with the links, for example {"links": [[0, 0], [1, 2]]}'
-        raise InputError("is no JSON with word links", file=str(file), line=number, remedy=remedy) from None
+        raise InputError("is no JSON with word links", file=file, line=number, remedy=remedy) from None
 
 
-def _not_a_link(item: str, file: object, number: int) -> InputError:
+def _not_a_link(item: str, file: Path | str, number: int) -> InputError:
     remedy = (
         "write links source-target, counted from 0, for example 0-0 1-2; possible links, 3?4, are for "
         "gold files only"
     )
     shown = item if len(item) <= 30 else item[:29] + "…"
-    return InputError(f"{shown!r} is not a link", file=str(file), line=number, remedy=remedy)
+    return InputError(f"{shown!r} is not a link", file=file, line=number, remedy=remedy)

@@ -118,7 +118,7 @@ translate {run} {three} --alignment-plots {two} → two: cannot be written: File
 translate {run} {three} --out {two} → two: already exists (choose another file, or add --overwrite)
 translate {run} {three} --out {folder} --overwrite → folder: is not a regular file
 translate {run} {three} --out /dev/null --overwrite → /dev/null: is not a regular file
-translate {run} {three} --out {two}/out → two is a file, not a folder (name another place)
+translate {run} {three} --out {two}/out → two: is a file, not a folder (name another folder)
 translate {run} {three} --dictionary {here}/nosuch → nosuch: no such file
 translate {run} {three} --glossary {glossary} → glossary:2: is not a source term, a TAB and a target term
 translate {run} {three} --dictionary {dictionary} → dictionary:2: is not a source word and a target word
@@ -189,11 +189,11 @@ train demo --data {run} --out {here}/r → run: is not a prepared dataset
 train demo --data {store} --out {run} → run: holds a run already (--resume to go on with it, or name another folder for --out)
 train demo --data {store} --out {run} --resume → run: was trained with model.embedding_size = 16, which is now
 train demo --data {store} --out {two} → two: is a file, not a folder (name another folder)
-train demo --data {store} --out {two}/r → two is a file, not a folder (name another place)
-report {run} --test {two} {two} --out {three} → three is a file, not a folder (name another place)
+train demo --data {store} --out {two}/r → two: is a file, not a folder (name another folder)
+report {run} --test {two} {two} --out {three} → three: is a file, not a folder (name another folder)
 demo --out {here} → holds something else, or the work on other files or settings (name another folder with --out)
 demo --out {two} → two: is a file, not a folder (name another folder)
-demo --out {two}/d → two is a file, not a folder (name another place)
+demo --out {two}/d → two: is a file, not a folder (name another folder)
 demo --out {here} --corpus-only → exists and is not empty
 demo --out {here}/d --set nosuch → --set 'nosuch' is not section.key=value
 """

@@ -65,8 +65,8 @@ train demo --data s --out r --set hidden_size=3 → is not section.key=value (di
 train {recipe} --data s --out r → mine.toml: unknown setting training.bacth_size (did you mean 'training.batch_size'?
 train demo --data s --out r --modle.hidden_size 3 → unknown setting modle (did you mean 'model'?
 translate run --search.baem 3 → unknown setting search.baem (did you mean 'search.beam'?
-translate run --serach.beam=3 → unknown setting serach.beam (did you mean 'search.beam'?
-translate run --beem.search 3 → unknown setting beem.search (
+translate run --serach.beam=3 → unknown setting serach (did you mean 'search'?
+translate run --beem.search 3 → unknown setting beem (
 translate run --training.seed 3 → training.seed has no effect on this command
 translate run --search.beam → --search.beam needs a value
 translate run --search.beam --json → --search.beam needs a value

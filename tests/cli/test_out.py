@@ -3,6 +3,7 @@ goes on with it."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -18,7 +19,6 @@ from command_line import Command, assert_refused
 
 from rnnsearch import Corpus
 from rnnsearch.system import line_file
-from rnnsearch.system.files import lock
 from rnnsearch.translation.aligner import WordAligner
 from rnnsearch.translation.translator import Translator
 
@@ -222,7 +222,7 @@ def test_what_another_command_writes_is_left_alone(command: Command, ended: Ende
     ended(3, f"{line} --out out")
     before = PARTIAL.read_bytes()
     with PARTIAL.open("rb+") as writing:
-        assert lock(writing.fileno())
+        fcntl.flock(writing.fileno(), fcntl.LOCK_EX)
         for more in ("", " --search.no_unk true --overwrite"):
             assert_refused(command(f"{line} --out out{more}"), "another command is writing it")
     assert PARTIAL.read_bytes() == before
@@ -237,7 +237,7 @@ def test_a_dictionary_from_a_pipe_is_refused(command: Command, tiny_run: Path) -
     done = command(f"{TRANSLATE.format(run=tiny_run)} --out out --dictionary /dev/fd/{end}")
     os.close(end)
     assert done.code == 2
-    assert "a pipe cannot be read again to go on with --out (write it to a file first)" in done.err
+    assert "is no file on disk (check the path; write a pipe to a file)" in done.err
 
 
 def test_text_that_cannot_be_read_is_found_first(command: Command, tiny_run: Path, tmp_path: Path) -> None:

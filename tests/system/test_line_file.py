@@ -21,7 +21,6 @@ def work(path: Path, ends_at: int = -1, items: list[str] = ITEMS) -> list[list[s
                 raise KeyboardInterrupt
             blocks.append(block)
             file.append(block, [f"a {item}\nb {item}" for item in block])
-        file.finish()
     return blocks
 
 

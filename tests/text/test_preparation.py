@@ -222,7 +222,7 @@ def test_an_interrupted_preparation_leaves_nothing_but_what_was_there(
         prepare(
             source, target, store, settings=settings(), options=PrepareOptions(overwrite=True, progress=stop)
         )
-    assert not isinstance(fault, OSError) or "no space left on the disk" in str(caught.value)
+    assert not isinstance(fault, OSError) or "cannot be written: No space left on device" in str(caught.value)
     assert [path.name for path in store.parent.iterdir()] == (["store"] if existing else [])
     assert not existing or content(store) == before
 

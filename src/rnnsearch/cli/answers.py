@@ -20,7 +20,7 @@ from rnnsearch.cli.options import is_run, refuse, resumable
 from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name, need
 from rnnsearch.system.files import only_one
-from rnnsearch.system.progress import ProgressBar, show
+from rnnsearch.system.progress import is_quiet, progress_bar, show
 
 if TYPE_CHECKING:  # they would load numpy and torch
     from rnnsearch.records import Translation
@@ -109,20 +109,19 @@ def answered(
         return
     from rnnsearch.system.line_file import LineFile
 
-    file = LineFile(Path(place.out), task.key(runs))
-    file.begin(place.overwrite)
-    work = task.load(place, runs)
+    file = LineFile(Path(place.out), task.key(runs), overwrite=place.overwrite)
 
-    def written() -> Iterator[Any]:
+    def written(work: Work) -> Iterator[Any]:
         for block in file.blocks(items, work.batch_size):
             results = list(work.answer(block, file.done + 1))
             file.append(block, map(work.write, count(file.done), results))
             progress(file.done, results)
             yield from results
-        file.finish()
 
-    with file, line_progress(task, source, "the same command goes on", done=file.before) as progress:
-        yield from observe(written(), file.before + 1)
+    with file:
+        work, before = task.load(place, runs), file.before.items
+        with line_progress(task, source, "the same command goes on", done=before) as progress:
+            yield from observe(written(work), before + 1)
 
 
 def answer_on_ray(place: Place, words: Sequence[str], sides: int, task: Task) -> None:
@@ -176,8 +175,8 @@ def line_progress(
     from rnnsearch.text.formats.lines import count_lines
 
     begun, units, answered = time.monotonic(), 0, done
-    with ProgressBar(shown) as bar:
-        lines = count_lines(source) if bar.bar is not None else None
+    with progress_bar(shown) as bar:
+        lines = count_lines(source) if shown and not is_quiet() else None
 
         def advance(done: int, results: Sequence[Any]) -> None:
             nonlocal units, answered

@@ -10,7 +10,7 @@ import typer
 
 from rnnsearch.cli.options import Cores, GoldFrom, Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
-from rnnsearch.system.progress import ProgressBar
+from rnnsearch.system.progress import progress_bar
 
 if TYPE_CHECKING:
     from rnnsearch.evaluation.test_set import System, TestSet
@@ -114,7 +114,7 @@ def with_runs(
 
     set_up_cpu(threads)
     systems = []
-    with ProgressBar() as progress:
+    with progress_bar() as progress:
         for place, named in enumerate(name_runs(paths)):
             run, given = open_run(named.name, named.path, **loading), written[place : place + 1]
             with TemporaryDirectory() as folder:

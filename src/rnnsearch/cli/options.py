@@ -182,12 +182,12 @@ def search_changes(
     """Returns the search settings that the command line changes: name → value.
 
     settings: those of `--set`. short: those that have an option of their own, by their names; None for one
-    that is not given. only: the settings that have an effect; None for all. Raises InputError as `overridden`
-    does, and for a setting that is given twice.
+    that is not given. only: the settings that have an effect; None for all. Raises InputError as
+    `search_overrides` does, and for a setting that is given twice.
     """
-    from rnnsearch.config import overridden
+    from rnnsearch.config import search_overrides
 
-    changed = overridden("search", settings or (), only)
+    changed = search_overrides(settings or (), only)
     short = {name: value for name, value in short.items() if value is not None}
     for name in short.keys() & changed:
         raise InputError(f"--{name} and --search.{name} are the same", remedy="give one of them")

@@ -11,7 +11,7 @@ import typer
 from rnnsearch.cli.options import Columns, Cores, Strings, describe, one_of, resumable
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import prepare_output
-from rnnsearch.system.progress import ProgressBar, show
+from rnnsearch.system.progress import progress_bar, show
 
 if TYPE_CHECKING:
     from rnnsearch.config import DataSettings
@@ -68,7 +68,7 @@ def prepare(
         raise InputError(f"{what}, not {repeat!r}", remedy="give one number per corpus, as in --repeat 1,3")
     run = Run.open(vocabulary) if vocabulary else None
     settings, layout = data_options(recipe, set_, columns, format_, run)
-    with ProgressBar() as progress:
+    with progress_bar() as progress:
         options = PrepareOptions(
             links=links or [],
             links_reversed=links_reversed,
@@ -152,7 +152,7 @@ def select(
     if len(amounts) != 1:
         raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
     settings, layout = data_options(recipe, set_, columns, format_)
-    with ProgressBar() as progress:
+    with progress_bar() as progress:
         options = SelectOptions(layout, order, seed, overwrite, progress)
         report = select_pairs(in_domain, pool, out, amounts[0], settings, options)
     print(report, end="")
@@ -210,7 +210,7 @@ def links(
             what = f"--aligner {aligner} takes two files of lines and one --out, and symmetrises by `product`"
             raise InputError(what, remedy="remove the other files and options")
         return link_by_networks(aligner, list(map(Path, texts)), out[0], counted, recipe, set_ or [])
-    with ProgressBar() as progress:
+    with progress_bar() as progress:
         if forward:
             report = link_files(forward, reverse, out, method=method)
         else:

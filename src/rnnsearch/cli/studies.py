@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rnnsearch.cli.options import Cores, GoldFrom, Positive, Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
-from rnnsearch.system.progress import ProgressBar
+from rnnsearch.system.progress import progress_bar
 
 if TYPE_CHECKING:
     from rnnsearch.studies.study import StudyFolder
@@ -53,7 +53,7 @@ def report(
     tests = read_test_sets(test or (), gold or (), gold_from)
     systems = read_systems(system or (), tests)
     set_up_cpu(threads)
-    with ProgressBar() as progress:
+    with progress_bar() as progress:
         page = make_report(
             name_runs(runs or ()),
             tests,
@@ -131,7 +131,7 @@ def reproduce(
         for system, path in folder.tests[test.name].systems.items():
             lines = read_hypotheses(path, len(test.source)).texts
             systems.setdefault(system, {})[test.name] = lines
-    with ProgressBar() as progress:
+    with progress_bar() as progress:
         page = make_report(
             [NamedRun(name, folder / "runs" / name) for name in done],
             tests,
@@ -153,7 +153,7 @@ def carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: b
     from rnnsearch.studies.run import run_study
     from rnnsearch.studies.table import write_study
 
-    with ProgressBar() as progress:
+    with progress_bar() as progress:
         runs = run_study(folder, say=say, jobs=jobs, only=only, trust_code=trust_code, progress=progress)
         markdown, page = write_study(folder, runs, command_line())
     print(markdown, end="")

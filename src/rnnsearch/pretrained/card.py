@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from rnnsearch.config import DataSettings, Settings, first_fault
 from rnnsearch.errors import InputError
 from rnnsearch.installed import installed_models
-from rnnsearch.system.files import read_json, read_toml
+from rnnsearch.system.files import read_json, read_toml, reading
 
 EXAMPLES = "log/examples.json"
 """File in a run's folder with sentences of the development text."""
@@ -80,12 +80,8 @@ def examples_of(model: Path) -> list[str]:
 def read_card(path: str | Path) -> ModelCard:
     """Reads a card from a TOML file, for `save_pretrained`. Raises InputError if it cannot be read or is
     invalid."""
-    try:
+    with reading(Path(path), damaged="is not TOML"):
         return checked_card(read_toml(Path(path)), path)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
-    except ValueError as error:
-        raise InputError(f"is not TOML: {error}", file=path) from None
 
 
 def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:

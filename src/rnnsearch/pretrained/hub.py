@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run
-from rnnsearch.system.files import make_parents, whole_folder
+from rnnsearch.system.files import make_folder, whole_folder
 
 TIMEOUT = 60
 """Seconds without a byte after which a download is given up."""
@@ -80,7 +80,7 @@ def fetched(name: str, revision: str | None = None) -> Path:
                 Run.open(made).load_network()
             except Exception as error:
                 raise _not_fetched(name, error) from None
-    make_parents(latest)
+    make_folder(latest.parent)
     latest.write_text(commit)
     return folder
 

@@ -51,7 +51,7 @@ from rnnsearch.report.scores import (
     score_table,
     signatures,
 )
-from rnnsearch.system.files import file_name, make_parents, writing
+from rnnsearch.system.files import file_name, make_folder, writing
 from rnnsearch.system.progress import Progress
 from rnnsearch.training.log import read_statistics
 from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers
@@ -174,7 +174,7 @@ def _make_folders(out: Path) -> None:
     """Makes the folders of a report. Raises InputError if `out` holds files that no report made."""
     ours = {PAGE, LATEX, "report.md", "report.json", *FOLDERS}
     with writing(out):
-        make_parents(out / PAGE)
+        make_folder(out)
         if any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
             what, remedy = "exists and holds files that are not a report's", "name another folder with --out"
             raise InputError(what, file=out, remedy=remedy)

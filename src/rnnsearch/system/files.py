@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
-
-try:
-    import fcntl
-except ImportError:  # a system without such locks: nothing is refused
-    fcntl = None  # type: ignore[assignment]
 
 PARTIAL, REPLACED = ".partial", ".old"
 """Endings of the hidden names of what is being written, and of a folder that is being replaced."""
@@ -44,7 +41,6 @@ def written_whole(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}{PARTIAL}")
     handle = open_locked(temporary)
     try:
-        os.truncate(handle, 0)
         yield temporary
         os.fsync(handle)
         temporary.replace(path)
@@ -91,23 +87,20 @@ def prepare_output(file: Path, overwrite: bool) -> None:
         raise InputError("is not a regular file", file=file, remedy="name another file")
     if file.exists() and not overwrite:
         raise InputError("already exists", file=file, remedy="choose another file, or add --overwrite")
-    make_parents(file)
+    make_folder(file.parent)
 
 
-def make_parents(path: Path) -> None:
-    """Makes the parent folders of the path. Raises InputError if one of them is a file."""
-    file = next((parent for parent in path.parents if parent.exists() and not parent.is_dir()), None)
-    if file is not None:
-        raise InputError(f"{file} is a file, not a folder", file=path, remedy="name another place")
-    path.parent.mkdir(parents=True, exist_ok=True)
+def make_folder(folder: Path) -> None:
+    """Makes a folder and those above it. Raises InputError if one of them is a file."""
+    for path in (folder, *folder.parents):
+        if path.is_file():
+            raise InputError("is a file, not a folder", file=path, remedy="name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def file_name(name: str) -> str:
     """Turns a name into a file name: unsuitable characters become hyphens."""
-    return (
-        "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip(".")
-        or "unnamed"
-    )
+    return re.sub(r"[^\w.-]", "-", name).strip(".") or "unnamed"
 
 
 def file_checksum(path: Path) -> str:
@@ -116,41 +109,39 @@ def file_checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def checksum(*parts: str | bytes | memoryview | Path) -> str:
-    """Returns the SHA-256 of texts, bytes and the contents of files, in hexadecimal. The length of each part
-    counts, too."""
+def checksum(*parts: str | bytes | memoryview) -> str:
+    """Returns the SHA-256 of texts and bytes, in hexadecimal. The length of each part counts, too."""
     total = hashlib.sha256()
     for part in parts:
-        if isinstance(part, Path):
-            part = part.read_bytes()
         content = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         total.update(len(content).to_bytes(8, "little"))
         total.update(content)
     return total.hexdigest()
 
 
-def lock(handle: int) -> bool:
-    """Locks an open file or folder while the handle is open. Returns False if another process has locked
-    it."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
+def content_key(files: Sequence[Path], *others: str) -> str:
+    """Returns a checksum of the files' contents and of other texts, by which later work on the same input is
+    recognised. Raises InputError for a file that cannot be read twice."""
+    for file in files:
+        if not file.is_file():
+            raise InputError("is no file on disk", file=file, remedy="check the path; write a pipe to a file")
+    return checksum(*map(file_checksum, files), *others)
 
 
 def open_locked(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
     """Opens a file or a folder and locks it until the handle is closed. Raises InputError if another process
-    has locked it."""
+    has locked it. A file system without locks refuses nothing."""
     while True:
-        handle = os.open(path, flags | os.O_CLOEXEC, 0o666)
-        if not lock(handle):
+        handle = os.open(path, flags, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             os.close(handle)
-            raise InputError("another command is writing it", file=path, remedy="wait for it, or end it")
+            raise InputError(
+                "another command is writing it", file=path, remedy="wait for it, or end it"
+            ) from None
+        except OSError:
+            return handle
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
@@ -163,11 +154,8 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
 
     doing: the work in the message, such as "training". Raises InputError if another process is doing it, or
     if the folder or one of its parents is a file, and OSError if the folder cannot be written."""
-    if folder.is_file():
-        raise InputError("is a file, not a folder", file=folder, remedy="name another folder")
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    make_parents(folder)
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     path = folder / ".lock"
     try:
         handle = open_locked(path)
@@ -205,8 +193,8 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
     """
     out = out.resolve()
     folder, replaced = (out.with_name(f".{out.name}{ending}") for ending in (PARTIAL, REPLACED))
-    try:
-        make_parents(out)
+    with writing(out):
+        make_folder(out.parent)
         if replaced.exists() and not out.exists():  # a process was killed between the two renames
             replaced.rename(out)
         _check_folder(out, replaceable)
@@ -231,12 +219,6 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
             raise
         finally:
             os.close(handle)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            what, remedy = "no space left on the disk", "free some, or write to another disk"
-        else:
-            what, remedy = f"cannot be written: {error.strerror or error}", "check path and permissions"
-        raise InputError(what, file=out, remedy=remedy) from None
 
 
 def _check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
@@ -249,13 +231,13 @@ def _check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parses TOML, also after a byte order mark. Raises ValueError with a plain one-line message."""
+    """Parses TOML, also after a byte order mark. Raises ValueError."""
     table: dict[str, Any] = _parsed(tomllib.loads, text.removeprefix("\ufeff"))
     return table
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parses JSON. Raises ValueError with a plain one-line message."""
+    """Parses JSON. Raises ValueError."""
     return _parsed(json.loads, text)
 
 
@@ -294,13 +276,18 @@ def read_file(path: Path) -> bytes:
 
 
 @contextmanager
-def reading(file: Path, remedy: str = "", found: str = "cannot be read") -> Iterator[None]:
-    """Turns OSError and ValueError into an InputError. found: the beginning of its message."""
+def reading(
+    file: Path, remedy: str = "", unread: str = "cannot be read", damaged: str = ""
+) -> Iterator[None]:
+    """Turns OSError and ValueError into an InputError, whose message begins with `unread` and ends with the
+    remedy; that of a ValueError is only `damaged`, if given, and the error."""
     try:
         yield
     except (OSError, ValueError) as error:
-        what = (isinstance(error, OSError) and error.strerror) or error
-        raise InputError(f"{found}: {what}", file=file, remedy=remedy) from None
+        if damaged and isinstance(error, ValueError):
+            raise InputError(f"{damaged}: {error}", file=file) from None
+        what = getattr(error, "strerror", None) or error
+        raise InputError(f"{unread}: {what}", file=file, remedy=remedy) from None
 
 
 def check_regular(path: Path) -> None:
@@ -318,8 +305,3 @@ def _parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
         return parse(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    except ValueError as error:
-        # Python refuses to convert thousands of digits, with a message for programmers.
-        if "integer string conversion" in str(error):
-            raise ValueError("a number has too many digits") from None
-        raise

@@ -11,9 +11,10 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Self, TypeVar
+from typing import BinaryIO, NamedTuple, Self, TypeVar
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import open_locked, prepare_output, read_json, reading, write_text, writing
@@ -23,81 +24,86 @@ READ_AHEAD = 16
 """Batches of the largest block: as many as are sorted by length together."""
 
 
+class State(NamedTuple):
+    """The content of the state file. key: of the LineFile. items, checksum: of those whose lines are written.
+    size: of these lines, in bytes."""
+
+    key: str = ""
+    items: int = 0
+    checksum: str = ""
+    size: int = 0
+
+
 class LineFile:
     """A file of lines that are made from items, block by block.
 
         with LineFile(path, key) as file:
             for block in file.blocks(items, batch_size):
                 file.append(block, work(block))
-            file.finish()
+
+    The file gets its name at the end of the `with` block, unless an exception ends it.
 
     path: the file. key: checksum of everything that its lines depend on, except the items. head: text before
-    all lines.
-    done: number of items whose lines are written.
+    all lines. overwrite: replace an existing file, and one that was begun with another key; entering raises
+    InputError if the file may not be written.
+
+    done: number of items whose lines are written. before: state that an earlier process has left.
     """
 
-    def __init__(self, path: Path, key: str, *, head: str = "") -> None:
-        self.path, self.key, self.head = path, key, head
-        self.partial, self.state = (path.parent / f".{path.name}.{what}" for what in ("partial", "state"))
-        self.done = 0
+    def __init__(self, path: Path, key: str, *, head: str = "", overwrite: bool = False) -> None:
+        self.path, self.key, self.head, self.overwrite = path, key, head, overwrite
+        self.partial, self.state_file = (
+            path.parent / f".{path.name}.{what}" for what in ("partial", "state")
+        )
+        self.done, self.before = 0, State()
         self._file: BinaryIO
-        self._before: dict[str, Any] = {}
         self._items = hashlib.sha256()
 
-    def begin(self, overwrite: bool) -> None:
-        """Checks, before the work, that the file may be written. overwrite: replace an existing file, and one
-        that was begun with other settings. Raises InputError if it may not be written."""
-        prepare_output(self.path, overwrite)
-        before = self._read_state()
-        if before and before["key"] != self.key:
-            if not overwrite:
-                what = "was begun with another run or other settings"
-                raise InputError(what, file=self.path, remedy="add --overwrite to begin anew")
-            os.close(open_locked(self.partial))  # raises if another command is writing it
-            self.state.unlink(missing_ok=True)
-
     def __enter__(self) -> Self:
-        with writing(self.partial):
-            handle = open_locked(self.partial)
-            self._file = open(handle, "rb+")
-        before = self._read_state()
-        if before and os.fstat(handle).st_size >= before["bytes"][0]:
-            self._before = before
-        with writing(self.path):
-            whole = self._before.get("bytes", [0])[0]
-            self._file.truncate(whole)
-            self._file.seek(whole)
-        if not self._before:
-            self._write(self.head)
+        prepare_output(self.path, self.overwrite)
+        with ExitStack() as opened, writing(self.path):
+            self._file = opened.enter_context(open(open_locked(self.partial), "rb+"))
+            state = self._read_state()
+            if state.key not in ("", self.key):
+                if not self.overwrite:
+                    what = "was begun with another run or other settings"
+                    raise InputError(what, file=self.path, remedy="add --overwrite to begin anew")
+                self.state_file.unlink()
+            elif state.size <= self._file.seek(0, os.SEEK_END):
+                self.before = state
+            self._file.truncate(self.before.size)
+            self._file.seek(self.before.size)
+            if not self.before.items:
+                self._write(self.head)
+            opened.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if not self.state.exists():  # nothing was written
-            self.partial.unlink(missing_ok=True)
-        self._file.close()
-
-    @property
-    def before(self) -> int:
-        """Returns the number of items whose lines an earlier process has written."""
-        return int(self._before.get("items", 0))
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        with self._file, writing(self.path):
+            if error is None:
+                os.fsync(self._file.fileno())
+                self.partial.replace(self.path)
+                self.state_file.unlink(missing_ok=True)
+            elif not self.state_file.exists():  # nothing was written
+                self.partial.unlink(missing_ok=True)
 
     def missing(self, items: Iterable[Item]) -> Iterator[Item]:
         """Returns the items that have no lines yet. Raises InputError if the earlier ones have changed since
         their lines were written."""
         rest = iter(items)
-        if self._before:
-            for item in islice(rest, self.before):
+        if self.before.items:
+            for item in islice(rest, self.before.items):
                 self._count(item)
-            if self._items.hexdigest() != self._before["checksum"]:
+            if self._items.hexdigest() != self.before.checksum:
                 what = "was begun with another text"
-                raise InputError(what, file=self.path, remedy=f"remove {self.state} to begin anew")
+                raise InputError(what, file=self.path, remedy=f"remove {self.state_file} to begin anew")
         return rest
 
     def blocks(self, items: Iterable[Item], batch_size: int) -> Iterator[list[Item]]:
         """Yields the items that have no lines yet, in blocks of 1, 2, 4, … and at most READ_AHEAD batches.
         Raises InputError as `missing` does."""
         rest = self.missing(items)
-        for size in _block_sizes(batch_size, self.before):
+        for size in _block_sizes(batch_size, self.before.items):
             if not (block := list(islice(rest, size))):
                 return
             yield block
@@ -109,15 +115,8 @@ class LineFile:
             self._count(item)
         with writing(self.path):
             os.fsync(self._file.fileno())
-            state = {"key": self.key, "items": self.done, "bytes": [self._file.tell()]}
-            write_text(self.state, json.dumps(state | {"checksum": self._items.hexdigest()}))
-
-    def finish(self) -> None:
-        """Gives the complete file its name."""
-        with writing(self.path):
-            os.fsync(self._file.fileno())
-            self.partial.replace(self.path)
-            self.state.unlink(missing_ok=True)
+            state = State(self.key, self.done, self._items.hexdigest(), self._file.tell())
+            write_text(self.state_file, json.dumps(state._asdict()))
 
     def _write(self, text: str) -> None:
         with writing(self.path):
@@ -128,16 +127,15 @@ class LineFile:
         self.done += 1
         self._items.update(f"{item!r}\n".encode())
 
-    def _read_state(self) -> dict[str, Any]:
-        """Returns the content of the state file; empty if there is none. Raises InputError if it is
-        damaged."""
-        if not self.state.exists():
-            return {}
-        with reading(self.state, remedy="remove it to begin anew", found="is damaged"):
-            state = read_json(self.state)
-            if not isinstance(state, dict) or state.keys() != {"key", "items", "bytes", "checksum"}:
+    def _read_state(self) -> State:
+        """Returns the content of the state file. Raises InputError if it is damaged."""
+        if not self.state_file.exists():
+            return State()
+        with reading(self.state_file, "remove it to begin anew", "is damaged"):
+            state = read_json(self.state_file)
+            if not isinstance(state, dict) or state.keys() != set(State._fields):
                 raise ValueError("it is not a state")
-            return state
+            return State(**state)
 
 
 def _block_sizes(batch_size: int, done: int) -> Iterator[int]:

@@ -62,24 +62,14 @@ def hardware(device: str) -> str:
     return f"{name}, {threads} thread{'s' if threads > 1 else ''}"
 
 
-def memory() -> int:
-    """Returns the bytes of memory that this machine or container may use, without swap space; 0 if
-    unknown."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
-        total = 0
+def check_memory(needed: int, what: str) -> None:
+    """Raises InputError if `needed` bytes are more than this machine or container has, without swap space.
+    The system would kill the process without a message."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):  # "max" is no number
-            total = min(total or 1 << 62, int(Path(file).read_text(encoding="ascii")))
-    return total
-
-
-def check_memory(needed: int, what: str) -> None:
-    """Raises InputError if `needed` bytes are more than the machine has; the system would kill the process
-    without a message."""
-    there = memory()
-    if there and needed > there:
+            there = min(there, int(Path(file).read_text(encoding="ascii")))
+    if needed > there:
         line = f"{what} need {needed / 1e9:,.1f} GB of memory, and this machine has {there / 1e9:,.1f}"
         raise InputError(line, remedy="choose smaller sizes or a smaller vocabulary")
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TextIO, cast
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as RichBar
-    from rich.progress import TaskID
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
 
 Progress = Callable[[str, int, int | None], None]
 """Callback with (what is being done, number done, total or None if it is unknown)."""
@@ -67,49 +64,31 @@ def show(text: str) -> None:
 def safe_for(stream: TextIO, text: str) -> str:
     """Returns the text for a stream. A terminal gets control characters and changes of writing direction as
     escapes such as `\\x1b`, because they could forge what is on the screen."""
-    try:
-        return visible(text) if stream.isatty() else text
-    except ValueError:  # a closed stream
-        return text
+    with suppress(ValueError):  # a closed stream
+        if stream.isatty():
+            return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return text
 
 
-def visible(text: str) -> str:
-    """Returns the text with control characters and changes of writing direction as escapes."""
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+@contextmanager
+def progress_bar(shown: bool = True) -> Iterator[Callable[..., None]]:
+    """Yields a function that shows progress: (what is being done, number done, total or None) and a note.
+    Without a terminal, with `--quiet` and unless `shown`, it shows nothing."""
+    if is_quiet() or not shown:  # rich need not be imported
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+    from rich.progress import TextColumn
 
+    console = Console(file=cast(TextIO, LastingStream(sys.stderr)))
+    columns = (*Bar.get_default_columns(), TextColumn("{task.fields[note]}"))
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        tasks: dict[str, Any] = {}
 
-class ProgressBar:
-    """A progress bar, called with (what is being done, number done, total or None) and a note. It shows
-    nothing without a terminal or with `--quiet`.
+        def advance(text: str, done: int, total: int | None, note: str = "") -> None:
+            if text not in tasks:
+                tasks[text] = bar.add_task(text, total=total, note=note)
+            bar.update(tasks[text], completed=done, total=total, note=note)
 
-    shown: False to show nothing anywhere.
-    """
-
-    def __init__(self, shown: bool = True) -> None:
-        self.bar: RichBar | None = None
-        self.tasks: dict[str, TaskID] = {}
-        if is_quiet() or not shown:  # rich need not be imported
-            return
-        from rich.console import Console
-        from rich.progress import Progress as Bar
-        from rich.progress import TextColumn
-
-        console = Console(file=cast(TextIO, LastingStream(sys.stderr)))
-        columns = (*Bar.get_default_columns(), TextColumn("{task.fields[note]}"))
-        self.bar = Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-    def __enter__(self) -> Self:
-        if self.bar is not None:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def __call__(self, text: str, done: int, total: int | None, note: str = "") -> None:
-        if self.bar is None:
-            return
-        if text not in self.tasks:
-            self.tasks[text] = self.bar.add_task(text, total=total, note=note)
-        self.bar.update(self.tasks[text], completed=done, total=total, note=note)
+        yield advance

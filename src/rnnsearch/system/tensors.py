@@ -8,8 +8,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,14 +25,8 @@ LARGEST_HEADER = 1 << 24
 MOST_TENSORS = 50_000
 """Largest number of tensors; a header with more JSON objects is refused before it is parsed."""
 
-_UNREADABLE = (
-    SafetensorError,
-    KeyError,
-    TypeError,
-    ValueError,
-    RuntimeError,
-    AttributeError,
-)  # from a forged header
+_UNREADABLE = (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, AttributeError)
+"""Errors that a damaged or forged file can cause."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any]) -> None:
@@ -67,17 +60,28 @@ def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, 
 
     Files without a checksum are read unchecked.
     """
-    with _opened(path, remedy) as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        metadata = file.metadata()
+    try:
+        check_regular(path)
+        with path.open("rb") as named:
+            _check_header(named)
+            # The library accepts only names in UTF-8.
+            place = str(path) if str(path).isprintable() else f"/proc/self/fd/{named.fileno()}"
+            with safe_open(place, framework="pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                metadata = file.metadata()
         if strange := metadata.keys() - {"notes", "sha256"}:
             raise ValueError(f"its metadata has {min(strange)!r}")
         notes = parse_json(metadata["notes"])
         if not isinstance(notes, dict):
             raise TypeError("its notes are no table")
-        whole = "sha256" not in metadata or metadata["sha256"] == _checksum(tensors, metadata["notes"])
-    if not whole:
-        raise InputError("is damaged: it does not hold what was written (its checksum differs)", file=path)
+        if metadata.get("sha256") not in (None, _checksum(tensors, metadata["notes"])):
+            raise ValueError("it does not hold what was written (its checksum differs)")
+    except FileNotFoundError:
+        raise InputError("is missing", file=path, remedy=remedy) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except _UNREADABLE as error:
+        raise InputError(f"is damaged: {error}", file=path) from None
     return tensors, notes
 
 
@@ -88,35 +92,16 @@ def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
 
 def difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
     """Describes the first difference in names, shapes and dtypes; "" if there is none."""
+
+    def described(tensors: Mapping[str, Tensor], name: str) -> str:
+        tensor = tensors.get(name)
+        return "absent" if tensor is None else f"{tensor.dtype} of shape {list(tensor.shape)}"
+
     for name in [*expected, *found]:
-        if name not in found:
-            return f"there is no tensor {name}"
-        if name not in expected:
-            return f"there is an unexpected tensor {name}"
-        for what in ("shape", "dtype"):
-            one, other = getattr(found[name], what), getattr(expected[name], what)
-            if one != other:
-                shown = (list(one), list(other)) if what == "shape" else (one, other)
-                return f"the {what} of {name} is {shown[0]}, and {shown[1]} is expected"
+        there, wanted = described(found, name), described(expected, name)
+        if there != wanted:
+            return f"the tensor {name} is {there}, but must be {wanted}"
     return ""
-
-
-@contextmanager
-def _opened(path: Path, remedy: str) -> Iterator[Any]:
-    try:
-        check_regular(path)
-        with path.open("rb") as named:
-            _check_header(named)
-            # The library accepts only names in UTF-8.
-            place = str(path) if str(path).isprintable() else f"/proc/self/fd/{named.fileno()}"
-            with safe_open(place, framework="pt") as file:
-                yield file
-    except FileNotFoundError:
-        raise InputError("is missing", file=path, remedy=remedy) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
-    except _UNREADABLE as error:
-        raise InputError(f"is damaged: {error}", file=path) from None
 
 
 def _check_header(file: BinaryIO) -> None:
@@ -131,13 +116,10 @@ def _check_header(file: BinaryIO) -> None:
 def _checksum(tensors: Mapping[str, Tensor], notes: str) -> str:
     """Returns the checksum of the notes, and of each tensor's name, dtype, shape and data, sorted by name."""
     parts: list[str | memoryview] = [notes]
-    for name in sorted(tensors):
-        parts += [name, str(tensors[name].dtype), str(list(tensors[name].shape)), _bytes(tensors[name])]
+    for name, tensor in sorted(tensors.items()):
+        data = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
+        parts += [name, str(tensor.dtype), str(list(tensor.shape)), data]
     return checksum(*parts)
-
-
-def _bytes(tensor: Tensor) -> memoryview:
-    return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
 
 
 # int8 weights take a quarter of the space: every matrix becomes 8-bit integers with a scale for each row. A
@@ -176,32 +158,23 @@ def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
     for name, tensor in tensors.items():
         if tied and name == OUTPUT:
             continue
-        if tensor.dim() != 2 or tensor.shape[0] < FEWEST_OUTPUTS:
+        if tensor.dim() == 2 and len(tensor) >= FEWEST_OUTPUTS:
+            kept[name], kept[name + SCALE] = quantised(tensor)
+        else:
             kept[name] = tensor
-            continue
-        kept[name], kept[name + SCALE] = quantised(tensor)
     return kept
 
 
-def dequantise(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns the float32 tensors of `quantise`'s result. Tensors without an int8 matrix are returned
-    unchanged. Raises InputError for missing or wrong scales."""
-    if not any(tensor.dtype == torch.int8 for tensor in tensors.values()):
-        return dict(tensors)
-    whole: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        if tensor.dtype == torch.int8:
-            scales = tensors.get(name + SCALE)
-            if (
-                scales is None
-                or tensor.dim() != 2
-                or scales.shape != tensor.shape[:1]
-                or scales.dtype != torch.float32
-            ):
-                raise InputError(f"does not hold the scales of the int8 matrix {name}")
-            whole[name] = tensor.float() * scales.unsqueeze(1)
-        elif not (name.endswith(SCALE) and name.removesuffix(SCALE) in tensors):
-            whole[name] = tensor
+def dequantise(tensors: Mapping[str, Tensor], file: Path | None = None) -> dict[str, Tensor]:
+    """Returns the float32 tensors of `quantise`'s result; others are unchanged. Raises InputError for missing
+    or wrong scales. file: in its message."""
+    whole = dict(tensors)
+    for name, matrix in tensors.items():
+        if matrix.dtype == torch.int8:
+            scales = whole.pop(name + SCALE, torch.empty(0))
+            if matrix.dim() != 2 or (scales.dtype, scales.shape) != (torch.float32, matrix.shape[:1]):
+                raise InputError(f"does not hold the scales of the int8 matrix {name}", file=file)
+            whole[name] = matrix.float() * scales.unsqueeze(1)
     if OUTPUT not in whole and EMBEDDING in whole:
         whole[OUTPUT] = whole[EMBEDDING]
     return whole

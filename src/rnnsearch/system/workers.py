@@ -40,16 +40,19 @@ def ordered_map(
     # spawn: a fork of a process that runs threads (torch) may hang.
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
+    waiting: deque[tuple[Item, Future[Result]]] = deque()
+
+    def first() -> tuple[Item, Result]:
+        item, future = waiting.popleft()  # which frees the item
+        return item, future.result()
+
     try:
-        waiting: deque[tuple[Item, Future[Result]]] = deque()
         for item in items:
             waiting.append((item, executor.submit(function, item)))
             if len(waiting) > 2 * workers:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        while waiting:  # frees each item as soon as it is done
-            done, future = waiting.popleft()
-            yield done, future.result()
+                yield first()
+        while waiting:
+            yield first()
     except BrokenProcessPool:
         remedy = 'use one worker; a script with several needs `if __name__ == "__main__":`'
         raise InputError("a worker process ended before its work was done", remedy=remedy) from None

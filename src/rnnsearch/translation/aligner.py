@@ -135,9 +135,7 @@ class WordAligner:
         back = sorted((source, target) for target, source in self._links(reverse))
         if self.method == PRODUCT:
             agreed = np.sqrt(result.alignment[:, :-1] * reverse.alignment[:, :-1].T)
-            both = threshold_links(
-                agreed, AGREEMENT if self.threshold is None else self.threshold, end_of_sentence=False
-            )
+            both = threshold_links(agreed, AGREEMENT if self.threshold is None else self.threshold)
         else:
             both = symmetrise(links, back, self.method)
         return Aligned(result, both, links, reverse, back, as_lines(pair))
@@ -152,7 +150,7 @@ class WordAligner:
     def _links(self, result: Translation) -> list[Link]:
         if self.threshold is None or self.method == PRODUCT:
             return hard_links(result.alignment)
-        return threshold_links(result.alignment, self.threshold)
+        return threshold_links(result.alignment[:, :-1], self.threshold)
 
 
 def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:

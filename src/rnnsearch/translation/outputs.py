@@ -299,14 +299,11 @@ class Outputs:
             return len(codec.encode(pair[2] if self.forced else pair[1]).ids)
 
         self._work(self.pairs[:1])  # the first call converts the weights, which is not translation time
-        file = LineFile(self.path, self.key, head=f"{json.dumps(header, ensure_ascii=False)}\n")
-        file.begin(overwrite=False)
-        with file:
+        with LineFile(self.path, self.key, head=f"{json.dumps(header, ensure_ascii=False)}\n") as file:
             for block in batches(file.missing(self.pairs), READ_AHEAD * batch_size):
                 made = batched_by_length(block, length, batch_size, self._timed)
                 file.append(block, map(as_line, made))
                 progress(f"{run.name}, {self.test.name}: {self.kind}", file.done, len(self.pairs))
-            file.finish()
 
     def _timed(self, batch: Sequence[Pair]) -> list[OutputLine]:
         """Returns the outputs of one batch, each with its share of the time, in proportion to source
