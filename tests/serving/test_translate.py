@@ -83,6 +83,7 @@ def test_a_glossary_binds_for_its_request_alone(client: TestClient, served: list
         ({"model": "en-fr", "text": "\ud800"}, 422, "surrogate"),
         ({"model": "en-fr", "text": "a" * 2_001}, 413, "2,001 characters, but the limit is 2,000"),
         ({"model": "en-fr", "text": "A b.\n" * 41}, 413, "sentences, but the limit is 40"),
+        ({"model": "en-fr", "text": [""] * 41}, 413, "41 texts, but the limit is 40"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_one_clear_line(

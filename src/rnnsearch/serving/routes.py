@@ -27,7 +27,9 @@ def _encoded(text: str) -> str:
 
 
 Text = Annotated[StrictStr, AfterValidator(_encoded)]
-OneOrMore = Text | list[Text]
+OneOrMore = (
+    Text | Annotated[list[Text], Field(fail_fast=True)]
+)  # an error for each of many texts takes seconds
 HYPOTHESIS = ["text", "tokens", "score", "log_probabilities", "confidence", "finished"]
 
 

@@ -187,6 +187,7 @@ class Service:
         terms, most = glossary or {}, self.options.beam
         characters = sum(map(len, [*texts, *terms, *terms.values()]))
         check_limit("the request", characters, "characters", self.options.characters)
+        check_limit("the request", len(texts), "texts", self.options.sentences)
         if nbest > (beam or most) or (beam or 1) > most:
             raise HTTPException(422, f"beam may be {most} at most, and nbest at most the beam")
         group = Group(model, beam or max(model.translator.search.beam, nbest), nbest)
