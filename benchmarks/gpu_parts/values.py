@@ -130,7 +130,7 @@ def searching(options: Options, write: Write) -> None:
     for wiring, posterior in product(WIRINGS, (False, True)):
         outcome = partial(_forced, wiring=wiring, posterior=posterior)
         compared(options, write, f"forced decoding, {wiring}{', posterior' * posterior}", FLOAT32, outcome)
-    for change in ("model.wiring=released", "model.wiring=eq4", "model.decoder=bidirectional"):
+    for change in ("model.wiring=released", "model.wiring=eq4", "model.decoder=backward"):
         # A position near the threshold may be computed exactly on one device and estimated on the other.
         compared(options, write, f"quick alignment, {change}", 10 * FLOAT32, partial(_quick, change=change))
     with row(write, "bfloat16 products, log p of given translations") as found:

@@ -19,7 +19,7 @@ from command_line import Command, assert_refused
 
 from rnnsearch import Corpus
 from rnnsearch.system import line_file
-from rnnsearch.translation.aligner import WordAligner
+from rnnsearch.translation.aligner import Aligner
 from rnnsearch.translation.translator import Translator
 
 TRANSLATE, ALIGN = (
@@ -30,7 +30,7 @@ SCORE = "score {run} en fr --search.batch_size 2"
 PARTIAL, STATE = Path(".out.partial"), Path(".out.state")
 METHODS: dict[str, tuple[type, str]] = {
     "translate": (Translator, "stream"),
-    "align": (WordAligner, "align"),
+    "align": (Aligner, "stream"),
     "score": (Translator, "force"),
 }
 """Command → the method that works on a block."""

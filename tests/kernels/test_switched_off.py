@@ -31,7 +31,7 @@ from rnnsearch.training.loop import train
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import search
-from rnnsearch.translation.posterior import quick_alignment
+from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
 from rnnsearch.translation.translator import Translator
 
 T = TypeVar("T")
@@ -86,7 +86,8 @@ def forced(network: TranslationNetwork) -> tuple[Tensor, ...]:
     found: list[Tensor] = []
     for posterior in (False, True):
         found += forced_decoding([network], batch, posterior=posterior)
-        found.append(quick_alignment([network], [linear_cache()], batch, posterior=posterior))
+        if not posterior or has_quick_posterior([network]):
+            found.append(quick_alignment([network], [linear_cache()], batch, posterior=posterior))
     return tuple(found)
 
 

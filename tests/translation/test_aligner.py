@@ -110,11 +110,12 @@ def test_either_side_may_be_words_that_links_then_count() -> None:
 
 
 def test_a_span_leaves_out_a_stray_link_and_bridges_words_without_links() -> None:
-    probabilities = np.zeros((3, 7), dtype=np.float32)
+    weights = np.zeros((7, 4), dtype=np.float32)
     for link, value in {(0, 0): 0.4, (0, 4): 0.9, (0, 6): 0.9, (1, 1): 0.9, (2, 2): 0.9}.items():
-        probabilities[link] = value
-    links = sorted((int(i), int(j)) for i, j in np.argwhere(probabilities))
-    pair = AlignedPair("a b c", "t u v w x y z", list("abc"), list("tuvwxyz"), links, probabilities)
+        weights[link[::-1]] = value
+    links = sorted((int(i), int(j)) for j, i in np.argwhere(weights))
+    result = Translation("t u v w x y z", list("tuvwxyz"), [*"abc", "</s>"], 0.0, [], weights)
+    pair = AlignedPair("a b c", "t u v w x y z", result, links, links)
     assert pair.target_span(0, 1) == (4, 7)
     assert pair.target_span(0, 3) == (0, 7)
 

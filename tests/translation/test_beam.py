@@ -12,7 +12,6 @@ import pytest
 from mock_model import Ids, Model, Row
 
 from rnnsearch.config import SearchSettings
-from rnnsearch.errors import InputError
 from rnnsearch.records import Hypothesis
 from rnnsearch.text import vocabulary
 from rnnsearch.translation.beam import EOS, UNK, beam_search
@@ -300,8 +299,6 @@ def test_the_search_of_an_ensemble_is_the_search_of_the_mean_model(members: list
             np.testing.assert_allclose(one.weights, other.weights, rtol=1e-5)
 
 
-def test_an_ensemble_has_members_and_each_its_state() -> None:
-    with pytest.raises(InputError):
-        ensemble([])
+def test_each_member_of_an_ensemble_has_its_state() -> None:
     with pytest.raises(ValueError, match="zip"):
         ensemble([FIRST.step] * 2)(None, EnsembleState([FIRST.start()[0]]))

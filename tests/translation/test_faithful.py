@@ -7,18 +7,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
-from rnnsearch.translation.faithful import COPIED, Faithful, Glossary, encode_faithfully, read_glossary
+from rnnsearch.translation.faithful import (
+    COPIED,
+    Faithful,
+    Glossary,
+    encode_faithfully,
+    faithful_words,
+    read_glossary,
+)
 
 WORDS = """
 le la les a dit Pierre lit un livre arc en ciel l' euros de à 12 345 et arrêtez maintenant XX ne ouvrez porte
 maison rouge douze fichiers
 """
 KNOWN = set(WORDS.split())
+FAITHFUL = SearchSettings(faithful=True)
+
+
+def encoded(codec: Codec, line: str) -> EncodedSentence:
+    return encode_faithfully(codec, faithful_words(codec, line))
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +106,12 @@ what reads the end of sentence stays | Peter | Pierre Xyzzy | 0 1 | Pierre Xyzzy
 def test_words_are_held_to_the_source(
     codec: Codec, source: str, target: str, read: str, expected: str
 ) -> None:
-    sentence, words = encode_faithfully(codec, source), target.split()
+    sentence, words = encoded(codec, source), target.split()
     weights = looking(read, len(sentence.words) + 1)
     if expected.endswith("Xyzzy"):
         weights[-1] = 0
     sure = [0.1 * (1 + place) for place in range(len(words))]
-    found, alignment, confidence = Faithful(codec, KNOWN, {})(sentence, words, weights, sure)
+    found, alignment, confidence = Faithful(codec, KNOWN, {})(sentence, words, weights, sure, FAITHFUL)
     assert " ".join(found).replace(JOINER, " ") == expected
     assert len(confidence) == len(found)
     assert set(confidence) <= {*sure, COPIED}
@@ -123,9 +136,9 @@ def test_what_is_put_in_place_of_words(
     codec: Codec, line: str, target: str, read: list[int], found: list[str], sure: list[float]
 ) -> None:
     faithful = Faithful(codec, KNOWN, {"Munich": "Monaco"})
-    sentence = encode_faithfully(codec, line)
+    sentence = encoded(codec, line)
     weights = np.eye(len(sentence.words) + 1, dtype=np.float32)[read]
-    words, _, confidence = faithful(sentence, target.split(), weights, [0.9, 0.8, 0.2][: len(read)])
+    words, _, confidence = faithful(sentence, target.split(), weights, [0.9, 0.8, 0.2][: len(read)], FAITHFUL)
     assert (words, confidence) == (found, sure)
 
 
@@ -140,7 +153,7 @@ def test_what_is_put_in_place_of_words(
     ],
 )
 def test_a_line_is_read_as_its_own_words(codec: Codec, line: str, words: list[str], read: str | None) -> None:
-    sentence = encode_faithfully(codec, line)
+    sentence = encoded(codec, line)
     assert sentence.words == words
     assert len(sentence.ids) == len(sentence.word_of)
     assert sentence.word_of[-1] == len(words)
@@ -150,8 +163,8 @@ def test_a_line_is_read_as_its_own_words(codec: Codec, line: str, words: list[st
 
 def test_plain_lines_are_read_as_ever_and_unreadable_words_have_unknown_ids(codec: Codec) -> None:
     line = "Peter said: it costs 12.5 euros"
-    assert encode_faithfully(codec, line) == codec.encode(line)
-    assert UNK in encode_faithfully(codec, "Ж").ids
+    assert encoded(codec, line) == codec.encode(line)
+    assert UNK in encoded(codec, "Ж").ids
 
 
 TERMS = dict(
@@ -183,13 +196,14 @@ the book | le dit | 0 2 | le dit
 
 
 @pytest.mark.parametrize(("source", "target", "read", "expected"), table(TERM_CASES))
-@pytest.mark.parametrize("copies", [True, False])
+@pytest.mark.parametrize("faithful", [True, False])
 def test_terms_of_a_glossary(
-    codec: Codec, source: str, target: str, read: str, expected: str, copies: bool
+    codec: Codec, source: str, target: str, read: str, expected: str, faithful: bool
 ) -> None:
-    sentence, words = Glossary(codec, codec, TERMS).mark(encode_faithfully(codec, source)), target.split()
+    sentence, words = Glossary(codec, codec, TERMS).mark(encoded(codec, source)), target.split()
     weights = looking(read, len(sentence.words) + 1)
-    made = Faithful(codec, KNOWN, {})(sentence, words, weights, [0.5] * len(words), copies=copies)
+    settings = SearchSettings(faithful=faithful)
+    made = Faithful(codec, KNOWN, {})(sentence, words, weights, [0.5] * len(words), settings)
     assert " ".join(made[0]) == expected
     assert len(made[1]) == len(made[2]) == len(made[0])
 
@@ -213,9 +227,8 @@ def test_a_file_of_terms(tmp_path: Path, content: str, said: str) -> None:
 
 def test_nothing_to_hold(codec: Codec) -> None:
     empty = np.zeros((0, 1), dtype=np.float32)
-    words, alignment, _ = Faithful(codec, set(), {})(EncodedSentence([], [0], [0]), [], empty, [])
-    assert words == []
-    assert alignment is empty
+    words, alignment, _ = Faithful(codec, set(), {})(EncodedSentence([], [0], [0]), [], empty, [], FAITHFUL)
+    assert (words, alignment.shape) == ([], (0, 1))
 
 
 def test_a_filter_knows_its_words_and_hardly_others() -> None:

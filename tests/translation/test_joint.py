@@ -3,6 +3,7 @@ all translations."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 from typing import Any
 
@@ -17,7 +18,7 @@ from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.text.batches import Batch, pad
 from rnnsearch.translation.beam import final_score
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import begin_search, search
+from rnnsearch.translation.network_step import search
 
 WORDS = 5
 """Target words, the end of sentence and UNK among them."""
@@ -41,6 +42,17 @@ def found_by(
     source, lengths = SOURCE[chosen], LENGTHS[chosen]
     source = source[:, : int(lengths.max())]
     return search(networks, [linear_cache() for _ in networks], source, lengths, settings)
+
+
+def one_way(both: TranslationNetwork, settings: SearchSettings, rows: list[int] | None = None) -> list[Any]:
+    """Returns what each direction finds alone."""
+    found = []
+    for number in (0, 1):
+        half = copy.deepcopy(both)
+        half.decoder, half.readout, half.output, backward = half.directions[number]
+        half.reading_order = "backward" if backward else "forward"
+        found.append(found_by([half], settings, rows))
+    return found
 
 
 def forced(
@@ -84,11 +96,9 @@ def test_probabilities_of_both_directions_sum_to_one_and_their_mean_to_less() ->
     """Over all translations of at most three words: each direction's share, and that of the geometric mean,
     which is no larger."""
     both = network()
-    directions = begin_search([both], [linear_cache()], SOURCE[:1, :2], LENGTHS[:1])
     settings = SearchSettings(beam=400, nbest=400, max_length_ratio=3.0)
     shares = []
-    for direction in directions:
-        (found,) = direction.search(LENGTHS[:1], settings)
+    for (found,) in one_way(both, settings, [0]):
         assert {one.ids for one in found} == set(every_translation(3))
         shares.append(sum(np.exp(one.score) for one in found))
     (joint,) = found_by([both], settings, [0])
@@ -102,11 +112,9 @@ def test_what_both_beams_end_with_is_pooled_and_ranked_by_both(beam: int) -> Non
     """Words and alignment are the means of both, in the order of the translation."""
     both = network(seed=3)
     settings = SearchSettings(beam=beam, nbest=beam, max_length_ratio=2.0)
-    directions = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
-    one_way = [direction.search(LENGTHS, settings) for direction in directions]
-    seen_once = 0
+    alone, seen_once = one_way(both, settings), 0
     for number, found in enumerate(found_by([both], settings)):
-        pools = [{one.ids for one in every[number] if one.finished} for every in one_way]
+        pools = [{one.ids for one in every[number] if one.finished} for every in alone]
         pool = sorted(pools[0] | pools[1])
         scored = dict(zip(pool, forced([both], number, pool), strict=True))
         seen_once += len(pools[0] ^ pools[1])
@@ -142,7 +150,6 @@ def test_where_nothing_is_finished_the_left_to_right_words_stay() -> None:
         beam=2, nbest=2, min_length_ratio=3.0, max_length_ratio=1.0
     )  # it must not end before it is cut
     both = network(seed=3)
-    directions = begin_search([both], [linear_cache()], SOURCE, LENGTHS)
     found = found_by([both], settings)
-    assert found == directions[0].search(LENGTHS, settings)
+    assert found == one_way(both, settings)[0]
     assert not any(one.finished for every in found for one in every)

@@ -37,7 +37,7 @@ def short(tiny_run: Path) -> Translator:
 
 
 def parts(line: str, limit: int = 10) -> list[str]:
-    return [" ".join(part.words) for part in cut(CODEC.encode(line), CODEC, limit, 1)]
+    return [" ".join(part.words) for part in cut(CODEC.encode(line), CODEC.encode_words, limit, 1)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_where_a_line_is_cut(line: str, expected: list[str]) -> None:
 
 @given(st.lists(st.sampled_from(["a", "b", ".", "?!", '"', ")"]), max_size=80), st.integers(10, 20))
 def test_nothing_is_lost_and_no_part_is_too_long(words: list[str], limit: int) -> None:
-    found = cut(CODEC.encode_words(words), CODEC, limit, 1)
+    found = cut(CODEC.encode_words(words), CODEC.encode_words, limit, 1)
     assert [word for part in found for word in part.words] == words
     assert all(0 < len(part.ids) <= limit + 1 for part in found) or not words
     assert len(found) == 1 or len(words) > limit
@@ -65,7 +65,7 @@ def test_nothing_is_lost_and_no_part_is_too_long(words: list[str], limit: int) -
 def test_only_the_beginning_of_a_word_of_too_many_subwords_is_read(tiny_subword_run: Path) -> None:
     codec = Run.open(tiny_subword_run).source
     with pytest.warns(InputWarning, match="line 1: only the first 9 of a word's 90,000 letters were read"):
-        found = cut(codec.encode("The " + "man" * 30_000 + " sees."), codec, 10, 1)
+        found = cut(codec.encode("The " + "man" * 30_000 + " sees."), codec.encode_words, 10, 1)
     assert [word for part in found for word in part.words] == ["The", "man" * 30_000, "sees", "."]
     assert all(len(part.ids) <= 11 for part in found)
 

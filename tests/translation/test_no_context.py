@@ -13,7 +13,7 @@ from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.text.vocabulary import UNK
-from rnnsearch.translation.aligner import WordAligner
+from rnnsearch.translation.aligner import Aligner
 from rnnsearch.translation.translator import Translator
 
 PAIRS = [("The man sees the horse.", "L'homme voit le cheval."), ("She sleeps.", "Elle dort.")]
@@ -44,7 +44,7 @@ def test_forced_words_have_no_link(run: Run, posterior: bool) -> None:
         )
         assert 0 not in {target for _, target in result.links()}
     for threshold in (None, 0.0):
-        for found in WordAligner(made, threshold=threshold, posterior=posterior).align(PAIRS):
+        for found in Aligner(made, posterior=posterior).align(PAIRS, threshold=threshold):
             assert 0 not in {target for _, target in found.links}
             assert len(found.links) >= len(found.result.tokens) - 2, (
                 "the other words have lost their links too"

@@ -64,7 +64,7 @@ def test_translations_are_those_of_the_translator(run: OpenedRun, test_set: Text
     assert header["settings"]["batch_size"] == 3
     assert header["key"].startswith(made.path.name.split(".")[-2])
     assert header["parameters"] == run.parameters
-    run_answers(run, test_set, tmp_path, silent, without_unk=False)
+    run_answers(run, test_set, tmp_path, silent, [Kind.TRANSLATIONS])
     written = (tmp_path / "tiny" / "test.txt").read_text("utf-8")
     assert written.split("\n")[:-1] == [result.text for result in expected]
 

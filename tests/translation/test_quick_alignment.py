@@ -75,29 +75,24 @@ def test_one_walk_is_the_filter_step_by_step(changes: dict[str, Any]) -> None:
         assert not found[row, size:].any()  # nobody asks for the end of sentence
 
 
-TIED = {"tie_output": True, "factored_output": True}
-
-
 @pytest.mark.usefixtures("nothing_left_out")
 @pytest.mark.parametrize(
-    ("networks", "rounds"),
+    "networks",
     [
         *(
-            ([{"decoder": decoder, "alignment": alignment}], WORDS + 1)
+            [{"decoder": decoder, "alignment": alignment}]
             for decoder in ("forward", "backward")
             for alignment in ("recurrent", "coverage")
         ),
-        ([{}, {"cell": "lstm"}], WORDS + 1),
-        *(([{"decoder": "bidirectional", **tied}] * 2, forced.ROUNDS) for tied in ({}, TIED)),
+        [{}, {"cell": "lstm"}],
     ],
     ids=str,
 )
 def test_it_is_what_exact_rounds_come_to(
-    networks: list[dict[str, Any]], rounds: int, monkeypatch: pytest.MonkeyPatch
+    networks: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What scorers remember is the posterior; ensembles walk together. Two decoders take the exact rounds,
-    since each waits for the mean of both; tied output layers share a matrix and have own biases."""
-    monkeypatch.setattr(forced, "ROUNDS", rounds)
+    """What scorers remember is the posterior; ensembles walk together."""
+    monkeypatch.setattr(forced, "ROUNDS", WORDS + 1)
     made = [network(seed, **changes) for seed, changes in enumerate(networks, 1)]
     _, expected = forced_decoding(made, BATCH, posterior=True)
     found = quick(made)
@@ -116,7 +111,7 @@ def test_alpha_is_that_of_forced_decoding(changes: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("nothing_left_out")
 @pytest.mark.parametrize("posterior", [True, False])
 @pytest.mark.parametrize(
-    "changes", [{}, {"decoder": "bidirectional"}, {"wiring": "appendix"}, {"alignment": "coverage"}], ids=str
+    "changes", [{}, {"decoder": "backward"}, {"wiring": "appendix"}, {"alignment": "coverage"}], ids=str
 )
 def test_pairs_that_have_ended_leave_the_others(
     changes: dict[str, Any], posterior: bool, monkeypatch: pytest.MonkeyPatch

@@ -40,7 +40,7 @@ from rnnsearch.installed import is_name, need
 from rnnsearch.system.files import write_text, writing
 
 if TYPE_CHECKING:  # they would load torch
-    from rnnsearch.translation.aligner import Aligned
+    from rnnsearch.translation.aligner import AlignedPair
     from rnnsearch.word_links import GoldLinks
 
 
@@ -125,8 +125,8 @@ def align(
     names, source, target = runs_and_texts(runs)
     pairs, truths = read_texts(source, target, gold, gold_from)
     if truths and words == "auto":
-        run: Any = Run.open(names[0])  # which has the codecs of a translator
-        how["words"] = counted_by(truths, list(pairs), run)
+        run = Run.open(names[0])
+        how["words"] = counted_by(truths, list(pairs), (run.source, run.target))
     sides = [names, reverse] if reverse else []
     titles = [" + ".join(run.resolve().name for run in some) for some in sides] or [""]
     ours = Aligning(form, how, reverse, dict(enumerate(truths)), [Path(gold)] if gold else [], titles)
@@ -137,7 +137,7 @@ def align(
 
 @dataclass(frozen=True)
 class Aligning(Task):
-    """The alignment of pairs. form: pharaoh, jsonl, json or picture. how: options of WordAligner. reverse:
+    """The alignment of pairs. form: pharaoh, jsonl, json or picture. how: options of Aligner. reverse:
     runs from target to source. truths: gold links by number of the pair, from 0; those of gold_files. titles:
     names of a pair's pictures; one picture by itself needs none."""
 
@@ -149,11 +149,13 @@ class Aligning(Task):
     doing = "aligning"
 
     def load(self, place: Place, runs: Runs) -> Work:
-        from rnnsearch.translation.aligner import WordAligner
+        from rnnsearch.translation.aligner import Aligner
 
         translator, back = place.load(runs), place.load(self.reverse) if self.reverse else None
-        aligner = WordAligner(translator, back, **self.how)
-        return Work(aligner.align, self.line, aligner.batch_size)
+        each = {name: self.how[name] for name in ("threshold", "batch_size")}
+        how = {name: value for name, value in self.how.items() if name not in each}
+        answer = partial(Aligner(translator, back, **how).stream, **each)
+        return Work(answer, self.line, each["batch_size"])
 
     def key(self, runs: Runs) -> str:
         from rnnsearch.run import answers_key
@@ -161,21 +163,19 @@ class Aligning(Task):
         how = f"align {self.how} {len(self.reverse)}"
         return answers_key([*runs, *self.reverse], how, self.form, self.gold_files)
 
-    def line(self, number: int, aligned: Aligned) -> str:
+    def line(self, number: int, aligned: AlignedPair) -> str:
         """Returns the line of a pair, or its picture."""
         from rnnsearch.drawing.alignments import comparison_text
         from rnnsearch.evaluation.alignment_error import shares
         from rnnsearch.report.alignment_page import measure_pair, panels
-        from rnnsearch.translation.aligner import AlignedPair
-        from rnnsearch.word_links import format_links
 
         if self.form == "pharaoh":
-            return format_links(aligned.links)
+            return aligned.pharaoh()
         if self.form == "picture":
             width = shutil.get_terminal_size((100, 24)).columns
             return f"{comparison_text(panels(aligned, self.titles), width, self.truths.get(number))}\n"
         if self.form == "jsonl":
-            return json_.dumps(AlignedPair.of(aligned).to_dict(), ensure_ascii=False)
+            return json_.dumps(aligned.to_dict(), ensure_ascii=False)
         values = shares(measure_pair(aligned, self.truths.get(number)))
         whole = aligned.result.to_dict()
         del whole["alternatives"], whole["confidence"]
@@ -216,7 +216,7 @@ def read_texts(
     return known, truths
 
 
-def observe(results: Iterator[Aligned], ours: Aligning, views: Views) -> None:
+def observe(results: Iterator[AlignedPair], ours: Aligning, views: Views) -> None:
     """Goes through the results, and writes the files about all of them."""
     from rnnsearch.drawing.alignments import comparison_figure
     from rnnsearch.evaluation.alignment_error import shares, summed

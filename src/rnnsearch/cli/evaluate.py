@@ -110,15 +110,16 @@ def with_runs(
     itself."""
     from rnnsearch.evaluation.test_set import System, name_runs
     from rnnsearch.system.machine import set_up_cpu
-    from rnnsearch.translation.outputs import open_run, run_answers
+    from rnnsearch.translation.outputs import Kind, open_run, run_answers
 
     set_up_cpu(threads)
     systems = []
     with progress_bar() as progress:
         for place, named in enumerate(name_runs(paths)):
             run, given = open_run(named.name, named.path, **loading), written[place : place + 1]
+            kinds = [Kind.WITHOUT_UNK] if given else [Kind.TRANSLATIONS, Kind.WITHOUT_UNK]
             with TemporaryDirectory() as folder:
-                answers = run_answers(run, test, Path(folder), progress, translate=not given)
+                answers = run_answers(run, test, Path(folder), progress, kinds)
             systems.append(System(named.name, given[0].texts if given else answers.texts, run=answers))
     return [*systems, *written[len(paths) :]]
 

@@ -20,7 +20,7 @@ from rnnsearch.evaluation.alignment_error import (
     shares,
     summed,
 )
-from rnnsearch.translation.aligner import Aligned
+from rnnsearch.translation.aligner import AlignedPair
 from rnnsearch.word_links import GoldLinks, Link
 
 
@@ -70,7 +70,7 @@ MEASURES = {
 """Measures that the page shows and sorts by, if the sentences have them."""
 
 
-def measure_pair(aligned: Aligned, gold: GoldLinks | None) -> Behaviour:
+def measure_pair(aligned: AlignedPair, gold: GoldLinks | None) -> Behaviour:
     """Returns the counts behind the measures of one pair, by their names in MEASURES. `shares` makes the
     measures of them, and `summed` those of several pairs: long pairs weigh more, and numbers of words are
     means.
@@ -97,7 +97,7 @@ def measures_of_pairs(pairs: Sequence[Behaviour]) -> Iterator[str]:
         yield "\t".join([name, *cells])
 
 
-def panels(aligned: Aligned, titles: Sequence[str]) -> list[Panel]:
+def panels(aligned: AlignedPair, titles: Sequence[str]) -> list[Panel]:
     """Returns the pictures of a pair: the run and the reverse run (transposed). titles: their titles in this
     order."""
     results = [(aligned.result.source_tokens, aligned.result.tokens, aligned.result.alignment)]
@@ -107,7 +107,9 @@ def panels(aligned: Aligned, titles: Sequence[str]) -> list[Panel]:
     return [Panel(title, *result) for title, result in zip(titles, results, strict=True)]
 
 
-def browsed(number: int, aligned: Aligned, titles: Sequence[str], gold: GoldLinks | None) -> dict[str, Any]:
+def browsed(
+    number: int, aligned: AlignedPair, titles: Sequence[str], gold: GoldLinks | None
+) -> dict[str, Any]:
     """Returns a pair as the page shows it. The first run, by which the page sorts, shows the combined links,
     the others their own."""
     pictures = iter(panels(aligned, titles))

@@ -41,7 +41,7 @@ from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.formats.lines import read_lines, read_pairs
 from rnnsearch.training.log import read_statistics
-from rnnsearch.translation.outputs import open_run, run_answers
+from rnnsearch.translation.outputs import Kind, open_run, run_answers
 from rnnsearch.word_links import Link, parse_links
 
 DEPARTURE = "distance from the links"
@@ -286,15 +286,8 @@ def measure(
     opened = open_run(run.name, run.path, device=training.device, trust_code=trust_code)
     for name, test in tests.items():
         files = folder.tests[name]
-        answers = run_answers(
-            opened,
-            test,
-            folder / "translations",
-            progress,
-            translate=files.translate,
-            without_unk=False,
-            posterior=files.gold is not None,
-        )
+        kinds = [Kind.TRANSLATIONS] * files.translate + [Kind.POSTERIOR] * (files.gold is not None)
+        answers = run_answers(opened, test, folder / "translations", progress, kinds)
         statistics[name] = system_statistics(test, System(run.name, answers.texts, run=answers))
         if files.links and answers.attends:
             statistics[name][DEPARTURE] = departure(answers.references, read_test_links(files.links, test))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rnnsearch.errors import InputError
 
@@ -73,10 +73,10 @@ def stream_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     A thread reads the items, at most `size` ahead. If `items` raises an exception, the items before it are
     yielded first.
     """
-    waiting: queue.Queue[Item | _End] = queue.Queue(size)
-    closed = threading.Event()
+    waiting: queue.Queue[Any] = queue.Queue(size)
+    closed, end, faults = threading.Event(), object(), list[BaseException]()
 
-    def put(item: Item | _End) -> bool:
+    def put(item: object) -> bool:
         """Adds to the queue. Returns False if the generator was closed."""
         while not closed.is_set():
             try:
@@ -87,38 +87,30 @@ def stream_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         return False
 
     def read() -> None:
-        end = _End()
         try:
             for item in items:
                 if not put(item):
                     return
         except BaseException as error:  # raised where the items are used
-            end.error = error
+            faults.append(error)
         put(end)
 
     threading.Thread(target=read, name="reading ahead", daemon=True).start()
-    end: _End | None = None
+    item: Any = None
     try:
-        while end is None:
+        while item is not end:
             group: list[Item] = []
-            while end is None and len(group) < size:
+            while len(group) < size:
                 try:
                     item = waiting.get(timeout=_PAUSE if group else None)
                 except queue.Empty:
                     break
-                if isinstance(item, _End):
-                    end = item
-                else:
-                    group.append(item)
+                if item is end:
+                    break
+                group.append(item)
             if group:
                 yield group
-        if end.error is not None:
-            raise end.error
+        if faults:
+            raise faults[0]
     finally:
         closed.set()
-
-
-class _End:
-    """The mark after the last item. error: the exception that ended the items, if any."""
-
-    error: BaseException | None = None

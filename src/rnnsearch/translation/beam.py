@@ -8,7 +8,7 @@ model is. Throughout: B sentences still searched, k slots per sentence, J source
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,12 +19,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings
+from rnnsearch.errors import SearchStoppedError
 from rnnsearch.records import Hypothesis
 from rnnsearch.system.kernel_dispatch import plain
 
 EOS, UNK = 0, 1
 """Ids of the end of sentence and of the unknown word in every vocabulary; repeated here because the search
 knows no vocabulary."""
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 
 IMPOSSIBLE = -math.inf
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
@@ -66,19 +71,19 @@ class Beam:
     """The hypotheses y_1 … y_i of every sentence still searched, all of one length. A slot whose score is −∞
     is empty."""
 
-    sentences: NDArray[np.int64]  # (B,) their numbers in the batch, ascending
-    scores: NDArray[np.float32]  # (B, k) log p(y_1 … y_i | x)
-    parents: NDArray[np.int64]  # (B, k) the slot of y_1 … y_{i−1} in the beam before
-    ids: NDArray[np.int64]  # (B, k) y_i
-    log_probabilities: NDArray[np.float32]  # (B, k) log p(y_i | y_<i, x), the model's own
-    weights: NDArray[np.float32]  # (B, k, J) α_i
+    sentences: Indices  # (B,) their numbers in the batch, ascending
+    scores: Floats  # (B, k) log p(y_1 … y_i | x)
+    parents: Indices  # (B, k) the slot of y_1 … y_{i−1} in the beam before
+    ids: Indices  # (B, k) y_i
+    log_probabilities: Floats  # (B, k) log p(y_i | y_<i, x), the model's own
+    weights: Floats  # (B, k, J) α_i
 
     @property
-    def filled(self) -> NDArray[np.bool_]:
+    def filled(self) -> Mask:
         """Returns a mask (B, k): false for empty slots and for NaN scores of a broken model."""
         return self.scores > IMPOSSIBLE
 
-    def select(self, rows: NDArray[np.int64], slots: NDArray[np.int64]) -> Beam:
+    def select(self, rows: Indices, slots: Indices) -> Beam:
         """Returns the beam of the sentences `rows` (B',), each with its hypotheses `slots` (B', k')."""
         at = (rows[:, None], slots)
         return Beam(
@@ -97,14 +102,17 @@ def beam_search(
     state: SearchState,
     source_lengths: Int[Tensor, " batch"],
     settings: SearchSettings,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> list[list[Hypothesis]]:
     """Searches for the most probable translations. A finished hypothesis leaves its sentence's beam, which
     shrinks by one.
 
-    source_lengths: (B,) end of sentence included. Returns, per sentence, at least one and at most
-    `settings.nbest` hypotheses, best first: the finished ones, or the best unfinished ones if none is
-    finished (an empty one if no first word is possible). At the longest allowed length the end of sentence
-    may still be chosen, but no further word.
+    source_lengths: (B,) end of sentence included. cancelled: asked before every step; once it returns True,
+    SearchStoppedError is raised.
+
+    Returns, per sentence, at least one and at most `settings.nbest` hypotheses, best first: the finished
+    ones, or the best unfinished ones if none is finished (an empty one if no first word is possible). At the
+    longest allowed length the end of sentence may still be chosen, but no further word.
 
     Equal scores are ordered by hypothesis, then by id; at the final choice the one finished first wins.
     Therefore the other sentences of the batch do not change a sentence's result, except through rounding in
@@ -113,6 +121,8 @@ def beam_search(
     progress = SearchProgress(source_lengths, settings)
     previous: Tensor | None = None
     while progress.live.sentences.size:
+        if cancelled():
+            raise SearchStoppedError
         result = step(previous, state)
         chosen = best_candidates(result, progress.live, progress.widths, progress.early(), settings.no_unk)
         rows = progress.take(chosen)
@@ -133,13 +143,12 @@ class SearchProgress:
     """
 
     def __init__(self, source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> None:
-        self.source_lengths, self.settings = source_lengths, settings
-        sizes = source_lengths.cpu().numpy() - 1
-        self.shortest = np.floor(settings.min_length_ratio * sizes)
-        self.longest = np.maximum(1, np.floor(settings.max_length_ratio * sizes))
-        self.history = [empty_beam(source_lengths)]
-        self.finished: list[list[Hypothesis]] = [[] for _ in sizes]
-        self.widths = np.full(len(sizes), settings.beam)
+        self.lengths, self.settings = source_lengths.cpu().numpy(), settings
+        self.shortest = np.floor(settings.min_length_ratio * (self.lengths - 1))
+        self.longest = np.maximum(1, np.floor(settings.max_length_ratio * (self.lengths - 1)))
+        self.history = [empty_beam(self.lengths)]
+        self.finished: list[list[Hypothesis]] = [[] for _ in self.lengths]
+        self.widths = np.full(len(self.lengths), settings.beam)
 
     @property
     def live(self) -> Beam:
@@ -151,24 +160,24 @@ class SearchProgress:
         """Returns the number of words of each live hypothesis."""
         return len(self.history) - 1
 
-    def early(self) -> NDArray[np.bool_]:
+    def early(self) -> Mask:
         """Returns a mask (B,): true where the end of sentence must not come next."""
-        early: NDArray[np.bool_] = self.words < self.shortest[self.live.sentences]
+        early: Mask = self.words < self.shortest[self.live.sentences]
         return early
 
-    def take(self, chosen: Beam) -> NDArray[np.int64]:
+    def take(self, chosen: Beam) -> Indices:
         """Stores the hypotheses that end with this word, and continues with the others.
 
         chosen: continuations of the last beam, as `best_candidates` gives them. Returns the rows (B',) of the
         sentences that stay.
         """
-        live, settings = self.live, self.settings
+        live = self.live
         ends = chosen.filled & (chosen.ids == EOS)
         continues = chosen.filled & ~ends & (self.words < self.longest[live.sentences])[:, None]
         self._keep([*self.history, chosen], ends, finished=True)
         chosen = replace(chosen, scores=np.where(continues, chosen.scores, np.float32(IMPOSSIBLE)))
 
-        unfinished = continues.any(axis=1) & ~settled(self.finished, chosen, settings)
+        unfinished = continues.any(axis=1) & ~self._settled(chosen)
         failed = ~unfinished & np.array([not self.finished[sentence] for sentence in live.sentences])
         self._keep(self.history, live.filled & failed[:, None], finished=False)
         rows, slots = survivors(unfinished, continues)
@@ -177,10 +186,32 @@ class SearchProgress:
             self.history.append(chosen.select(rows, slots))
         return rows
 
-    def _keep(self, history: Sequence[Beam], which: NDArray[np.bool_], *, finished: bool) -> None:
-        found = hypotheses(history, which, self.source_lengths, self.settings, finished=finished)
-        for sentence, hypothesis in found:
-            self.finished[sentence].append(hypothesis)
+    def _settled(self, beam: Beam) -> Mask:
+        """Returns a mask (B,): true where no hypothesis of the beam can still enter the n-best list.
+
+        This is known only without length normalisation: log p can only fall, and the coverage penalty is
+        never above 0."""
+        if self.settings.normalise != "none":
+            return np.zeros(len(beam.sentences), dtype=np.bool_)
+        nbest, worst = self.settings.nbest, []
+        for sentence in beam.sentences:
+            ranked = sorted((one.score for one in self.finished[sentence]), reverse=True)
+            worst.append(ranked[nbest - 1] if len(ranked) >= nbest else IMPOSSIBLE)
+        settled: Mask = np.array(worst) >= beam.scores.max(axis=1)
+        return settled
+
+    def _keep(self, history: Sequence[Beam], which: Mask, *, finished: bool) -> None:
+        """Stores the hypotheses marked in `which` (B, k), traced back from the last beam of the history."""
+        rows, slots = np.nonzero(which)
+        if not rows.size:
+            return
+        sentences, scores = history[-1].sentences[rows], history[-1].scores[which].tolist()
+        ids, log_probabilities, weights = trace(history, sentences, slots)
+        for n, sentence in enumerate(sentences):
+            alignment = weights[n, :, : self.lengths[sentence]].copy()
+            score = final_score(scores[n], alignment, self.settings)
+            words = tuple(ids[n].tolist()), score, tuple(log_probabilities[n].tolist())
+            self.finished[sentence].append(Hypothesis(*words, alignment, finished))
 
     def best(self) -> list[list[Hypothesis]]:
         """Returns the hypotheses of each sentence, `settings.nbest` at most, best first."""
@@ -190,17 +221,15 @@ class SearchProgress:
         ]
 
 
-def empty_beam(source_lengths: Tensor) -> Beam:
+def empty_beam(lengths: Indices) -> Beam:
     """Returns the beam before the first word: one hypothesis per sentence, the empty one, with log p = 0."""
-    size, positions = len(source_lengths), max(source_lengths.tolist(), default=0)
+    size, positions = len(lengths), lengths.max(initial=0)
     none = np.zeros((size, 1), dtype=np.int64)
     zero = np.zeros((size, 1), dtype=np.float32)
     return Beam(np.arange(size), zero, none, none, zero, np.zeros((size, 1, positions), dtype=np.float32))
 
 
-def best_candidates(
-    result: StepResult, live: Beam, widths: NDArray[np.int64], early: NDArray[np.bool_], no_unk: bool
-) -> Beam:
+def best_candidates(result: StepResult, live: Beam, widths: Indices, early: Mask, no_unk: bool) -> Beam:
     """Returns the best continuations of each sentence by one id, `widths[b]` at most, best first. `early`
     (B,) marks the sentences that must not end yet. The step's log p is overwritten."""
     log_p = result.log_probabilities
@@ -225,7 +254,7 @@ def best_sums(
     return values[:, :count], indices[:, :count]
 
 
-def forbid(scores: Tensor, early: NDArray[np.bool_], no_unk: bool) -> None:
+def forbid(scores: Tensor, early: Mask, no_unk: bool) -> None:
     """Sets the scores (B, k, K) of ids that must not come next to −∞, in place."""
     if no_unk:
         scores[:, :, UNK] = IMPOSSIBLE
@@ -233,25 +262,7 @@ def forbid(scores: Tensor, early: NDArray[np.bool_], no_unk: bool) -> None:
         scores[torch.from_numpy(early).to(scores.device), :, EOS] = IMPOSSIBLE
 
 
-def settled(found: list[list[Hypothesis]], live: Beam, settings: SearchSettings) -> NDArray[np.bool_]:
-    """Returns a mask (B,): true where no live hypothesis can still enter the n-best list.
-
-    This is known only without length normalisation: log p can only fall, and the coverage penalty is never
-    above 0."""
-    if settings.normalise != "none":
-        return np.zeros(len(live.sentences), dtype=np.bool_)
-    ranked = [
-        sorted((hypothesis.score for hypothesis in found[sentence]), reverse=True)
-        for sentence in live.sentences
-    ]
-    last = [scores[settings.nbest - 1] if len(scores) >= settings.nbest else IMPOSSIBLE for scores in ranked]
-    reached: NDArray[np.bool_] = np.array(last) >= live.scores.max(axis=1)
-    return reached
-
-
-def survivors(
-    unfinished: NDArray[np.bool_], continues: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def survivors(unfinished: Mask, continues: Mask) -> tuple[Indices, Indices]:
     """Converts the masks of continuing sentences (B,) and hypotheses (B, k) to rows (B',) and slots (B', k').
     The order is kept; empty slots are last."""
     rows = np.flatnonzero(unfinished)
@@ -259,7 +270,7 @@ def survivors(
     return rows, order[:, : continues[rows].sum(axis=1).max(initial=0)]
 
 
-def advance(result: StepResult, beam: Beam, rows: NDArray[np.int64]) -> tuple[Tensor, SearchState]:
+def advance(result: StepResult, beam: Beam, rows: Indices) -> tuple[Tensor, SearchState]:
     """Returns the previous ids and the state of the next step: for the sentences `rows`, with the hypotheses
     of the new beam."""
     device = result.log_probabilities.device
@@ -269,31 +280,7 @@ def advance(result: StepResult, beam: Beam, rows: NDArray[np.int64]) -> tuple[Te
     )
 
 
-def hypotheses(
-    history: Sequence[Beam],
-    which: NDArray[np.bool_],
-    source_lengths: Tensor,
-    settings: SearchSettings,
-    *,
-    finished: bool,
-) -> Iterator[tuple[int, Hypothesis]]:
-    """Yields (sentence, hypothesis) for every mark in `which` (B, k), traced back from the last beam of
-    the history."""
-    rows, slots = np.nonzero(which)
-    if not rows.size:
-        return
-    sentences, lengths = history[-1].sentences[rows], source_lengths.tolist()
-    ids, log_probabilities, weights = trace(history, sentences, slots)
-    for n, (sentence, slot) in enumerate(zip(sentences.tolist(), slots.tolist(), strict=True)):
-        alignment = weights[n, :, : lengths[sentence]].copy()
-        score = final_score(float(history[-1].scores[rows[n], slot]), alignment, settings)
-        words = tuple(ids[n].tolist()), score, tuple(log_probabilities[n].tolist())
-        yield sentence, Hypothesis(*words, alignment, finished)
-
-
-def trace(
-    history: Sequence[Beam], sentences: NDArray[np.int64], slots: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+def trace(history: Sequence[Beam], sentences: Indices, slots: Indices) -> tuple[Indices, Floats, Floats]:
     """Follows the parents from slots (n,) of the last beam to the first word: ids (n, I), log p (n, I) and α
     (n, I, J)."""
     size, words, positions = len(slots), len(history) - 1, history[-1].weights.shape[2]
@@ -312,7 +299,7 @@ def trace(
     return ids, log_probabilities, weights
 
 
-def final_score(log_probability: float, weights: NDArray[np.float32], settings: SearchSettings) -> float:
+def final_score(log_probability: float, weights: Floats, settings: SearchSettings) -> float:
     """Returns the score that the final choice ranks by: log p / penalty(n) + β Σ_j log min(Σ_i α_ij, 1)
     (GNMT, Wu et al. 2016, Eq. 14).
 

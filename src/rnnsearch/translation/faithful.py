@@ -1,4 +1,5 @@
 """Keeps names, numbers, placeholders and unknown characters as they are in the source (`search.faithful`).
+Replaces unknown words (`search.replace_unk`), and writes the terms of a glossary.
 
 A network that writes subwords invents some words and misspells names. An invented word is replaced as UNK is
 (Luong et al. 2015; Jean et al. 2015): by the source word with the largest weight, or by its entry in the
@@ -16,11 +17,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines, read_lines
@@ -54,11 +55,10 @@ LONGEST_ARTICLE = 3
 """Longest word in front of a term's translation that stays, because it may be an article or a preposition."""
 
 Weights = NDArray[np.float32]
-Key = TypeVar("Key")
 
 
-def encode_faithfully(codec: Codec, line: str) -> EncodedSentence:
-    """Encodes a source line. `words` are those of the line, even if the network reads other forms of them."""
+def faithful_words(codec: Codec, line: str) -> list[str]:
+    """Splits a source line into words. What is copied letter by letter is one word."""
     words: list[str] = []
     end = 0
     line = line.replace("’", "'")
@@ -66,12 +66,12 @@ def encode_faithfully(codec: Codec, line: str) -> EncodedSentence:
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
         words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
         end = found.start() + len(copied)
-    words += codec.words(line[end:])
-    return encode_words_faithfully(codec, words)
+    return words + codec.words(line[end:])
 
 
-def encode_words_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
-    """Encodes the words of a source line in the forms that the network reads best."""
+def encode_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
+    """Encodes the words of a source line in the forms that the network reads best. `words` of the result are
+    still those of the line."""
     read = [_as_read(codec, word, place == 0) for place, word in enumerate(words)]
     encoded = codec.encode_words([part for parts in read for part in parts])
     place_of = [place for place, parts in enumerate(read) for _ in parts] + [len(words)]
@@ -99,7 +99,7 @@ def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class Faithful:
-    """Replaces invented words of a translation.
+    """Replaces words of a translation, as the search settings say.
 
     known: the words of the training data's target text. If None, no word counts as invented.
     dictionary: source word → the word to write instead of it.
@@ -115,21 +115,30 @@ class Faithful:
         words: Sequence[str],
         alignment: Weights,
         confidence: Sequence[float],
-        *,
-        copies: bool = True,
+        settings: SearchSettings,
     ) -> tuple[list[str], Weights, list[float]]:
-        """Returns the words, their alignment (words, source words + 1) and their confidence. copies: False
-        only writes the glossary's terms.
-        """
-        if not sentence.words:
-            return list(words), alignment, list(confidence)
-        read = len(sentence.ids) > 1  # else the network translated an empty sentence
-        made = list(map(_Word, words, alignment, confidence)) if read else []
-        steps = [self._verbatim, self._numbers, self._invented, self._unread, self._capitals]
-        for step in (_with_terms, *(steps if copies else ())):
+        """Returns the words, their alignment (words, source words + 1) and their confidence. Terms of a
+        glossary are written whatever the settings."""
+        made = list(map(_Word, words, alignment, confidence))
+        steps: list[Callable[[EncodedSentence, list[_Word]], Iterable[_Word]]] = [_with_terms]
+        if settings.faithful:
+            if len(sentence.ids) == 1:  # the network translated an empty sentence
+                made = []
+            steps += [self._verbatim, self._numbers, self._invented, self._unread, self._capitals]
+        elif settings.replace_unk:
+            steps.insert(0, self._unknown)
+        for step in steps:
             made = list(step(sentence, made))
         rows = np.array([word.row for word in made], dtype=np.float32).reshape(-1, len(sentence.words) + 1)
         return [word.text for word in made], rows, [word.confidence for word in made]
+
+    def _unknown(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
+        """Replaces `<unk>`. A word that attended to no source word stays."""
+        for word in made:
+            if UNKNOWN in word.text and word.row[:-1].any():
+                text = sentence.words[int(np.argmax(word.row[:-1]))]
+                word = replace(word, text=self.dictionary.get(text, text))
+            yield word
 
     def _verbatim(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
         """Replaces each stand-in by what it stands for, and adds what no word stands for."""
@@ -137,7 +146,8 @@ class Faithful:
             if (kind := kind_of(text)) is None:
                 continue
             reading = [at for at, word in enumerate(made) if word.read == place and word.copied is None]
-            stand_ins = [at for at in reading if _is_stand_in(made[at].text, STAND_INS[kind])]
+            names = [UNKNOWN, *(word.lower() for word in STAND_INS[kind])]
+            stand_ins = [at for at in reading if any(name in made[at].text.lower() for name in names)]
             if not stand_ins and kind == "number":  # it may be spelt out
                 stand_ins = sorted(reading, key=lambda at: -made[at].row[place])[:1]
             if stand_ins:
@@ -153,9 +163,9 @@ class Faithful:
 
         Leaves out a number that repeats another one for the same source number."""
         numbers = {
-            place: _digits(text)
+            place: digits
             for place, text in enumerate(sentence.words)
-            if _digits(text) and kind_of(text) is None
+            if (digits := _digits(text)) and kind_of(text) is None
         }
         parts = [part for place in numbers for part in re.split(r"[-–/:]", sentence.words[place])]
         right = {*numbers.values(), *filter(str.isdecimal, parts)}
@@ -167,11 +177,12 @@ class Faithful:
             return digits in right or re.sub("(000)+$", "", digits) in right  # 12 000 for 12 thousand
 
         runs: list[list[_Word]] = []
-        for number, run in _runs(made, is_number):
+        for number, group in groupby(made, is_number):
+            run = list(group)
             size = max((at + 1 for at, word in enumerate(run) if _is_number(word)), default=0)
             core, rest = run[:size], run[size:]
             if number and not is_right(_digits_of(core)):
-                runs += [part for _, part in _runs(core, lambda word: word.read)]
+                runs += [list(part) for _, part in groupby(core, lambda word: word.read)]
             elif not all(map(_is_number, core)) and core[0].read is not None:  # a decimal in several words
                 runs.append([_copy("".join(word.text for word in core), core, core[0].read)])
             else:
@@ -253,13 +264,9 @@ class Faithful:
     def knows(self, word: str) -> bool:
         """Tells whether the word, in any case, or all of its parts occurred in the training data. Words with
         digits count as known."""
-        if (
-            self.known is None
-            or not any(letter.isalpha() for letter in word)
-            or any(letter.isdecimal() for letter in word)
-        ):
-            return True
-        if any(form in self.known for form in (word, word.lower(), word.capitalize())):
+        letters = any(map(str.isalpha, word)) and not any(map(str.isdecimal, word))
+        forms = word, word.lower(), word.capitalize()
+        if self.known is None or not letters or any(form in self.known for form in forms):
             return True
         parts = [part for part in re.split(r"[-'’./&]", word) if part]
         return len(parts) > 1 and all(self.knows(part) for part in parts)
@@ -283,10 +290,6 @@ class _Word:
         return place if self.row[place] > 0 and place < len(self.row) - 1 else None
 
 
-def _runs(made: list[_Word], key: Callable[[_Word], Key]) -> Iterator[tuple[Key, list[_Word]]]:
-    return ((value, list(run)) for value, run in groupby(made, key))
-
-
 def _insert(made: list[_Word], text: str, place: int, columns: int) -> None:
     """Inserts a copy of a source word behind the words that read earlier places; an opening tag, before the
     words that read later ones."""
@@ -298,10 +301,6 @@ def _insert(made: list[_Word], text: str, place: int, columns: int) -> None:
     else:
         at = max((at + 1 for at, other in read if other < place), default=0)
     made.insert(at, _Word(text, row, COPIED, place))
-
-
-def _is_stand_in(text: str, stand_ins: list[str]) -> bool:
-    return any(stand_in.lower() in text.lower() for stand_in in stand_ins) or UNKNOWN in text
 
 
 def _digits_of(run: Iterable[_Word]) -> str:

@@ -34,17 +34,20 @@ from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, EncodedSentence
 
+Weights = Float[Tensor, "batch target source"]
 CHUNK_ELEMENTS = 16_000_000
 """Maximum number of logits in memory at once."""
 ROUNDS = 3
 """Number of times that the posterior is computed, each time with the contexts of the previous round. After i
 rounds, the first i rows of a decoder are final."""
+LIKELIEST = 4
+"""Number of words listed with their probabilities for each step."""
 
 
 @torch.no_grad()
 def forced_decoding(
     networks: Sequence[TranslationNetwork], batch: Batch, *, posterior: bool = False
-) -> tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]:
+) -> tuple[Float[Tensor, "batch target"], Weights]:
     """Returns log p(y_i | y_<i, x), which is 0 beyond the end of a sentence, and α.
 
     posterior: return the `alignment_posterior`, which also uses y_i, instead of α. In the decoder variant
@@ -56,54 +59,51 @@ def forced_decoding(
     decoder, log p and α of both directions are averaged; row i belongs to y_i in both. A word that was read
     from no context (the first one, in the decoder variant `appendix`) has a row of zeros and no link.
     """
-    given = [_teacher_forced(network, batch, None) for network in networks]
-    log_probabilities = _log_probabilities(networks, batch, given)
+    given = [_teacher_forced(network, batch) for network in networks]
+    log_probabilities = _log_probabilities(batch, given)
     if not posterior:
-        return log_probabilities, mean_alignment([one.weights for every in given for one in every])
+        return log_probabilities, mean_alignment([one.weights for every in given for _, one in every])
     annotations = [network.encode(batch.source, batch.source_lengths)[0].annotations for network in networks]
-    weights = _posterior(networks, batch, given, annotations)
+    weights = _posterior(batch, given, annotations)
     if all(network.decoder.wiring == "released" for network in networks):
         for _ in range(ROUNDS - 1):
             given = [_teacher_forced(network, batch, weights) for network in networks]
-            weights = _posterior(networks, batch, given, annotations)
+            weights = _posterior(batch, given, annotations)
     return log_probabilities, weights
 
 
 def _teacher_forced(
-    network: TranslationNetwork, batch: Batch, known: Float[Tensor, "batch target source"] | None
-) -> list[TeacherForced]:
-    """Returns the result of each direction. The alignment `known`, if given, determines the contexts."""
-    return network.teacher_forced(
+    network: TranslationNetwork, batch: Batch, known: Weights | None = None
+) -> list[tuple[Direction, TeacherForced]]:
+    """Returns each direction and its result. The alignment `known`, if given, determines the contexts."""
+    results = network.teacher_forced(
         batch.source, batch.source_lengths, batch.target, known=known, target_lengths=batch.target_lengths
     )
+    return list(zip(network.directions, results, strict=True))
 
 
 def _log_probabilities(
-    networks: Sequence[TranslationNetwork], batch: Batch, given: Sequence[Sequence[TeacherForced]]
+    batch: Batch, given: Sequence[Sequence[tuple[Direction, TeacherForced]]]
 ) -> Float[Tensor, "batch target"]:
     """Returns the mean of the directions' logarithms of the networks' mean probability."""
     directions = []
-    for number in range(len(given[0])):
-        members = [
-            log_p(network.directions[number].output, every[number].features, batch.target)
-            for network, every in zip(networks, given, strict=True)
-        ]
-        directions.append(torch.stack(members).logsumexp(0) - math.log(len(networks)))
+    for members in zip(*given, strict=True):
+        each = [log_p(direction.output, one.features, batch.target) for direction, one in members]
+        directions.append(torch.stack(each).logsumexp(0) - math.log(len(each)))
     real = torch.arange(batch.target.shape[1], device=batch.target.device) < batch.target_lengths.unsqueeze(1)
     return torch.stack(directions).mean(0).masked_fill(~real, 0.0)
 
 
 def _posterior(
-    networks: Sequence[TranslationNetwork],
     batch: Batch,
-    given: Sequence[Sequence[TeacherForced]],
+    given: Sequence[Sequence[tuple[Direction, TeacherForced]]],
     annotations: Sequence[Float[Tensor, "batch source _"]],
-) -> Float[Tensor, "batch target source"]:
+) -> Weights:
     """Returns the mean posterior over all directions of all networks."""
     found = [
         alignment_posterior(direction, one, own, batch.target)
-        for network, every, own in zip(networks, given, annotations, strict=True)
-        for direction, one in zip(network.directions, every, strict=True)
+        for every, own in zip(given, annotations, strict=True)
+        for direction, one in every
     ]
     return mean_alignment(found)
 
@@ -113,7 +113,7 @@ def alignment_posterior(
     given: TeacherForced,
     annotations: Float[Tensor, "batch source annotation"],
     targets: Int64[Tensor, "batch target"],
-) -> Float[Tensor, "batch target source"]:
+) -> Weights:
     """Returns p(a_i = j | y_≤i, x) of the targets; rows sum to 1.
 
     annotations: h_j. A word that was read from no context (`given.attended`) has a row of zeros, as in α.
@@ -163,7 +163,6 @@ def steps(
     codec: Codec,
     source: EncodedSentence,
     target: EncodedSentence,
-    likeliest: int = 4,
 ) -> list[Step]:
     """Returns the steps of forced decoding, in the order of the target ids; the end of sentence is the last.
 
@@ -173,13 +172,13 @@ def steps(
     batch = Batch(*pad([source.ids]), *pad([target.ids])).to(device)
     decoder, _, output, backward = network.directions[0]
     with kernels_used(False), recorded_energies(decoder.alignment) as energies:
-        given = _teacher_forced(network, batch, None)[0]
+        _, given = _teacher_forced(network, batch)[0]
         probabilities = linear(given.features[0], output.weight, output.bias).softmax(-1)
     order = right_to_left(batch.target_lengths, size)[0].tolist() if backward else range(size)
     found = []
     for row, (number, step) in enumerate(zip(target.ids, order, strict=True)):
         read = step - decoder.first_attended
-        best = probabilities[row].topk(min(likeliest, len(output.bias)))
+        best = probabilities[row].topk(min(LIKELIEST, len(output.bias)))
         others = zip(map(codec.vocabulary.word, best.indices.tolist()), best.values.tolist(), strict=True)
         found.append(
             Step(

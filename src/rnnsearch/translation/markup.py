@@ -42,31 +42,30 @@ _NEVER = -1e9
 
 @dataclass(eq=False)
 class _Element:
-    """An element inside of a sentence, or a lone tag. start, end: of its text in that of its block. first,
-    last: of its pieces among those of the block. verbatim: whether its text is not translated."""
+    """An element inside of a sentence, or a lone tag. start, end: of its text in that of its block. verbatim:
+    whether its text is not translated. inner: its text, as HTML, and the elements in it. spaced: whether a
+    lone tag is between two spaces, of which a translation keeps one."""
 
-    opening: str
-    start: int
-    end: int
-    first: int
-    last: int
+    opening: str = ""
+    start: int = 0
+    end: int = 0
     closing: str = ""
     tag: str = ""
     verbatim: bool = False
-    inner: list[_Element] = field(default_factory=list)
+    inner: list[_Element | str] = field(default_factory=list)
+    spaced: bool = False
 
-    def tags(self) -> str:
-        """Returns its tags and those of the elements in it."""
-        return self.opening + "".join(each.tags() for each in self.inner) + self.closing
+    def html(self, text: bool = True) -> str:
+        """Returns its HTML, as it was given; without `text`, its tags and those of the elements in it."""
+        inner = [one.html(text) if isinstance(one, _Element) else one * text for one in self.inner]
+        return "".join([self.opening, *inner, self.closing, " " * (self.spaced and not text)])
 
 
 @dataclass(eq=False)
-class _Block:
-    """The text between two tags of blocks, the elements in it, and its HTML in pieces."""
+class _Block(_Element):
+    """The text between two tags of blocks, and the elements in it."""
 
     text: str = ""
-    inner: list[_Element] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)
 
 
 class Markup(HTMLParser):
@@ -76,7 +75,8 @@ class Markup(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
         self._parts: list[str | _Block] = []
-        self._block, self._open = _Block(), list[_Element]()
+        self._block = _Block()
+        self._open: list[_Element] = [self._block]  # with the elements in it that have no end yet
         self._skipped: list[str] = []  # the tags from the outermost block that is not translated
         try:
             tags, end, rest = html.rpartition(">")  # the parser takes n² steps for tags without an end
@@ -106,7 +106,7 @@ class Markup(HTMLParser):
             self._skipped += [tag] * ((verbatim or bool(self._skipped)) and tag not in VOID)
         else:
             element = self._mark(opening)
-            if tag not in VOID and len(self._open) < DEEPEST:
+            if tag not in VOID and len(self._open) <= DEEPEST:
                 element.tag, element.verbatim = tag, verbatim
                 self._open.append(element)
 
@@ -125,10 +125,9 @@ class Markup(HTMLParser):
         elif any(each.tag == tag for each in self._open):
             while self._open[-1].tag != tag:
                 self._give_up()
-            element, block = self._open.pop(), self._block
-            block.pieces.append(closing)
-            element.closing, element.end, element.last = closing, len(block.text), len(block.pieces)
-            element.verbatim |= bool(_ADDRESS.fullmatch(block.text[element.start :].strip()))
+            element, text = self._open.pop(), self._block.text
+            element.closing, element.end = closing, len(text)
+            element.verbatim |= bool(_ADDRESS.fullmatch(text[element.start :].strip()))
         else:
             self._mark(closing)
 
@@ -137,11 +136,12 @@ class Markup(HTMLParser):
             raw = self._skipped[-1] in self.CDATA_CONTENT_ELEMENTS
             self._parts.append(data if raw else escape(data, quote=False))
             return
-        block, inner = self._block, self._inner()
-        if data[:1].isspace() and inner and inner[-1].start == len(block.text) and block.text[-1:].isspace():
-            inner[-1].closing += " "  # an image between two spaces
-        block.text += data
-        block.pieces.append(escape(data, quote=False))
+        text, inner = self._block.text, self._open[-1].inner
+        last = inner[-1] if inner and data[:1].isspace() and text[-1:].isspace() else ""
+        if isinstance(last, _Element) and last.start == len(text):
+            last.spaced = True
+        self._block.text += data
+        inner.append(escape(data, quote=False))
 
     def handle_comment(self, data: str) -> None:
         self._mark(f"<!--{data}-->")
@@ -157,32 +157,29 @@ class Markup(HTMLParser):
 
     # Blocks and their elements
 
-    def _inner(self) -> list[_Element]:
-        return self._open[-1].inner if self._open else self._block.inner
-
     def _mark(self, tag: str) -> _Element:
         """Adds a tag or comment to the block; it has no end yet."""
-        place, pieces = len(self._block.text), self._block.pieces
-        element = _Element(tag, place, place, len(pieces), len(pieces) + 1)
+        place = len(self._block.text)
+        element = _Element(tag, place, place)
         if self._skipped:
             self._parts.append(tag)
         else:
-            self._inner().append(element)
-            pieces.append(tag)
+            self._open[-1].inner.append(element)
         return element
 
     def _give_up(self) -> None:
         """Makes a lone tag of the last open element, which has no end in its block."""
         element = self._open.pop()
-        inner, element.inner, element.verbatim = element.inner, [], False
-        self._inner().extend(inner)
+        self._open[-1].inner += element.inner
+        element.inner, element.verbatim = [], False
 
     def _end_block(self, tag: str) -> None:
-        while self._open:
+        while len(self._open) > 1:
             self._give_up()
         block, self._block = self._block, _Block()
+        self._open = [self._block]
         read = any(character.isalnum() for character in block.text)
-        self._parts += [block if read else "".join(block.pieces), tag]
+        self._parts += [block if read else block.html(), tag]
 
 
 class _Placing:
@@ -202,14 +199,14 @@ class _Placing:
 
     def html(self) -> str:
         """Returns the translation with its tags."""
-        self._place(self.block.inner, 0, len(self.words))
+        self._place(self.block, 0, len(self.words))
         rows = zip(self.gaps, self.before, [*self.words, ""], self.after, strict=True)
         return "".join(part for row in rows for part in row)
 
-    def _place(self, inner: Sequence[_Element], first: int, last: int) -> None:
-        """Places the elements among the words from first to last."""
+    def _place(self, outer: _Element, first: int, last: int) -> None:
+        """Places the elements in another one among the words from first to last."""
         taken, placed = np.zeros(last - first, dtype=bool), []
-        for number, element in enumerate(inner):
+        for number, element in enumerate(one for one in outer.inner if isinstance(one, _Element)):
             gains = np.where(taken, _NEVER, self._mass(element.start, element.end)[first:last] - 0.5)
             run = best_run(gains.tolist())
             if run is None and gains.max(initial=_NEVER) > (-0.25 if element.verbatim else -0.5):
@@ -220,16 +217,15 @@ class _Placing:
             taken[slice(*run)] = True
             placed.append((run[0] + first, run[1] > run[0], number, run[1] + first, element))
         for begin, has_words, _, stop, element in sorted(placed, key=lambda one: one[:3]):
-            whole = "".join(self.block.pieces[element.first : element.last])
             if has_words and element.verbatim:
-                self.words[begin:stop] = [whole, *[""] * (stop - begin - 1)]
+                self.words[begin:stop] = [element.html(), *[""] * (stop - begin - 1)]
                 self.gaps[begin + 1 : stop] = [""] * (stop - begin - 1)
             elif has_words:
                 self.before[begin] += element.opening
-                self._place(element.inner, begin, stop)
+                self._place(element, begin, stop)
                 self.after[stop - 1] += element.closing
             else:
-                tags = whole if element.verbatim else element.tags()
+                tags = element.html(text=element.verbatim)
                 if begin > first and (begin == last or tags.startswith("</")):
                     self.after[begin - 1] += tags
                 else:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,7 +21,6 @@ from jaxtyping import Int, Int64
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings
-from rnnsearch.errors import InputError, SearchStoppedError
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis
@@ -96,10 +94,8 @@ def ensemble(steps: Sequence[StepFunction]) -> StepFunction:
     """Combines the step functions of several models with one vocabulary. Its state is an EnsembleState.
 
     The mean is taken of the probabilities, not of their logarithms: log p = logsumexp_m log p_m − log M; α is
-    `mean_alignment`. Raises InputError without a member.
+    `mean_alignment`.
     """
-    if not steps:
-        raise InputError("an ensemble needs at least one model")
 
     def step(previous: Tensor | None, state: EnsembleState) -> StepResult:
         results = [member(previous, own) for member, own in zip(steps, state.members, strict=True)]
@@ -111,79 +107,37 @@ def ensemble(steps: Sequence[StepFunction]) -> StepFunction:
     return step
 
 
-class DirectionSearch(NamedTuple):
-    """The search in one direction of the decoder. state: the state before the first step. backward: whether
-    it writes the translation's last word first."""
-
-    step: StepFunction
-    state: SearchState
-    backward: bool
-
-    def cancelled_by(self, cancelled: Callable[[], bool]) -> DirectionSearch:
-        """Returns a search that calls `cancelled` before every step, and raises SearchStoppedError once that
-        returns True."""
-
-        def step(previous: Tensor | None, state: SearchState) -> StepResult:
-            if cancelled():
-                raise SearchStoppedError
-            return self.step(previous, state)
-
-        return self._replace(step=step)
-
-    def search(
-        self, source_lengths: Int[Tensor, " batch"], settings: SearchSettings
-    ) -> list[list[Hypothesis]]:
-        """Runs a beam search in this direction."""
-        found = beam_search(self.step, self.state, source_lengths, settings)
-        return [[in_order(one) for one in every] for every in found] if self.backward else found
-
-
 @torch.no_grad()
-def begin_search(
-    networks: Sequence[TranslationNetwork],
-    caches: Sequence[Cache],
-    source: Int64[Tensor, "batch source"],
-    lengths: Int64[Tensor, " batch"],
-) -> list[DirectionSearch]:
-    """Returns the search of each decoding direction. Several networks form an ensemble. Annotations are
-    computed once for each network.
-
-    caches: the cache of each network. source: ids. lengths: with the end of sentence.
-    """
-    directions = networks[0].directions
-    states = []
-    for network, own in zip(networks, caches, strict=True):
-        with own():
-            states.append([NetworkState(*start) for start in network.begin(source, lengths)])
-    searches = []
-    for number, members in enumerate(zip(*states, strict=True)):
-        steps = [network_step(network, own, number) for network, own in zip(networks, caches, strict=True)]
-        step, state = (steps[0], members[0]) if len(steps) == 1 else (ensemble(steps), EnsembleState(members))
-        searches.append(DirectionSearch(step, state, directions[number].backward))
-    return searches
-
-
 def search(
     networks: Sequence[TranslationNetwork],
     caches: Sequence[Cache],
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
-    cancelled: Callable[[], bool] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> list[list[Hypothesis]]:
     """Searches as `beam_search` does, in one direction or in both. Words are in the order of the translation.
+    Several networks form an ensemble. Annotations are computed once for each network.
 
-    networks, caches, source, lengths: as in `begin_search`. cancelled: asked before every step; once it
-    returns True, SearchStoppedError is raised.
+    caches: the cache of each network. source: ids. lengths: with the end of sentence. cancelled: as in
+    `beam_search`.
     """
-    directions = begin_search(networks, caches, source, lengths)
-    if cancelled is not None:
-        directions = [direction.cancelled_by(cancelled) for direction in directions]
-    if len(directions) == 1:
-        return directions[0].search(lengths, settings)
-    whole_beam = settings.model_copy(update={"nbest": settings.beam})
-    found = [direction.search(lengths, whole_beam) for direction in directions]
-    return ranked_by_all(found, networks, source, lengths, settings)
+    directions, starts, found = networks[0].directions, [], []
+    for network, cache in zip(networks, caches, strict=True):
+        with cache():
+            starts.append(network.begin(source, lengths))
+    of_each = settings if len(directions) == 1 else settings.model_copy(update={"nbest": settings.beam})
+    for number, direction in enumerate(directions):
+        members = [
+            network_step(network, cache, number) for network, cache in zip(networks, caches, strict=True)
+        ]
+        states = [NetworkState(*start[number]) for start in starts]
+        step, state = (
+            (members[0], states[0]) if len(members) == 1 else (ensemble(members), EnsembleState(states))
+        )
+        beams = beam_search(step, state, lengths, of_each, cancelled)
+        found.append([list(map(in_order, beam)) for beam in beams] if direction.backward else beams)
+    return found[0] if len(found) == 1 else ranked_by_all(found, networks, source, lengths, settings)
 
 
 def ranked_by_all(
@@ -198,7 +152,7 @@ def ranked_by_all(
 
     log p of each word and the alignment are means over the directions (`forced_decoding`); `final_score`
     normalises as in beam search. If no direction finished a sentence, the first direction's result is
-    returned. found: the beams of each direction. source, lengths: as in `begin_search`.
+    returned. found: the beams of each direction. source, lengths: as in `search`.
     """
     pools = [
         list(dict.fromkeys(one.ids for one in chain.from_iterable(beams) if one.finished))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -120,10 +120,12 @@ def read_outputs(path: Path) -> tuple[dict[str, Any], list[OutputLine]]:
 
 
 def _sparse(weights: NDArray[np.float32]) -> list[list[tuple[int, int]]]:
-    large = (np.flatnonzero((row >= min(SMALLEST_WEIGHT, row.max())) & (row > 0)) for row in weights)
     return [
-        [(int(place), round(1e6 * float(row[place]))) for place in places]
-        for row, places in zip(weights, large, strict=True)
+        [
+            (int(place), round(1e6 * float(row[place])))
+            for place in np.flatnonzero((row >= min(SMALLEST_WEIGHT, row.max())) & (row > 0))
+        ]
+        for row in weights
     ]
 
 
@@ -181,29 +183,24 @@ def run_answers(
     test: TestSet,
     folder: Path,
     progress: Progress,
-    *,
-    translate: bool = True,
-    without_unk: bool = True,
-    posterior: bool = False,
+    kinds: Collection[Kind] = (Kind.TRANSLATIONS, Kind.WITHOUT_UNK),
 ) -> RunAnswers:
-    """Returns all outputs of a run for a test set. Outputs that are already in `folder` are not made again;
-    translations are also written as text, one per line, into RUN/TEST.txt.
-
-    translate: translate its source. without_unk: translate the pairs in which it knows every word without
-    UNK. posterior: also link the references by the posterior.
+    """Returns the outputs of a run for a test set: the references, and those of the other kinds that are
+    asked for. Outputs that are already in `folder` are not made again; translations are also written as text,
+    one per line, into RUN/TEST.txt.
     """
     forced = Outputs(run, test, Kind.POSTERIOR, folder)
-    if not posterior and not forced.path.exists():  # a study may have made them
-        forced = Outputs(run, test, Kind.REFERENCES, folder)
+    if Kind.POSTERIOR not in kinds and not forced.path.exists():  # a study may have made them
+        forced = replace(forced, kind=Kind.REFERENCES)
     header, references = forced.read(progress)
     lines: list[OutputLine] = []
-    if translate:
+    if Kind.TRANSLATIONS in kinds:
         translated = Outputs(run, test, Kind.TRANSLATIONS, folder)
         header, lines = translated.read(progress)
         text = "".join(f"{line.translation.text}\n" for line in lines)
         write_text(translated.path.with_name(f"{file_name(test.name)}.txt"), text)
     known = None
-    if without_unk:
+    if Kind.WITHOUT_UNK in kinds:
         known = _without_unk(Outputs(run, test, Kind.WITHOUT_UNK, folder), lines, progress)
     return RunAnswers(
         path=run.run.path,
@@ -324,10 +321,10 @@ class Outputs:
         if not self.forced:
             return list(map(OutputLine, numbers, translator.translate(sources, **self.settings)))
         given = list(zip(sources, references, strict=True))
-        results = list(map(OutputLine, numbers, translator.force(given, FORCED_TOGETHER)))
+        results = list(map(OutputLine, numbers, translator.force(given)))
         if self.kind == Kind.REFERENCES:
             return results
-        known = translator.force(given, FORCED_TOGETHER, posterior=True, exact=True)
+        known = translator.force(given, posterior=True, exact=True)
         return [
             replace(result, posterior=other.alignment) for result, other in zip(results, known, strict=True)
         ]

@@ -35,7 +35,7 @@ from rnnsearch.model.network import Direction, TranslationNetwork, reordered, ri
 from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
 from rnnsearch.system.kernel_dispatch import Cache, once, product_dtype
 from rnnsearch.text.batches import Batch
-from rnnsearch.translation.forced import ROUNDS, mean_alignment
+from rnnsearch.translation.forced import mean_alignment
 
 LOSS = 0.1
 """Maximum total variation between a row and the exact posterior of the same state, apart from rounding. The
@@ -57,7 +57,6 @@ SMALLEST_SUM = 1e-30
 """Smallest reliable sum of exponentials: below it, important terms may have underflowed."""
 
 
-Rows = Float[Tensor, "batch target source"]
 Row = Float[Tensor, "rows 1 source"]
 """Row i of the first sentences."""
 
@@ -75,117 +74,88 @@ def quick_alignment(
 
     The longest target comes first: a pair leaves the batch when it ends. Its later rows may be 0.
 
-    caches: the cache of each network. Ensembles and bidirectional decoders give the mean, as in
-    `forced_decoding`. The two directions of a bidirectional decoder start at opposite ends, so neither can
-    wait for the other's posterior: they make as many passes as exact forced decoding does.
+    caches: the cache of each network. posterior: only for networks that `has_quick_posterior` accepts.
+    Ensembles give the mean, and so do the two directions of a decoder, as in `forced_decoding`.
     """
     longest_first = batch.target_lengths.argsort(descending=True, stable=True)
     batch = Batch(**{name: part[longest_first] for name, part in batch.parts().items()})
-    lengths, words = batch.target_lengths, batch.target.shape[1]
-    wanted = torch.arange(words, device=lengths.device) < lengths.unsqueeze(1) - 1 if posterior else None
-    fed_back = posterior and all(network.decoder.wiring == "released" for network in networks)
+    sizes = batch.target_lengths.tolist()
+    feeds = posterior and all(network.decoder.wiring == "released" for network in networks)
     starts = []
-    for network, own in zip(networks, caches, strict=True):
-        with own():
+    for network, cache in zip(networks, caches, strict=True):
+        with cache():
             starts.append(network.begin(batch.source, batch.source_lengths))
-    numbers = range(len(networks[0].directions))
-    known: Tensor | None = None
-    for _ in range(ROUNDS if fed_back and len(numbers) > 1 else 1):
-        found = []
-        for number in numbers:
-            directions = [network.directions[number] for network in networks]
-            order = right_to_left(lengths, words) if directions[0].backward else None
-            target = batch.target if order is None else batch.target.gather(1, order)
-            turned = known if known is None or order is None else reordered(known, order)
-            walkers = [
-                _Walker(network, direction, own, *start[number], target, posterior)
-                for network, direction, own, start in zip(networks, directions, caches, starts, strict=True)
-            ]
-            rows = _walk(walkers, lengths, wanted, turned, feeds=fed_back and len(numbers) == 1)
-            found.append(rows if order is None else reordered(rows, order))
-        known = mean_alignment(found)
-    assert known is not None
-    return torch.empty_like(known).index_copy_(0, longest_first, known)
-
-
-def _walk(
-    walkers: Sequence[_Walker],
-    lengths: Int64[Tensor, " batch"],
-    wanted: Bool[Tensor, "batch target"] | None,
-    known: Rows | None,
-    *,
-    feeds: bool,
-) -> Float[Tensor, "batch target source"]:
-    """Steps the decoders of several networks over the target words.
-
-    lengths: target lengths, the longest first. wanted: mask of the words whose posterior is returned; None
-    returns α. known: alignments that determine the contexts. feeds: whether each new row determines its
-    state's context.
-    """
-    sizes, source, target = lengths.tolist(), walkers[0].source, walkers[0].target
-    found = source.annotations.new_zeros(*target.shape, source.annotations.shape[1])
-    for i in range(sizes[0]):
-        left = sum(size > i for size in sizes)
-        left = min(len(sizes), left + -left % MULTIPLE)
-        asked = None if wanted is None else wanted[:left, i]
-        contexts = None if known is None else known[:left, i : i + 1]
-        row = mean_alignment([walker.attended_weights(i, left, asked, contexts) for walker in walkers])
-        if feeds:
-            for walker in walkers:
+    found = []
+    for number, direction in enumerate(networks[0].directions):
+        order = right_to_left(batch.target_lengths, batch.target.shape[1]) if direction.backward else None
+        read = batch if order is None else replace(batch, target=batch.target.gather(1, order))
+        walkers = [
+            _Walker(network, number, cache, start[number], read, posterior)
+            for network, cache, start in zip(networks, caches, starts, strict=True)
+        ]
+        rows = walkers[0].source.annotations.new_zeros(*batch.target.shape, batch.source.shape[1])
+        for i in range(sizes[0]):
+            left = sum(size > i for size in sizes)
+            left = min(len(sizes), left + -left % MULTIPLE)
+            row = mean_alignment([walker.row(i, left) for walker in walkers])
+            for walker in walkers if feeds else ():
                 walker.feed(row)
-        found[:left, i] = row.squeeze(1)
-    return found
+            rows[:left, i] = row.squeeze(1)
+        found.append(rows if order is None else reordered(rows, order))
+    return mean_alignment(found)[longest_first.argsort()]
+
+
+def has_quick_posterior(networks: Sequence[TranslationNetwork]) -> bool:
+    """Tells whether `quick_alignment` can compute posteriors.
+
+    A custom readout may be no sum of parts, which the bounds need. The two directions of a bidirectional
+    decoder start at opposite ends, so neither can wait for the other's posterior.
+    """
+    directions = [direction for network in networks for direction in network.directions]
+    summed = all(type(direction.readout).forward is Readout.forward for direction in directions)
+    return summed and len(directions) == len(networks)
 
 
 class _Walker:
-    """One decoder, stepped over the target words."""
+    """One decoder, stepped over the target words. number: that of its direction. start: the encoded sentences
+    and the first state. posterior: whether rows are posteriors, not α."""
 
     def __init__(
         self,
         network: TranslationNetwork,
-        direction: Direction,
+        number: int,
         cache: Cache,
-        source: Source,
-        state: DecoderState,
-        target: Int64[Tensor, "batch target"],
-        explains: bool,
+        start: tuple[Source, DecoderState],
+        batch: Batch,
+        posterior: bool,
     ) -> None:
-        self.decoder, self.cache, self.target, self.state = direction.decoder, cache, target, state
-        self.before = state
-        """The state that gave the last row, without its context (`released`)."""
-        self.source = source
+        direction = network.directions[number]
+        self.decoder, self.cache = direction.decoder, cache
+        self.source, self.state = start
+        self.memory = self.state.memory
+        """The alignment model's memory before the last row."""
         with cache():
-            words, self.word_of = target[:, :-1].unique(return_inverse=True)
+            words, self.word_of = batch.target[:, :-1].unique(return_inverse=True)
             self.embedded = network.target_embedding(words.unsqueeze(0)).squeeze(0)
             self.projected = self.decoder.cell.project(self.embedded)
-            self.posterior = BoundedPosterior(direction, source, target) if explains else None
+            self.posterior = BoundedPosterior(direction, self.source, batch) if posterior else None
 
-    def attended_weights(
-        self, i: int, left: int, wanted: Bool[Tensor, " left"] | None, known: Row | None
-    ) -> Float[Tensor, "left 1 source"]:
-        """Returns row i of the first `left` pairs, with which later rows continue: α_i, or the posterior of
-        the wanted words."""
+    def row(self, i: int, left: int) -> Row:
+        """Returns row i of the first `left` pairs, with which later rows continue."""
         if left < len(self.state.cell):
             self.source, self.state = self.source.first(left), self.state.first(left)
+        self.memory = self.state.memory
         numbers = self.word_of[:left, i - 1 : i]  # of y_{i−1}
-        word = self.projected[numbers] if i else None
+        word, embedded = (self.projected[numbers], self.embedded[numbers]) if i else (None, None)
         with self.cache():
-            if self.decoder.wiring == "released":  # its step, in two: `feed` may give it another context
-                self.before = (
-                    self.state if word is None else self.decoder.advance(word, self.state, self.source)
-                )
-                predicting_state = self.state = self.decoder.attend(self.before, self.source, known)
-            else:
-                predicting_state, self.state = self.decoder.step(word, self.state, self.source, known)
-            if wanted is None or self.posterior is None:
+            predicting_state, self.state = self.decoder.step(word, self.state, self.source)
+            if self.posterior is None:
                 return predicting_state.weights
             hidden = self.decoder.cell.hidden(predicting_state.cell)
-            first = hidden.new_zeros(len(hidden), 1, self.embedded.shape[1])
-            previous = self.embedded[numbers] if i else first
-            return self.posterior.row(i, hidden, previous, predicting_state.weights, wanted)
+            return self.posterior.row(i, hidden, embedded, predicting_state.weights)
 
-    def feed(self, row: Float[Tensor, "left 1 source"]) -> None:
-        """Replaces the context of α by that of this alignment."""
+    def feed(self, row: Row) -> None:
+        """Replaces the context of α by that of this alignment, in the decoder variant `released`."""
         with self.cache():
             if type(self.decoder.alignment).attended is Alignment.attended:
                 # The state holds no earlier weights, so only the context changes.
@@ -193,24 +163,17 @@ class _Walker:
                 context = torch.where(any_weight, self.source.context(row), self.state.context)
                 self.state = replace(self.state, context=context)
             else:
-                self.state = self.decoder.attend(self.before, self.source, row)
-
-
-def is_bounded(networks: Sequence[TranslationNetwork]) -> bool:
-    """Tells whether `quick_alignment` can compute posteriors: no readout is a custom one, which may be no sum
-    of parts."""
-    directions = (direction for network in networks for direction in network.directions)
-    return all(type(direction.readout).forward is Readout.forward for direction in directions)
+                self.state = self.decoder.attend(replace(self.state, memory=self.memory), self.source, row)
 
 
 class BoundedPosterior:
     """The posterior of one direction of a network for one batch. It must be made and used inside the open
     weight cache.
 
-    source: the encoded sentences. targets: all words of the batch, in the order in which they are read.
+    source: the encoded sentences. batch: its targets are in reading order.
     """
 
-    def __init__(self, direction: Direction, source: Source, targets: Int64[Tensor, "batch target"]) -> None:
+    def __init__(self, direction: Direction, source: Source, batch: Batch) -> None:
         self.readout, self.output = direction.readout, direction.output
         self.all = _all_words(self.output)
         low = self.all[0].by_feature.dtype
@@ -219,11 +182,10 @@ class BoundedPosterior:
         self.is_maxout = type(self.readout) is MaxoutReadout and self.output.factor is None
         contexts = self._layer(self.readout.C_o(source.annotations))
         self.contexts = contexts.to(low) if self.is_maxout else contexts
-        lengths, groups = source.mask.sum(-1).squeeze(1), range(0, len(targets), SENTENCES_AT_ONCE)
-        self.groups = [slice(begin, begin + SENTENCES_AT_ONCE) for begin in groups]
-        self.widths = [int(lengths[group].max()) for group in self.groups]
+        self.words = batch.target_lengths - 1
+        self.widths = [int(lengths.max()) for lengths in batch.source_lengths.split(SENTENCES_AT_ONCE)]
         weight, bias = self.output.weight, self.output.bias
-        padded = functional.pad(targets, (0, -targets.shape[1] % MULTIPLE))
+        padded = functional.pad(batch.target, (0, -batch.target.shape[1] % MULTIPLE))
         self.target_weights, self.target_biases = weight[padded], bias[padded]  # (batch, target, feature), …
         frequent = min(FREQUENT, len(weight), WORDS_AT_ONCE)
         own = self.target_biases.masked_fill(~_counted_once(padded, frequent), -torch.inf)
@@ -234,33 +196,29 @@ class BoundedPosterior:
         self,
         i: int,
         hidden: Float[Tensor, "rows 1 hidden"],
-        previous: Float[Tensor, "rows 1 embedding"],
-        weights: Float[Tensor, "rows 1 source"],
-        wanted: Bool[Tensor, " rows"],
-    ) -> Float[Tensor, "rows 1 source"]:
+        previous: Float[Tensor, "rows 1 embedding"] | None,
+        weights: Row,
+    ) -> Row:
         """Returns the row of the i-th words of the first sentences, as many as there are weights. Rows sum to
-        1. hidden, previous, weights: as in `TeacherForced`.
+        1. hidden, previous, weights: as in `TeacherForced`; previous is None for the first word.
 
-        A row that is not wanted, or was read from no context, is 0.
+        A row of the end of sentence or of padding, or one that was read from no context, is 0.
         """
-        layer = self._layer(self.readout.U_o(hidden) + self.readout.V_o(previous))
-        log_weights = weights.squeeze(1).log()
+        layer = self.readout.U_o(hidden)
+        layer = self._layer(layer if previous is None else layer + self.readout.V_o(previous))
+        log_weights, count = weights.squeeze(1).log(), len(weights)
         bounds, joint = torch.full_like(log_weights, -torch.inf), torch.full_like(log_weights, -torch.inf)
-        features = []  # of each group
-        for group, width in zip(self.groups, self.widths, strict=True):
-            if group.start >= len(weights):
-                break
-            group = slice(group.start, min(group.stop, len(weights)))
-            exact = self._features(self.contexts[group, :width], layer[group])
+        features = []  # of each group of sentences
+        for first, width in zip(range(0, count, SENTENCES_AT_ONCE), self.widths, strict=False):
+            group = slice(first, min(first + SENTENCES_AT_ONCE, count))
+            place = group, slice(width)
+            exact = self._features(self.contexts[place], layer[group])
             of_target = torch.bmm(exact.to(hidden.dtype), self.target_weights[group, i].unsqueeze(2))
-            joint[group, :width] = (
-                log_weights[group, :width] + of_target.squeeze(2) + self.target_biases[group, i : i + 1]
-            )
+            joint[place] = log_weights[place] + of_target.squeeze(2) + self.target_biases[group, i : i + 1]
             features.append(exact.to(self.frequent.by_feature.dtype))
-            few = _log_sum(features[-1], [self.own[group], self.frequent])
-            torch.sub(joint[group, :width], few, out=bounds[group, :width])
-        found = weights.new_zeros(weights.shape)
-        some = (wanted & weights.any(-1).squeeze(1)).nonzero().squeeze(1)
+            bounds[place] = joint[place] - _log_sum(features[-1], [self.own[group], self.frequent])
+        found = torch.zeros_like(weights)
+        some = ((self.words[:count] > i) & weights.any(-1).squeeze(1)).nonzero().squeeze(1)
 
         def normalisers(chosen: Bool[Tensor, "some source"]) -> Float[Tensor, " positions"]:
             places = torch.zeros_like(bounds, dtype=torch.bool).index_put_((some,), chosen)
@@ -361,16 +319,17 @@ def _all_words(output: OutputLayer) -> list[_Words]:
     block is filled up with words that are left out."""
 
     def make() -> list[_Words]:
-        blocks = zip(output.weight.split(WORDS_AT_ONCE), output.bias.split(WORDS_AT_ONCE), strict=True)
-        return [_filled(weight.to(product_dtype(output.weight)), bias) for weight, bias in blocks]
+        found = []
+        for rows, bias in zip(
+            output.weight.split(WORDS_AT_ONCE), output.bias.split(WORDS_AT_ONCE), strict=True
+        ):
+            missing = -len(rows) % MULTIPLE
+            filled = functional.pad(rows.to(product_dtype(output.weight)), (0, 0, 0, missing))
+            by_feature = filled.t().contiguous()  # twice as fast as rows
+            found.append(_Words(by_feature, functional.pad(bias, (0, missing), value=-torch.inf)))
+        return found
 
-    return once(output.bias, make)  # not of the matrix, which two tied layers share
-
-
-def _filled(weight: Float[Tensor, "words feature"], bias: Float[Tensor, " words"]) -> _Words:
-    missing = -len(weight) % MULTIPLE
-    by_feature = functional.pad(weight, (0, 0, 0, missing)).t().contiguous()  # twice as fast as rows
-    return _Words(by_feature, functional.pad(bias, (0, missing), value=-torch.inf))
+    return once(output.bias, make)
 
 
 def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch target"]:

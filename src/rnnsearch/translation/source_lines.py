@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
@@ -115,8 +116,7 @@ def split(text: str, language: str) -> Paragraphs:
     found: list[str] = []
     gaps = [""]
     for part in chain.from_iterable(sentences(line, language) for line in text.splitlines(keepends=True)):
-        sentence = part.strip()
-        if sentence:
+        if sentence := part.strip():
             before, _, after = part.partition(sentence)
             gaps[-1] += before
             found.append(sentence)
@@ -127,27 +127,23 @@ def split(text: str, language: str) -> Paragraphs:
 
 
 def cut(
-    sentence: EncodedSentence,
-    codec: Codec,
-    limit: int,
-    number: int,
-    encode: Callable[[Sequence[str]], EncodedSentence] | None = None,
+    sentence: EncodedSentence, encode: Callable[[Sequence[str]], EncodedSentence], limit: int, number: int
 ) -> list[EncodedSentence]:
     """Splits a sentence of more than `limit` words or subwords into parts of at most `limit`. A shorter
     sentence is the only part.
 
     It is cut after the ends of sentences and their closing quotation marks, or at the limit if there are
     none. Of a longer word only the beginning is read, with an InputWarning.
-    encode: encodes the words of a part, instead of the codec. number: line number in messages.
+    encode: encodes the words of a part. number: line number in messages.
     """
     if len(sentence.ids) - 1 <= limit:
         return [sentence]
-    _, sizes = codec.word_ids(sentence.words)
+    sizes = Counter(sentence.word_of)
     parts: list[list[str]] = [[]]
     used, ended = 0, False
     shortened: dict[str, str] = {}
-    for word, size in zip(sentence.words, sizes, strict=True):
-        ends = set(word) <= _ENDS
+    for place, word in enumerate(sentence.words):
+        ends, size = set(word) <= _ENDS, sizes[place]
         if size > limit:
             size = min(limit, LONGEST_WORD)
             shortened[word] = word[: size - 1]
@@ -159,7 +155,7 @@ def cut(
         parts[-1].append(word)
         used += size
         ended = ends or (ended and word in _CLOSING)
-    made = [(encode or codec.encode_words)([shortened.get(word, word) for word in part]) for part in parts]
+    made = [encode([shortened.get(word, word) for word in part]) for part in parts]
     return [replace(one, words=part) for one, part in zip(made, parts, strict=True)]
 
 
@@ -172,16 +168,17 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     """
     if len(parts) == 1:
         return parts[0]
-    ranks = range(min(len(part.alternatives) for part in parts))
     tokens = [word for part in parts for word in part.tokens]
-    source = [word for part in parts for word in part.source_tokens[:-1]] + [parts[-1].source_tokens[-1]]
+    source = [word for part in parts for word in part.source_tokens[:-1]] + [SPECIALS[0]]
     alignment = np.zeros((len(tokens), len(source)), dtype=np.float32)
     row = column = 0
     for part in parts:
         rows, columns = part.alignment.shape
-        alignment[row : row + rows, column : column + columns - 1] = part.alignment[:, :-1]
-        alignment[row : row + rows, -1] = part.alignment[:, -1]  # all ends of sentence share one column
+        own = alignment[row : row + rows]
+        own[:, column : column + columns - 1] = part.alignment[:, :-1]
+        own[:, -1] = part.alignment[:, -1]  # all ends of sentence share one column
         row, column = row + rows, column + columns - 1
+    ranks = zip(*(part.alternatives for part in parts), strict=False)
     return Translation(
         text=text(tokens),
         tokens=tokens,
@@ -190,7 +187,7 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
         log_probabilities=[value for part in parts for value in part.log_probabilities],
         alignment=alignment,
         finished=all(part.finished for part in parts),
-        alternatives=[joined([part.alternatives[rank] for part in parts], text) for rank in ranks],
+        alternatives=[joined(rank, text) for rank in ranks],
         parts=len(parts),
         confidence=[value for part in parts for value in part.confidence],
     )
@@ -213,18 +210,17 @@ def noted(
     cuts, words, unknown = 0, 0, 0
     examples: list[str] = []
     for number, result in enumerate(results, first):
-        long = result.parts > 1 and sum(source.word_ids(result.source_tokens[:-1])[1]) > limit
-        cuts += long
-        if cuts == 1 and long:
-            what = f"line {number} is longer than search.max_source_length = {limit}: it is translated in"
-            note(f"warning: {what} {result.parts} parts (write one sentence on each line)")
-        yield result
         sentence = result.source_tokens[:-1]
+        if result.parts > 1 and sum(source.word_ids(sentence)[1]) > limit:
+            cuts += 1
+            if cuts == 1:
+                what = f"line {number} is longer than search.max_source_length = {limit}: it is translated in"
+                note(f"warning: {what} {result.parts} parts (write one sentence on each line)")
+        yield result
         words += len(sentence)
-        for word in _unknown(sentence, source):
-            unknown += 1
-            if word not in examples and len(examples) <= _EXAMPLES:
-                examples.append(word)
+        missing = _unknown(sentence, source)
+        unknown += len(missing)
+        examples = list(dict.fromkeys(examples + missing))[: _EXAMPLES + 1]
     if cuts > 1:
         note(f"warning: {cuts:,} lines were translated in parts")
     if unknown:
@@ -237,16 +233,11 @@ def noted(
         note(f"warning: {what} ({advice})")
 
 
-def _unknown(words: list[str], source: Codec) -> Iterator[str]:
-    """Yields the words that are unknown, or have a subword that is."""
+def _unknown(words: list[str], source: Codec) -> list[str]:
+    """Returns the words that are unknown, or have a subword that is."""
     ids, sizes = source.word_ids(words)
-    if UNK not in ids:
-        return
-    end = 0
-    for word, size in zip(words, sizes, strict=True):
-        end += size
-        if UNK in ids[end - size : end]:
-            yield word
+    subwords = iter(ids)
+    return [word for word, size in zip(words, sizes, strict=True) if UNK in list(islice(subwords, size))]
 
 
 def warn_of_target_language(words: Iterable[str], source: Codec, target: Codec) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, count
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from rnnsearch.config import SearchOptions, SearchSettings, Settings, changed
 from rnnsearch.errors import InputError
@@ -24,7 +23,7 @@ from rnnsearch.system.machine import fastest_precision, has_int8
 from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
-from rnnsearch.text.vocabulary import SPECIALS, UNK
+from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.translation.batching import (
     READ_AHEAD,
     batched_by_length,
@@ -32,16 +31,16 @@ from rnnsearch.translation.batching import (
     in_halves,
     stream_batches,
 )
+from rnnsearch.translation.beam import Floats
 from rnnsearch.translation.faithful import (
     Faithful,
     Glossary,
-    MarkedSentence,
     encode_faithfully,
-    encode_words_faithfully,
+    faithful_words,
 )
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import search
-from rnnsearch.translation.posterior import is_bounded, quick_alignment
+from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
     cut,
@@ -200,7 +199,8 @@ class Translator:
         full_batches: wait for full batches instead, so that rounding does not depend on when lines arrive.
         first: the number of the first line in messages. Raises InputError as `translate` does.
         """
-        settings, terms = changed(self.search, search), self._glossary(glossary)
+        settings = changed(self.search, search)
+        terms = None if glossary is None else Glossary(self.source, self.target, glossary)
         size, numbers, given = READ_AHEAD * settings.batch_size, count(first), given_lines(lines)
         groups = [given] if full_batches else stream_batches(given, size)
         encoded = ((self.parts(line, next(numbers), settings, terms) for line in group) for group in groups)
@@ -219,39 +219,32 @@ class Translator:
         line: str,
         number: int = 1,
         settings: SearchSettings | None = None,
-        glossary: Glossary | Mapping[str, str] | None = None,
+        glossary: Glossary | None = None,
     ) -> Sequence[EncodedSentence]:
         """Encodes a line under these settings: each of its sentences, or the parts of those that are longer
         than `max_source_length`.
 
-        number: line number for messages. glossary: as in `translate`. Raises InputError for a line that is
-        too long to be translated.
+        number: line number for messages. glossary: instead of the translator's own. Raises InputError for a
+        line that is too long to be translated.
         """
-        settings, source = settings or self.search, self.source
+        settings, source, terms = settings or self.search, self.source, glossary or self._terms
         split = settings.split_sentences and source.tokeniser.kind == "moses"
-        whole: Callable[[str], EncodedSentence] = source.encode
-        encode: Callable[[Sequence[str]], EncodedSentence] = source.encode_words
+        words_of, encode = source.words, source.encode_words
         if settings.faithful:
-            whole, encode = partial(encode_faithfully, source), partial(encode_words_faithfully, source)
+            words_of, encode = partial(faithful_words, source), partial(encode_faithfully, source)
         parts: list[EncodedSentence] = []
         for sentence in sentences(line, source.tokeniser.language) if split else [line]:
-            parts += cut(whole(sentence), source, settings.max_source_length, number, encode)
+            parts += cut(encode(words_of(sentence)), encode, settings.max_source_length, number)
         if (words := sum(len(part.words) for part in parts)) > MOST_WORDS:
             what = f"line {number} has {words:,} words, and {MOST_WORDS:,} are the most"
             raise InputError(what, remedy="write one sentence on each line")
-        terms = self._glossary(glossary)
         return list(map(terms.mark, parts)) if terms else parts
-
-    def _glossary(self, terms: Glossary | Mapping[str, str] | None) -> Glossary | None:
-        if terms is None or isinstance(terms, Glossary):
-            return terms or self._terms
-        return Glossary(self.source, self.target, terms)
 
     def translate_parts(
         self,
         parts: Sequence[EncodedSentence],
         *,
-        cancelled: Callable[[], bool] | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
         **changes: Unpack[SearchOptions],
     ) -> list[Translation]:
         """Translates encoded parts separately; `joined` combines the translations of a line's parts.
@@ -262,7 +255,7 @@ class Translator:
         """
         settings = changed(self.search, changes)
 
-        def found(some: list[EncodedSentence]) -> list[Translation]:
+        def searched(some: list[EncodedSentence]) -> list[Translation]:
             ids, lengths = (part.to(self._device) for part in pad([one.ids for one in some]))
             caches = self._weights(settings.precision, settings.kernels)
             beams = search(self.networks, caches, ids, lengths, settings, cancelled)
@@ -277,7 +270,7 @@ class Translator:
             return len(some) * settings.beam * widest
 
         full = [part for part in parts if part.words]
-        work = partial(in_halves, cost=cost, work=found)
+        work = partial(in_halves, cost=cost, work=searched)
         with kernels_used(settings.kernels):
             done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
         return [next(done) if part.words else empty_translation() for part in parts]
@@ -305,7 +298,7 @@ class Translator:
         pairs: Iterable[tuple[str, str]],
         *,
         posterior: bool = False,
-        exact: bool = False,
+        exact: bool | None = None,
         batch_size: int = 64,
     ) -> list[Translation]:
         """Aligns the pairs: `links()` and `alignment` of each result say which words correspond.
@@ -321,65 +314,60 @@ class Translator:
         batch_size: int = 64,
         *,
         posterior: bool = False,
-        exact: bool = False,
+        exact: bool | None = None,
         scored: bool = True,
-        fast: bool = False,
         first: int = 1,
     ) -> Iterator[Translation]:
         """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
 
         posterior: return the alignment posterior, which also uses the target word, instead of α
-        (translation/forced.py). exact: compute the posterior of every source position in float32, which is
-        many times slower. Otherwise rows are estimated; mostly, far less than a tenth of a row's weight is
-        misplaced (translation/posterior.py). α does not depend on `exact`, except as said for `fast`.
-        scored: False skips log p, which takes most of the time when α is computed; the score is then nan.
-        fast: compute α with the fastest products also if `scored`, as without it: α does not depend on
-        `scored` then. With `exact`, products are float32.
+        (translation/forced.py).
+        exact: if True, products are float32, and the posterior of every source position is computed, which is
+        many times slower. If False, products have the fastest precision of the machine, and rows of the
+        posterior are estimated; mostly, far less than a tenth of a row's weight is misplaced
+        (translation/posterior.py). By default, α is exact if it is `scored`, and the posterior is not.
+        scored: False skips log p, which takes most of the time unless `exact`; the score is then nan.
         first: the number of the first pair in messages. Raises InputError for a pair that is not two lines of
         text, or is too long to be aligned.
         """
-        encoded = (
-            encoded_pair(self.source, self.target, pair, number) if any(pair) else None
-            for number, pair in enumerate(given_pairs(pairs), first)
-        )
-        empty: list[Translation] = []  # the result of two empty lines, which is always the same
-        force = partial(self._force, posterior=posterior, exact=exact, scored=scored, fast=fast)
+        exact = scored and not posterior if exact is None else exact
+        exact |= posterior and not has_quick_posterior(self.networks)
+        force = partial(self._force, posterior=posterior, exact=exact, scored=scored)
+        encoded = (self._encoded(pair, number) for number, pair in enumerate(given_pairs(pairs), first))
 
         def length(pair: EncodedPair) -> int:
             return max(len(side.ids) for side in pair)
 
         for ahead in batches(encoded, READ_AHEAD * batch_size):
-            done = iter(batched_by_length([pair for pair in ahead if pair], length, batch_size, force))
-            if None in ahead and not empty:
-                empty = force([encoded_pair(self.source, self.target, ("", ""), first)])
-            yield from (next(done) if pair else empty[0] for pair in ahead)
+            yield from batched_by_length(ahead, length, batch_size, force)
+
+    def _encoded(self, pair: tuple[str, str], number: int) -> EncodedPair:
+        """Returns a pair as ids. Raises InputError, with its number, if it is too long to be aligned."""
+        encoded = self.source.encode(pair[0]), self.target.encode(pair[1])
+        rows, columns = (len(side.ids) for side in encoded)
+        if rows * columns > LARGEST_ALIGNMENT:
+            size = f"{rows:,} × {columns:,} words or subwords"
+            what = f"pair {number} has {size}, which are too many to be aligned"
+            raise InputError(what, remedy="write one sentence on each line")
+        return encoded
 
     def _force(
-        self,
-        pairs: Sequence[EncodedPair],
-        *,
-        posterior: bool,
-        exact: bool,
-        scored: bool,
-        fast: bool,
+        self, pairs: list[EncodedPair], *, posterior: bool, exact: bool, scored: bool
     ) -> list[Translation]:
         """Force-decodes a batch of pairs, as `force` does. It is split if its largest tensor would not fit in
         memory."""
-        exact |= posterior and not is_bounded(self.networks)
 
         def forced(some: list[EncodedPair]) -> list[Translation]:
-            sides = zip(*([side.ids for side in pair] for pair in some), strict=True)
-            source, target = (pad(list(ids)) for ids in sides)
+            source, target = (pad([pair[side].ids for pair in some]) for side in (0, 1))
             batch = Batch(*source, *target).to(self._device)
-            log_p: torch.Tensor | None = None
+            log_p: Iterable[Floats | None] = repeat(None)
             if scored or exact:
-                log_p, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
-            if not exact and (posterior or fast or not scored):
+                probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
+                log_p = probabilities.cpu().numpy() if scored else log_p
+            if not exact:
                 caches = self._weights(fastest_precision(self._device), self.search.kernels)
                 weights = quick_alignment(self.networks, caches, batch, posterior=posterior)
-            every = [None] * len(some) if log_p is None or not scored else log_p.cpu().numpy()
-            rows = zip(some, every, weights.cpu().numpy(), strict=True)
-            return [self._given(*pair, own, alpha) for pair, own, alpha in rows]
+            return list(map(self._given, some, log_p, weights.cpu().numpy()))
 
         def cost(some: list[EncodedPair]) -> int:
             source, target = (max(len(pair[side].ids) for pair in some) for side in (0, 1))
@@ -387,16 +375,11 @@ class Translator:
             return len(some) * widest
 
         with kernels_used(self.search.kernels):
-            return in_halves(list(pairs), cost, forced)
+            return in_halves(pairs, cost, forced)
 
-    def _given(
-        self,
-        source: EncodedSentence,
-        target: EncodedSentence,
-        log_p: NDArray[np.float32] | None,
-        alpha: NDArray[np.float32],
-    ) -> Translation:
+    def _given(self, pair: EncodedPair, log_p: Floats | None, alpha: Floats) -> Translation:
         """Returns a given pair in words."""
+        source, target = pair
         size, words = len(target.ids), list(target.words)
         weights = alpha[: size - 1, : len(source.ids)]
         return Translation(
@@ -417,16 +400,7 @@ class Translator:
         weights = hypothesis.weights[: len(word_of)]
         alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
         confidence = word_confidence(hypothesis.log_probabilities, word_of, len(words), settings.confidence)
-        if settings.replace_unk and not settings.faithful:
-            for number, word in zip(hypothesis.ids, word_of, strict=False):
-                on_words = alignment[word, :-1]
-                if number == UNK and on_words.any():  # otherwise it attended to no source word
-                    aligned = sentence.words[int(np.argmax(on_words))]
-                    words[word] = self.dictionary.get(aligned, aligned)
-        if settings.faithful or isinstance(sentence, MarkedSentence):
-            words, alignment, confidence = self._faithful(
-                sentence, words, alignment, confidence, copies=settings.faithful
-            )
+        words, alignment, confidence = self._faithful(sentence, words, alignment, confidence, settings)
         return Translation(
             text=self.target.text(words),
             tokens=words,
@@ -449,22 +423,12 @@ def distinct(hypotheses: Iterable[Translation]) -> Translation:
     return best
 
 
-def encoded_pair(source: Codec, target: Codec, pair: tuple[str, str], number: int) -> EncodedPair:
-    """Returns a pair as ids. Raises InputError, with its number, if it is too long to be aligned."""
-    encoded = source.encode(pair[0]), target.encode(pair[1])
-    rows, columns = (len(side.ids) for side in encoded)
-    if rows * columns > LARGEST_ALIGNMENT:
-        what = f"pair {number} has {rows:,} × {columns:,} words or subwords, which are too many to be aligned"
-        raise InputError(what, remedy="write one sentence on each line")
-    return encoded
-
-
 def merge_subwords(
-    weights: NDArray[np.float32],
+    weights: Floats,
     source_word_of: Sequence[int],
     target_word_of: Sequence[int],
     target_words: int,
-) -> NDArray[np.float32]:
+) -> Floats:
     """Returns the alignment of words: sums over the subwords of a source word, means over those of a target
     word.
 

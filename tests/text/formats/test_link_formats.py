@@ -16,7 +16,6 @@ from rnnsearch import AlignedPair, Translation, read_gold, read_pharaoh
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import plain_field
 from rnnsearch.text.formats.readers import parallel_texts
-from rnnsearch.translation.aligner import Aligned
 from rnnsearch.word_links import GoldLinks, Link
 
 Pairs = list[tuple[str, str, list[Link]]]
@@ -39,7 +38,7 @@ def test_json_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory
     for source, target, found in some:
         weights = np.linspace(0, 1, 101 * 100, dtype=np.float32).reshape(100, 101)
         words = Translation(target, ["f"] * 100, [*["e"] * 100, "</s>"], 0.0, [], weights)
-        pair = AlignedPair.of(Aligned(words, found, found, lines=(source, target)))
+        pair = AlignedPair(source, target, words, found, found)
         objects.append(pair.to_dict())
         assert objects[-1]["probabilities"] == [round(float(weights[i, j]), 5) for j, i in found]
     path.write_text(
