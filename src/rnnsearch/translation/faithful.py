@@ -155,7 +155,7 @@ class Faithful:
                 made[first] = _copy(text, [made[first]], place)
                 made = [word for at, word in enumerate(made) if at not in others]
             else:
-                _insert(made, text, place, len(sentence.words) + 1)
+                _insert(made, sentence, place)
         return made
 
     def _numbers(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
@@ -240,7 +240,7 @@ class Faithful:
             written = sum(word.text.count(text) for word in made)
             needed = sentence.words[: place + 1].count(text)
             if unread and written < needed and all(word.copied != place for word in made):
-                _insert(made, text, place, len(sentence.words) + 1)
+                _insert(made, sentence, place)
         return made
 
     def _capitals(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
@@ -290,11 +290,10 @@ class _Word:
         return place if self.row[place] > 0 and place < len(self.row) - 1 else None
 
 
-def _insert(made: list[_Word], text: str, place: int, columns: int) -> None:
+def _insert(made: list[_Word], sentence: EncodedSentence, place: int) -> None:
     """Inserts a copy of a source word behind the words that read earlier places; an opening tag, before the
     words that read later ones."""
-    row = np.zeros(columns, dtype=np.float32)
-    row[place] = 1
+    text, row = sentence.words[place], np.eye(1, len(sentence.words) + 1, place, dtype=np.float32)[0]
     read = [(at, word.read) for at, word in enumerate(made) if word.read is not None]
     if re.match(r"<\w.*[^/]>$", text, re.DOTALL):
         at = min((at for at, other in read if other > place), default=len(made))
@@ -357,8 +356,7 @@ class Glossary:
         while first < len(words):
             for end in range(min(first + self.longest, len(words)), first, -1):
                 found = tuple(words[first:end])
-                lowercase = tuple(word.lower() for word in found)
-                translation = self.terms.get(found) or self.terms.get(lowercase)
+                translation = self.terms.get(found) or self.terms.get(tuple(map(str.lower, found)))
                 if translation:
                     terms.append(Term(first, end, translation))
                     first = end - 1
