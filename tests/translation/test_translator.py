@@ -257,10 +257,10 @@ def test_int8_products(translator: Translator) -> None:
     """Scores are those of float32 but for the rounding, also with nothing to translate; each matrix is
     converted once."""
     first = translator.translate(LINES, beam=3, precision="int8")
-    weights = dict(translator._caches["int8", True][0]._products)
-    assert sum(isinstance(each, Int8Linear) for each in weights.values()) > 5
+    weights = dict(translator._caches["int8", True][0]._made)
+    assert sum(isinstance(each, Int8Linear) for _, each in weights.values()) > 5
     again = translator.translate(LINES, beam=3, precision="int8")
-    assert translator._caches["int8", True][0]._products == weights
+    assert translator._caches["int8", True][0]._made == weights
     assert [result.score for result in again] == [result.score for result in first]
     found = [(line, result) for line, result in zip(LINES, first, strict=True) if line and result.finished]
     assert found
