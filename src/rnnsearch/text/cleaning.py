@@ -86,10 +86,10 @@ class SideBlock(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The kept pairs of a chunk. text: place of their text among all. links: rows of positions in source and
-    target words, alternating; None without links."""
+    """The kept pairs of a chunk. text_index: place of their text among all. links: rows of positions in
+    source and target words, alternating; None without links."""
 
-    text: int
+    text_index: int
     source: SideBlock
     target: SideBlock
     links: Ragged | None
@@ -97,18 +97,18 @@ class Block(NamedTuple):
     def take(self, pairs: Integers) -> Block:
         """Returns the block of only these pairs."""
         source, target = (SideBlock(side.words, side.sentences.take(pairs)) for side in self[1:3])
-        return Block(self.text, source, target, self.links and self.links.take(pairs))
+        return Block(self.text_index, source, target, self.links and self.links.take(pairs))
 
 
 class Chunk(NamedTuple):
     """Consecutive pairs of one text.
 
-    text: place of the text among all. first: number of the first pair, 1-based. pairs: each with its line of
-    word links, which is empty without links. links_file: where the links come from. link_words: the words
-    that they refer to, empty without links.
+    text_index: place of the text among all. first: number of the first pair, 1-based. pairs: each with its
+    line of word links, which is empty without links. links_file: where the links come from. link_words: the
+    words that they refer to, empty without links.
     """
 
-    text: int
+    text_index: int
     first: int
     pairs: list[tuple[LinePair, str]]
     links_file: str
@@ -150,7 +150,7 @@ class Cleaner:
                 if self.settings.drop_duplicates:
                     digests.append(digest(repaired))
         source, target = (SideBlock.of([words[side] for words in kept]) for side in (0, 1))
-        block = Block(chunk.text, source, target, Ragged.of(links) if chunk.link_words else None)
+        block = Block(chunk.text_index, source, target, Ragged.of(links) if chunk.link_words else None)
         return CleanedChunk(reasons, block, digests, repairs)
 
     def drop_reason(self, words: SidesWords) -> str:
@@ -228,7 +228,7 @@ def digest(lines: Sequence[str]) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=DIGEST).digest(), "big")
 
 
-def chunks(
+def read_chunks(
     texts: Iterable[tuple[ParallelText, TextReport]], links: Sequence[str | Path], cleaner: Cleaner
 ) -> Iterator[Chunk]:
     """Cuts all texts into chunks, and notes warnings in their reports. links: none, or one file for each
@@ -253,7 +253,7 @@ def chunks(
 
 
 def clean(
-    given: Iterator[Chunk],
+    chunks: Iterator[Chunk],
     cleaner: Cleaner,
     work: Path,
     workers: int,
@@ -271,7 +271,7 @@ def clean(
     met: set[int] = set()
     random = np.random.default_rng([cleaner.settings.seed % 2**32, 0, 2])
     samples: list[tuple[float, ShownPair]] = []
-    beginning = list(islice(given, _FIRST_CHUNKS))
+    beginning = list(islice(chunks, _FIRST_CHUNKS))
     processes = workers if len(beginning) == _FIRST_CHUNKS else 1
     with (
         (work / "blocks").open("wb") as blocks,
@@ -281,12 +281,12 @@ def clean(
     ):
         dropped.write(b"text\tpair\treason\n")
         for chunk, (reasons, block, digests, repairs) in ordered_map(
-            cleaner, chain(beginning, given), processes
+            cleaner, chain(beginning, chunks), processes
         ):
             if digests:
                 block = block.take(_without_duplicates(reasons, digests, met))
             pickle.dump(block, blocks)
-            text = report.texts[chunk.text]
+            text = report.texts[chunk.text_index]
             text.link_words = chunk.link_words
             text.repairs = dict(Counter(text.repairs) + repairs)
             dropped.write("".join(_tallied(report, chunk, reasons)).encode("utf-8"))
@@ -318,7 +318,7 @@ def _without_duplicates(reasons: list[str], digests: list[int], met: set[int]) -
 
 def _tallied(report: PreparationReport, chunk: Chunk, reasons: list[str]) -> Iterator[str]:
     """Counts the pairs of a chunk in the report. Yields the lines of `DROPPED`: text, number, reason."""
-    text, kept = report.texts[chunk.text], reasons.count("")
+    text, kept = report.texts[chunk.text_index], reasons.count("")
     tallies = {tally.reason: tally for tally in report.dropped}
     text.pairs_read += len(reasons)
     text.pairs_kept += kept

@@ -123,7 +123,7 @@ def load_codecs(
     """Reads the codecs of both sides. checksums: those of their files, if known, as `codec_checksums` returns
     them. Raises InputError if a file is missing, damaged or another one."""
     if checksums is not None:
-        _check(folder, checksums)
+        _check_sums(folder, checksums)
     source, target = (Codec.load(folder, side, settings) for side in SIDES)
     return source, target
 
@@ -139,7 +139,7 @@ def codec_files(folder: Path) -> dict[str, bytes]:
     return {name: read_file(folder / name) for name in names if (folder / name).exists()}
 
 
-def _check(folder: Path, expected: Mapping[str, str]) -> None:
+def _check_sums(folder: Path, expected: Mapping[str, str]) -> None:
     """Raises InputError unless the codecs' files have the checksums `expected`."""
     found = codec_checksums(folder)
     for name in sorted(expected.keys() | found.keys()):

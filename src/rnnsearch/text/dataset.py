@@ -158,7 +158,7 @@ class Corpus:
         if the dataset is missing, damaged or of another format."""
         folder = Path(path)
         contents = read_contents(folder)
-        _check(folder)
+        _check_sums(folder)
         codecs = load_codecs(folder, contents.data)
 
         def train(kind: str, lengths: Integers | None = None) -> SentenceIds:
@@ -270,7 +270,7 @@ def is_store(folder: Path) -> bool:
     return (folder / SETTINGS).is_file() and any(folder.glob("train.source.*"))
 
 
-def _check(folder: Path) -> None:
+def _check_sums(folder: Path) -> None:
     """Compares CHECKED_BYTES of files with their checksums, small files first."""
     try:
         *lines, end = read_text(folder / CHECKSUMS).split("\n")

@@ -110,7 +110,7 @@ class FastMoses:
 
     def __init__(self, language: str, whole: bool = True) -> None:
         self.language, self.latin = language, LatinChunks(language)
-        self._cached, self._following = lru_cache(_CACHE_SIZE)(self._chunk), cache(self._follow)
+        self._cached, self._cached_ending = lru_cache(_CACHE_SIZE)(self._chunk), cache(self._key_ending)
         self._rejoined: Callable[[str, Sequence[str]], Sequence[str]]
         self._rejoined = WholeWords(language) if whole else lambda text, words: words
 
@@ -138,7 +138,7 @@ class FastMoses:
         if ". " in line:
             for i, following in enumerate(chunks[1:]):
                 if chunks[i][-1] == ".":
-                    chunks[i] += self._following(following[0])
+                    chunks[i] += self._cached_ending(following[0])
         if chunks[-1][-1] == "'":
             chunks[-1] += " "
         if chunks[0][0] in ",'":
@@ -162,7 +162,7 @@ class FastMoses:
             words = every[bool(before) : -1 if after else None]
         return tuple(self._rejoined(chunk, words))
 
-    def _follow(self, character: str) -> str:
+    def _key_ending(self, character: str) -> str:
         """Returns the end of the key of a chunk with a full stop: that of the first character after it."""
         known = LATIN.match(character) or character in SIGNS
         small = character.islower() if known else self._rules.islower(character)

@@ -28,9 +28,9 @@ from rnnsearch.text.cleaning import (
     DROPPED,
     Cleaner,
     SideBlock,
-    chunks,
     clean,
     count_words,
+    read_chunks,
     unpickled,
 )
 from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
@@ -96,8 +96,10 @@ def prepare(
         raise InputError(
             "dev is not the two sides of a text", remedy="give dev=(source, target), or dev=(pairs, None)"
         )
-    development = [] if dev is None else [_text(*dev)]
-    return prepare_texts([_text(source, target)], out, dev=development, settings=settings, options=options)
+    development = [] if dev is None else [_parallel_text(*dev)]
+    return prepare_texts(
+        [_parallel_text(source, target)], out, dev=development, settings=settings, options=options
+    )
 
 
 def prepare_texts(
@@ -114,7 +116,7 @@ def prepare_texts(
     Raises InputError for texts and links that cannot be read or are not parallel, if `out` exists, if the
     disk is full, and if no pair is kept.
     """
-    _check(len(texts), settings, options)
+    _check_options(len(texts), settings, options)
     with whole_folder(Path(out), lambda folder: options.overwrite and is_store(folder)) as folder:
         report = PreparationReport("words" if settings.subwords == "none" else "subwords")
         development = read_dev(dev, report)
@@ -124,8 +126,8 @@ def prepare_texts(
         work = folder / "work"
         work.mkdir()
         cleaner = Cleaner(settings, options.links_reversed)
-        given = chunks(zip(texts, report.texts, strict=True), options.links, cleaner)
-        counts = clean(given, cleaner, work, options.workers, report, options.progress)
+        chunks = read_chunks(zip(texts, report.texts, strict=True), options.links, cleaner)
+        counts = clean(chunks, cleaner, work, options.workers, report, options.progress)
         codecs = {side: make_codec(side, counts.pop(side), settings, options) for side in SIDES}
         shards = encode(work, codecs, settings, report, options.progress)
         (work / DROPPED).rename(folder / DROPPED)
@@ -140,7 +142,7 @@ def prepare_texts(
     return report
 
 
-def _check(texts: int, settings: DataSettings, options: PrepareOptions) -> None:
+def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) -> None:
     """Raises InputError for faults that can be found before reading."""
     for given, what in ((options.links, "file(s) of links"), (options.repeat, "number(s) of repetitions")):
         if given and len(given) != texts:
@@ -152,7 +154,7 @@ def _check(texts: int, settings: DataSettings, options: PrepareOptions) -> None:
         raise InputError(what, remedy="add --set data.subwords=none")
 
 
-def _text(source: Any, target: Lines | None) -> ParallelText:
+def _parallel_text(source: Any, target: Lines | None) -> ParallelText:
     """Returns the text of two sides or, without a target, of pairs."""
     if target is None:
         return ParallelText("pairs in memory", partial(plain_pairs, source))
@@ -199,9 +201,9 @@ def encode(
     buckets = Buckets(work, size if settings.subwords == "none" else 2 * size, settings.seed)
     done = 0
     for block in unpickled(work / "blocks"):
-        times = report.texts[block.text].repeat
-        source = EncodedBlock(block.source, codecs["source"])
-        target = EncodedBlock(block.target, codecs["target"])
+        times = report.texts[block.text_index].repeat
+        source = EncodedSide(block.source, codecs["source"])
+        target = EncodedSide(block.target, codecs["target"])
         source.count(report.source, times)
         target.count(report.target, times)
         rows = [source.sentences, target.sentences]
@@ -221,9 +223,9 @@ def encode(
     return shards
 
 
-class EncodedBlock:
-    """A block as ids. sentences: rows of ids, each with its end of sentence. tokens: for each sentence,
-    the number of ids without it; unknown: how many of them are UNK."""
+class EncodedSide:
+    """One side of a block as ids. sentences: rows of ids, each with its end of sentence. tokens: for each
+    sentence, the number of ids without it; unknown: how many of them are UNK."""
 
     def __init__(self, block: SideBlock, codec: Codec) -> None:
         """Encodes each distinct word of the block once."""
@@ -254,7 +256,7 @@ def id_dtype(codec: Codec) -> np.dtype[Any]:
     return np.dtype(np.uint16 if len(codec.vocabulary) <= 1 << 16 else np.uint32)
 
 
-def subword_links(links: Ragged, source: EncodedBlock, target: EncodedBlock) -> Ragged:
+def subword_links(links: Ragged, source: EncodedSide, target: EncodedSide) -> Ragged:
     """Converts links between words to links between all their tokens; ends of sentence have none."""
     pairs, ends = links.values.reshape(-1, 2).tolist(), (offsets_of(links.lengths) // 2).tolist()
     projected = (
@@ -284,7 +286,7 @@ def encode_dev(lines: Sequence[str], side: Side, codec: Codec, folder: Path) -> 
     block = SideBlock.of([codec.tokeniser.words(line) for line in lines])
     report = SideReport(codec.tokeniser.unit)
     count_words(report, block, 1, Counter())
-    encoded = EncodedBlock(block, codec)
+    encoded = EncodedSide(block, codec)
     encoded.count(report)
     write_rows(folder, f"dev.{side}", encoded.sentences, np.arange(len(lines)))
     (folder / f"dev.{side}.txt").write_bytes("".join(f"{line}\n" for line in lines).encode("utf-8"))
@@ -322,7 +324,7 @@ class Buckets:
         filled = [(number, path) for number, path in enumerate(self.paths) if path.exists()]
         for shard, (number, path) in enumerate(filled):
             for place, kind in enumerate(kinds):
-                rows = _read(path, place)
+                rows = _read_bucket(path, place)
                 # The first bucket's numbers are those of the seed alone.
                 order = np.random.default_rng([self._seed, number]).permutation(len(rows.lengths))
                 lengths[kind].append(rows.lengths[order])
@@ -334,7 +336,7 @@ class Buckets:
             write_array(store / f"train.{side}.lengths.npy", np.dtype(np.int32), total, lengths[side])
 
 
-def _read(path: Path, place: int) -> Ragged:
+def _read_bucket(path: Path, place: int) -> Ragged:
     """Returns one kind of rows of a bucket."""
     arrays = zip(*(parts[place] for parts in unpickled(path)), strict=True)
     return Ragged(*map(np.concatenate, arrays))

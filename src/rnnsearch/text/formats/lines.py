@@ -212,16 +212,19 @@ def given_lines(lines: Iterable[str]) -> Iterator[str]:
     """Yields the lines, and checks each as it is read; a string is one line. Raises InputError if one is not
     text."""
     lines = [lines] if isinstance(lines, str) else lines
-    return (_text(line, f"line {number}") for number, line in enumerate(_several(lines, "lines"), 1))
+    return (_checked(line, f"line {number}") for number, line in enumerate(_iterable(lines, "lines"), 1))
 
 
 def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yields pairs of a source and a target line, each checked as it is read, as `given_lines` does."""
-    for number, pair in enumerate(_several(pairs, "pairs"), 1):
+    for number, pair in enumerate(_iterable(pairs, "pairs"), 1):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             what = f"pair {number} is {type(pair).__name__}, not a source and a target line"
             raise InputError(what, remedy="give tuples of two strings")
-        yield _text(pair[0], f"the source of pair {number}"), _text(pair[1], f"the target of pair {number}")
+        yield (
+            _checked(pair[0], f"the source of pair {number}"),
+            _checked(pair[1], f"the target of pair {number}"),
+        )
 
 
 def plain_pairs(
@@ -247,14 +250,14 @@ def _plain(line: str, number: int, warnings: InputWarnings) -> str:
     return plain_field(line.removesuffix("\n").translate(SURROGATES), number, warnings)
 
 
-def _several(items: Iterable[object], what: str) -> Iterable[object]:
+def _iterable(items: Iterable[object], what: str) -> Iterable[object]:
     if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):  # a string is one line
         given = type(items).__name__
         raise InputError(f"{given} was given, not {what}", remedy="give a list of strings or pairs")
     return items
 
 
-def _text(line: object, name: str) -> str:
+def _checked(line: object, name: str) -> str:
     if not isinstance(line, str):
         remedy = "decode it, as in line.decode('utf-8')" if isinstance(line, bytes) else "give strings"
         raise InputError(f"{name} is {type(line).__name__}, not text", remedy=remedy)

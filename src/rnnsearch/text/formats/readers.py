@@ -163,7 +163,7 @@ def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
     if not layout.source:
-        found = [[i for i, cell in enumerate(header) if _names(cell, side)] for side in usual]
+        found = [[i for i, cell in enumerate(header) if _is_name(cell, side)] for side in usual]
         if [len(places) for places in found] == [1, 1] and found[0] != found[1]:
             return (found[0][0], found[1][0]), True
         if len(cells) < 3 and len(set(map(_is_number, header))) == 1:
@@ -193,7 +193,7 @@ def _language_names(code: str) -> set[str]:
     return {code.casefold(), three, name.casefold()}
 
 
-def _names(cell: str, words: set[str]) -> bool:
+def _is_name(cell: str, words: set[str]) -> bool:
     """Tells whether a cell is a name with one of the words, as French, fr-CA, fra_Latn and text_fr are for
     French."""
     parts = re.findall(r"[^\W_]+", cell)
@@ -214,7 +214,7 @@ def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) ->
             yield "", ""
             continue
         try:
-            record = _record(line)
+            record = _parse_record(line)
             keys = keys or _find_keys(record, layout)
             source, target = _text_at(record, keys[0]), _text_at(record, keys[1])
         except InputError as fault:
@@ -232,7 +232,7 @@ def _plain(text: str | None, number: int, warnings: InputWarnings) -> str:
 def _find_keys(record: Record, layout: Layout) -> tuple[str, str]:
     """Returns the first names of the layout that this record has."""
     for source, target in layout.names():
-        if _value(record, source) is not _MISSING and _value(record, target) is not _MISSING:
+        if _nested_value(record, source) is not _MISSING and _nested_value(record, target) is not _MISSING:
             return source, target
     what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
     raise InputError(what[:400], remedy="give the keys of the text")
@@ -240,7 +240,7 @@ def _find_keys(record: Record, layout: Layout) -> tuple[str, str]:
 
 def _text_at(record: Record, key: str) -> str | None:
     """Returns the text at the key; None for null."""
-    value = _value(record, key)
+    value = _nested_value(record, key)
     if value is _MISSING:
         what = f"does not have the key '{key}'"
     elif not isinstance(value, str | None):
@@ -252,7 +252,7 @@ def _text_at(record: Record, key: str) -> str | None:
     raise InputError(what, remedy="correct or delete it")
 
 
-def _record(line: str) -> Record:
+def _parse_record(line: str) -> Record:
     remedy = "each line must be one JSON object: correct or delete it"
     try:
         record = parse_json(line)
@@ -263,7 +263,7 @@ def _record(line: str) -> Record:
     return record
 
 
-def _value(record: Record, key: str) -> Any:
+def _nested_value(record: Record, key: str) -> Any:
     """Returns the value at the key, or, if there is no such key, at the nested keys that its dots
     separate."""
     inner: Any = record
@@ -305,28 +305,31 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     and files are never fetched. Raises InputError, with the line, for broken XML, and at the end if no unit
     had one of the languages.
     """
-    wanted = [_code(layout.source or layout.source_language), _code(layout.target or layout.target_language)]
+    wanted = [
+        _language_code(layout.source or layout.source_language),
+        _language_code(layout.target or layout.target_language),
+    ]
     languages: set[str] = set()
     number = 0
     for number, unit in enumerate(_units(path), 1):
         variants = [
-            (_code(variant.get(_LANGUAGE) or variant.get("lang") or ""), variant.find("{*}seg"))
+            (_language_code(variant.get(_LANGUAGE) or variant.get("lang") or ""), variant.find("{*}seg"))
             for variant in unit.iterfind("{*}tuv")
         ]
         languages |= {language for language, _ in variants}
         source, target = (
-            [segment for language, segment in variants if segment is not None and _is(language, code)]
+            [segment for language, segment in variants if segment is not None and _matches(language, code)]
             for code in wanted
         )
-        yield _line(source, number, warnings[0]), _line(target, number, warnings[1])
+        yield _segment_text(source, number, warnings[0]), _segment_text(target, number, warnings[1])
     for code in wanted if number else ():
-        if not any(_is(language, code) for language in languages):
+        if not any(_matches(language, code) for language in languages):
             there = ", ".join(sorted(languages))
             what = f"none of the {number:,} units has the language '{code}'; there are: {there}"
             raise InputError(what[:300], file=path, remedy="give the languages as the file writes them")
 
 
-def _line(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
+def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
     """Returns the text of the first segment."""
     if not segments:
         return _plain(None, number, warnings)
@@ -397,11 +400,11 @@ def _tag(element: ET.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _code(language: str) -> str:
+def _language_code(language: str) -> str:
     return language.strip().replace("_", "-").lower()
 
 
-def _is(language: str, wanted: str) -> bool:
+def _matches(language: str, wanted: str) -> bool:
     return wanted in (language, language.partition("-")[0])
 
 
