@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypedDict, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.system.files import parse_toml, read_toml, reading
@@ -47,7 +47,6 @@ Positive = Annotated[int, Field(gt=0, le=LARGEST)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Size = Annotated[int, Field(gt=0, le=100_000)]
 Hypotheses = Annotated[int, Field(gt=0, le=1_000)]
-Length = Annotated[int, Field(gt=0, le=100_000)]
 Language = Annotated[str, Field(pattern=r"^[\w-]{0,40}$")]
 Amount = Annotated[float, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -84,7 +83,7 @@ class DataSettings(_Section):
     subwords"""
     minimum_count: Positive = 1
     """a word must occur at least this often to enter the vocabulary"""
-    max_words: Length = 200
+    max_words: Size = 200
     """drop pairs with more words than this on either side; text without spaces has a word per 1.5 (Chinese)
     to 4 (Thai) characters, here and in max_ratio"""
     max_ratio: Amount = 9.0
@@ -98,13 +97,6 @@ class DataSettings(_Section):
     translation leaves its input as it is"""
     seed: Seed = 1
     """random seed of the shuffle of the training pairs (B.2)"""
-
-    @field_validator("max_ratio")
-    @classmethod
-    def _keeps_some(cls, ratio: float) -> float:
-        if 0 < ratio < 1:
-            raise ValueError("a ratio is at least 1, or 0 to drop no pair")
-        return ratio
 
 
 class ModelSettings(_Section):
@@ -147,7 +139,7 @@ class ModelSettings(_Section):
 class TrainingSettings(_Section):
     """Settings of training (appendix B). Whatever the paper did not use is off by default."""
 
-    max_length: Length = 50
+    max_length: Size = 50
     """train on pairs with at most this many words (or subwords) on both sides, the end of sentence not
     counted (4.2)"""
     batch_size: Size = 80

@@ -135,7 +135,6 @@ def write(
         (ValueError("stop"), "stop"),
         (KeyboardInterrupt("stop"), "stop"),
         (InputError("stop"), "stop"),
-        (OSError(errno.ENOSPC, "fault"), "out: cannot be written: fault"),
         (OSError(errno.EIO, "fault"), "out: cannot be written: fault"),
     ],
 )
