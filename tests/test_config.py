@@ -108,7 +108,7 @@ training.learning_rate=0 → training.learning_rate: Input should be greater tha
 training.learning_rate=nan → training.learning_rate: Input should be
 training.max_minutes=inf → training.max_minutes: Input should be a finite number
 training.seed=-1 → training.seed: Input should be greater than or equal to 0
-training.seed=9223372036854775808 → training.seed: Input should be less than 9223372036854775808
+training.seed=1000000000000000001 → training.seed: Input should be less than or equal to 1000000000000000000
 search.max_length_ratio=0 → search.max_length_ratio: Input should be greater than 0
 search.nbest=13 → search.nbest = 13 is more than search.beam = 12
 model.tie_output=true → model.tie_output needs model.factored_output = true, or model.maxout_size = model.embedding_size

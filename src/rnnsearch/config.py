@@ -50,7 +50,7 @@ Hypotheses = Annotated[int, Field(gt=0, le=1_000)]
 Language = Annotated[str, Field(pattern=r"^[\w-]{0,40}$")]
 Amount = Annotated[float, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Seed = Annotated[int, Field(ge=0, le=10**18)]
 Table = TypeVar("Table", bound=BaseModel)
 
 
@@ -520,14 +520,8 @@ def _allowed(schema: dict[str, Any], mark: str) -> str:
         return ", ".join(_toml(choice, mark) for choice in schema["enum"])
     if "prefixItems" in schema:
         return f"list of {len(schema['prefixItems'])}, each {_allowed(schema['prefixItems'][0], mark)}"
-    limits = [f"{sign} {_number(schema[key])}" for key, sign in _BOUNDS.items() if key in schema]
+    limits = [f"{sign} {schema[key]:g}" for key, sign in _BOUNDS.items() if key in schema]
     return " ".join([_NAMES[schema["type"]], *([", ".join(limits)] if limits else [])])
-
-
-def _number(value: float) -> str:
-    """Writes a large power of two as a power, instead of 9223372036854775808."""
-    power = int(value).bit_length() - 1
-    return f"2^{power}" if value > 1_000_000 and value == 2**power else f"{value:g}"
 
 
 def _toml(value: Any, mark: str) -> str:
