@@ -172,7 +172,7 @@ def test_a_machine_with_another_run_answers_nothing(no_ray: list[str], corpus: P
     keys = iter(["one", "other"])
     find_key = lambda: next(keys)  # noqa: E731
     layout = ray_data.OneSide()
-    job = ray_data.Job(layout, pytest.fail, find_key, ray_data.job_key(find_key), "out", "", 1, False)
+    job = ray_data.Job(layout, pytest.fail, find_key, find_key(), "out", "", 1, False)
     with pytest.raises(InputError, match="2 of 2 shards failed"):
         ray_data.answer_corpus(job, ray_data.find_shards(["crawl/en"]), "local", None, False)
     assert answers("out") == {}

@@ -27,7 +27,6 @@ from typing import Any
 from fsspec.core import open_local, url_to_fs
 
 from rnnsearch.errors import InputError, one_line
-from rnnsearch.installed import package_version
 from rnnsearch.system.files import checksum
 from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.formats.lines import UNREPORTED, read_lines
@@ -67,11 +66,6 @@ class Job:
     suffix: str
     threads: int
     gpu: bool
-
-
-def job_key(find_key: Callable[[], str]) -> str:
-    """Returns the key of a job on this machine, whose version of rnnsearch it includes."""
-    return checksum(package_version(), find_key())
 
 
 def find_shards(corpora: Sequence[str]) -> list[Shard]:
@@ -146,7 +140,7 @@ class Worker:
     @cached_property
     def work(self) -> Callable[[Iterator[Any]], Iterable[str]]:
         """Loads the models. Raises InputError if they, or rnnsearch, differ from those of the command."""
-        if job_key(self.job.find_key) != self.job.key:
+        if self.job.find_key() != self.job.key:
             what = f"rnnsearch or the run on {platform.node()} differs from that of the command"
             raise InputError(what, remedy="install one version on all machines, and share the run")
         return self.job.load()

@@ -194,9 +194,10 @@ def write_config(folder: Path, settings: Settings, **about: Any) -> None:
 
 
 def answers_key(runs: Sequence[str | Path], how: str, form: str, files: Sequence[Path]) -> str:
-    """Returns a checksum of everything that answers depend on, except the text.
+    """Returns a checksum of everything that answers depend on, except the text: also of the version of
+    rnnsearch.
 
     how: the settings. form: the output format. files: those that are read with the runs, such as a
     dictionary. Raises InputError as `content_key` does.
     """
-    return content_key(files, form, how, *(Run.open(run).checksum for run in runs))
+    return content_key(files, package_version(), form, how, *(Run.open(run).checksum for run in runs))

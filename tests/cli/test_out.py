@@ -165,7 +165,7 @@ def test_other_settings_or_another_run_are_refused(
     line, other = (each.format(run=tiny_run, other_run=other_tiny_run) for each in (line, other))
     ended(3, f"{line} --out out")
     before = PARTIAL.read_bytes()
-    said = "out: was begun with another run or other settings (add --overwrite to begin anew)"
+    said = "out: was begun with another run, version or settings (add --overwrite to begin anew)"
     assert_refused(command(f"{other} --out out"), said)
     assert PARTIAL.read_bytes() == before
     done, lines = ended(0, f"{other} --out out --overwrite")

@@ -131,7 +131,7 @@ def answer_on_ray(place: Place, words: Sequence[str], sides: int, task: Task) ->
     workers have other working directories. Raises InputError for options that contradict --ray, and as
     `answer_corpus` does.
     """
-    from rnnsearch.ray_data import Job, answer_corpus, find_shards, job_key
+    from rnnsearch.ray_data import Job, answer_corpus, find_shards
     from rnnsearch.run import Run
     from rnnsearch.text.formats.readers import Layout, OneSide
 
@@ -151,7 +151,7 @@ def answer_on_ray(place: Place, words: Sequence[str], sides: int, task: Task) ->
     out = place.out if "://" in place.out else str(Path(place.out).resolve())
     key, work = partial(task.key, paths), partial(_shard_work, task, place._replace(threads=threads), paths)
     suffix = ".jsonl" if task.form.startswith("json") else ".txt"
-    job = Job(layout, work, key, job_key(key), out, suffix, threads, place.device == "cuda")
+    job = Job(layout, work, key, key(), out, suffix, threads, place.device == "cuda")
     with resumable(), nullcontext() if "://" in out else only_one(Path(out), "answering"):
         answer_corpus(job, shards, str(place.ray), place.workers, place.overwrite)
 

@@ -66,7 +66,7 @@ class LineFile:
             state = self._read_state()
             if state.key not in ("", self.key):
                 if not self.overwrite:
-                    what = "was begun with another run or other settings"
+                    what = "was begun with another run, version or settings"
                     raise InputError(what, file=self.path, remedy="add --overwrite to begin anew")
                 self.state_file.unlink()
             elif state.size <= self._file.seek(0, os.SEEK_END):
