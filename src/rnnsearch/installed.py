@@ -37,11 +37,8 @@ INSTALL = "pip install 'rnnsearch[models]'"
 def installed_models() -> dict[str, Path]:
     """Returns name → folder, sorted by name. $RNNSEARCH_MODELS takes precedence if two models have the same
     name."""
-    found: dict[str, Path] = {}
-    for base in _base_folders():
-        if base.is_dir():
-            found |= {folder.name: folder for folder in base.iterdir() if (folder / "config.toml").is_file()}
-    return dict(sorted(found.items()))
+    files = (file for base in _base_folders() for file in base.glob("*/config.toml"))
+    return dict(sorted({file.parent.name: file.parent for file in files}.items()))
 
 
 def is_name(word: str | Path) -> bool:
