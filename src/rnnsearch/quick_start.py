@@ -180,8 +180,7 @@ def work_folder(folder: Path, doing: str, key: str) -> Iterator[Step]:
         return path
 
     with only_one(folder, f"running {doing}"):
-        others = [path for path in folder.iterdir() if not path.name.startswith(".")]
-        if others and not (about.exists() and read_kept(about) == key):
+        if any(folder.glob("[!.]*")) and not (about.exists() and read_kept(about) == key):
             what = "holds something else, or the work on other files or settings"
             raise InputError(what, file=folder, remedy="name another folder with --out")
         yield step
