@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -129,10 +129,10 @@ def align(
         how["words"] = counted_by(truths, list(pairs), (run.source, run.target))
     sides = [names, reverse] if reverse else []
     titles = [" + ".join(run.resolve().name for run in some) for some in sides] or [""]
-    ours = Aligning(form, how, reverse, dict(enumerate(truths)), [Path(gold)] if gold else [], titles)
+    task = Aligning(form, how, reverse, dict(enumerate(truths)), [Path(gold)] if gold else [], titles)
     about = f"Word alignments: {source} – {target}", f"Run: {names[0]}"
-    results = answered(place, ours, names, source, pairs)
-    return observe(results, ours, Views(measures, page, alignment_plots, about))
+    results = answered(place, task, names, source, pairs)
+    return observe(results, task, measures, page, alignment_plots, about)
 
 
 @dataclass(frozen=True)
@@ -185,16 +185,6 @@ class Aligning(Task):
         return json_.dumps(whole, ensure_ascii=False)
 
 
-class Views(NamedTuple):
-    """Files about all pairs: a table of measures, a page, and a folder of pictures. about: title and note of
-    the page."""
-
-    measures: Path | None
-    page: Path | None
-    plots: Path | None
-    about: tuple[str, str]
-
-
 def read_texts(
     source: str, target: str, gold: str, first: int | None
 ) -> tuple[Iterable[tuple[str, str]], Sequence[GoldLinks]]:
@@ -216,8 +206,16 @@ def read_texts(
     return known, truths
 
 
-def observe(results: Iterator[AlignedPair], ours: Aligning, views: Views) -> None:
-    """Goes through the results, and writes the files about all of them."""
+def observe(
+    results: Iterator[AlignedPair],
+    task: Aligning,
+    measures: Path | None,
+    page: Path | None,
+    plots: Path | None,
+    about: tuple[str, str],
+) -> None:
+    """Goes through the results, and writes the files about all of them: a table of measures, a page, and a
+    folder of pictures. about: title and note of the page."""
     from rnnsearch.drawing.alignments import comparison_figure
     from rnnsearch.evaluation.alignment_error import shares, summed
     from rnnsearch.report.alignment_page import (
@@ -228,25 +226,25 @@ def observe(results: Iterator[AlignedPair], ours: Aligning, views: Views) -> Non
         panels,
     )
 
-    if views.plots:
+    if plots:
         need("plot")
-    for folder in (views.plots, *(file and file.parent for file in (views.measures, views.page))):
+    for folder in (plots, *(file and file.parent for file in (measures, page))):
         with writing(folder):
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
     rows, sentences = [], []
     for number, aligned in enumerate(results):
-        truth = ours.truths.get(number)
-        if views.plots:
-            comparison_figure(panels(aligned, ours.titles), views.plots / f"{number + 1:06d}.png", truth)
-        if views.measures:
+        truth = task.truths.get(number)
+        if plots:
+            comparison_figure(panels(aligned, task.titles), plots / f"{number + 1:06d}.png", truth)
+        if measures:
             rows.append(measure_pair(aligned, truth))
-        if views.page:
-            sentences.append(browsed(number + 1, aligned, ours.titles, truth))
-    if views.measures:
-        write_text(views.measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
-    if views.page:
-        write_text(views.page, alignment_page(sentences, *views.about))
+        if page:
+            sentences.append(browsed(number + 1, aligned, task.titles, truth))
+    if measures:
+        write_text(measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
+    if page:
+        write_text(page, alignment_page(sentences, *about))
     if rows:
         say("  ".join(f"{name} {value:.4g}" for name, value in shares(summed(rows)).items()))
 
@@ -278,9 +276,9 @@ def score(
 
     batch_size = search_changes(set_, only=("batch_size",)).get("batch_size", 64)
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
-    ours = Scoring("json" if json else "text", batch_size)
+    task = Scoring("json" if json else "text", batch_size)
     if ray:
-        answer_on_ray(place, runs, 2, ours)
+        answer_on_ray(place, runs, 2, task)
         return
     refuse({"--workers": workers}, "needs --ray", "add --ray local")
     names, source, target = runs_and_texts(runs)
@@ -300,7 +298,7 @@ def score(
     if first and is_nbest(first[0][1]):
         what = "an n-best list cannot come through a pipe"
         raise InputError(what, file=target, line=1, remedy="write it to a file first")
-    deque(answered(place, ours, names, source, chain(first, pairs)), maxlen=0)
+    deque(answered(place, task, names, source, chain(first, pairs)), maxlen=0)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from rnnsearch.system.progress import progress_bar
 
 if TYPE_CHECKING:
     from rnnsearch.evaluation.test_set import System, TestSet
-    from rnnsearch.text.tokens import Tokeniser
 
 
 @describe(
@@ -61,6 +60,7 @@ def evaluate(
     from rnnsearch.evaluation.statistics import FEW, FEWEST
     from rnnsearch.evaluation.test_set import System, read_hypotheses, read_systems, read_test_set
     from rnnsearch.report.scores import measures_json, measures_text
+    from rnnsearch.text.tokens import Tokeniser
 
     files, references = hyp or [], ref or []
     if not (files or run or system):
@@ -76,7 +76,9 @@ def evaluate(
     systems = [read_hypotheses(file, len(test.reference)) for file in files]
     shown = references if references[1:] else references[0]
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": resamples}
-    tokeniser = multi_bleu_tokeniser(multi_bleu)
+    tokeniser = Tokeniser("moses", multi_bleu) if multi_bleu else None
+    if multi_bleu == "none":
+        tokeniser = Tokeniser("space", "")
     if run:
         loading = {"search": search_changes(None, beam=beam), "device": device, "trust_code": trust_code}
         systems = with_runs(systems, run, test, threads, **loading)
@@ -92,15 +94,6 @@ def evaluate(
     if significance and len(test.reference) < FEWEST:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
-
-
-def multi_bleu_tokeniser(language: str) -> Tokeniser | None:
-    """Returns the tokeniser of --multi-bleu, if it is given."""
-    from rnnsearch.text.tokens import Tokeniser
-
-    if language == "none":
-        return Tokeniser("space", "")
-    return Tokeniser("moses", language) if language else None
 
 
 def with_runs(

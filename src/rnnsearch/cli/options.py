@@ -1,4 +1,4 @@
-"""Options and messages that several commands share, and the help of those that they do not share."""
+"""What commands share: types and help of options, settings among them, checks, and messages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ Debug = Annotated[
 ]
 Version = Annotated[bool, _flag("--version", help="Show the version and exit.", callback=_show_version)]
 Strings = list[str] | None
+"""Values of an option that may be repeated, or arguments that may be left out."""
 Cores = Annotated[int, typer.Option(min=0, max=1_024)]
+"""A number of threads or processes; 0: one per core."""
 Columns = tuple[str, str] | None
 GoldFrom = Annotated[int | None, typer.Option(min=0, max=1)]
 Positive = Annotated[int, typer.Option(min=1, max=10**9)]

@@ -105,8 +105,8 @@ def translate(
         talk(names, search, load)
     else:
         whole = Path("/dev/stdin" if file == "-" else file).is_file()
-        ours = Translating(form, search, dictionary, glossary, alignment_plots, whole)
-        translate_lines(place, names, ours, file)
+        task = Translating(form, search, dictionary, glossary, alignment_plots, whole)
+        translate_lines(place, names, task, file)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Translating(Task):
         return answers_key(runs, f"{settings.model_dump_json()} False", self.form, files)
 
 
-def translate_lines(place: Place, runs: Runs, ours: Translating, file: str) -> None:
+def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> None:
     """Prints each line's answer as soon as it is ready, or writes it into the file of --out."""
     from rnnsearch.config import changed
     from rnnsearch.run import Run
@@ -152,14 +152,14 @@ def translate_lines(place: Place, runs: Runs, ours: Translating, file: str) -> N
 
     say_if_empty(file)
     run = Run.open(runs[0])
-    limit = changed(run.settings.search, ours.search).max_source_length
+    limit = changed(run.settings.search, task.search).max_source_length
 
     def observe(results: Iterator[Translation], first: int) -> Iterator[Translation]:
         return noted(results, run.source, limit, say, first)
 
     if place.out is not None and is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
-    deque(answered(place, ours, runs, file, read_lines(file), observe), maxlen=0)
+    deque(answered(place, task, runs, file, read_lines(file), observe), maxlen=0)
 
 
 def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iterator[Translation]:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field, StrictStr
@@ -29,18 +29,10 @@ from rnnsearch.translation.markup import Markup
 PATHS = ("/translate", "/detect", "/languages", "/frontend/settings", "/suggest", "/translate_file")
 Fields = TypeVar("Fields", bound="DetectFields")
 
+Detected = dict[str, Any]
+"""The `language` of a text, and the `confidence` in it, in percent."""
 LONGEST_SAMPLE = 2_000
 """Characters of a text that are used to identify its language: more would not make it more certain."""
-
-
-class Detected(NamedTuple):
-    """The probable language of a text, and its probability."""
-
-    language: str
-    probability: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"language": self.language, "confidence": round(100 * self.probability, 1)}
 
 
 @cache
@@ -52,18 +44,18 @@ def _identifier() -> Any:
 
 
 def ranked_languages(text: str) -> list[Detected]:
-    """Returns all languages with their probabilities, most probable first; nothing for an empty text."""
+    """Returns all languages, most probable first; nothing for an empty text."""
     ranked = _identifier().rank(text[:LONGEST_SAMPLE]) if text.strip() else []
-    return [Detected(str(code), float(probability)) for code, probability in ranked]
+    return [{"language": str(code), "confidence": round(100 * float(p), 1)} for code, p in ranked]
 
 
 def source_language(text: str, sources: Sequence[str], target: str) -> Detected:
     """Returns the language of a text to be translated: one of the sources or the target, unless another one
     is more probable than all others together."""
     ranked = ranked_languages(text)
-    known = [one for one in ranked if one.language in (*sources, target)]
-    best = [one for one in ranked[:1] if one.probability > 0.5] or known
-    return best[0] if best else Detected([*sources, target][0], 0.0)
+    known = [one for one in ranked if one["language"] in (*sources, target)]
+    best = [one for one in ranked[:1] if one["confidence"] > 50] or known
+    return best[0] if best else {"language": [*sources, target][0], "confidence": 0.0}
 
 
 class DetectFields(BaseModel):
@@ -93,7 +85,7 @@ def libretranslate(service: Service) -> APIRouter:
     async def detect(request: Request) -> Response:
         text = "\n".join(as_list((await _fields(request, DetectFields, options.keys)).q))
         check_limit("the text", len(text), "characters", options.characters)
-        return json_response([one.to_dict() for one in ranked_languages(text)[:3]])
+        return json_response(ranked_languages(text)[:3])
 
     @router.get("/languages")
     async def languages() -> Response:
@@ -143,17 +135,17 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
     check_limit("the request", len(given), "texts", options.sentences)
     check_limit("the request", sum(map(len, given)), "characters", options.characters)
     texts = [_Text(text, fields.format) for text in given]
-    found = [Detected(fields.source, 1.0)] * len(texts)
+    found: list[Detected] = [{"language": fields.source}] * len(texts)
     sources = [model.source for model in service.models if model.target == target]
     if fields.source == "auto":
         found = await asyncio.to_thread(
             lambda: [source_language("\n".join(text.pieces), sources, target) for text in texts]
         )
-    languages = {one.language for one in found}
+    languages = {one["language"] for one in found}
     if texts and not languages.intersection([*sources, target]):
-        service.choose(None, found[0].language, target)  # refuses it
+        service.choose(None, found[0]["language"], target)  # refuses it
     for language in languages.intersection(sources):
-        some = [text for text, one in zip(texts, found, strict=True) if one.language == language]
+        some = [text for text, one in zip(texts, found, strict=True) if one["language"] == language]
         pieces = [piece for text in some for piece in text.pieces]
         results = iter(await service.translate(service.choose(None, language, target), pieces))
         for text in some:
@@ -162,7 +154,7 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
     def answer() -> dict[str, Any]:
         lists: dict[str, list[Any]] = {"translatedText": [text.answer() for text in texts]}
         if fields.source == "auto":
-            lists["detectedLanguage"] = [one.to_dict() for one in found]
+            lists["detectedLanguage"] = found
         return lists if isinstance(fields.q, list) else {name: value[0] for name, value in lists.items()}
 
     return await rendered(answer)
