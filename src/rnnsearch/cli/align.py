@@ -152,8 +152,8 @@ class Aligning(Task):
         from rnnsearch.translation.aligner import Aligner
 
         translator, back = place.load(runs), place.load(self.reverse) if self.reverse else None
-        each = {name: self.how[name] for name in ("threshold", "batch_size")}
-        how = {name: value for name, value in self.how.items() if name not in each}
+        how = dict(self.how)
+        each = {name: how.pop(name) for name in ("threshold", "batch_size")}
         answer = partial(Aligner(translator, back, **how).stream, **each)
         return Work(answer, self.line, each["batch_size"])
 
