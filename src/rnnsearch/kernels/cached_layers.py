@@ -49,7 +49,7 @@ class LinearCache:
         finally:
             _open.reset(token)
 
-    def once(self, owners: tuple[object, ...], make: Callable[[], T]) -> T:
+    def once(self, owners: Sequence[object], make: Callable[[], T]) -> T:
         """Returns what `make` returned for these layers or tensors at the first call."""
         key = tuple(map(id, owners))
         if key not in self._made:

@@ -71,6 +71,7 @@ class GatedCell(Cell):
         self.C = Linear(context_size, 3 * hidden_size) if context_size else None
 
     def project(self, inputs: Inputs) -> Projected:
+        """Returns [W e + b; W_z e; W_r e]."""
         return linear_together((self.W, self.W_zr), inputs)
 
     @plain
@@ -110,6 +111,7 @@ class LSTMCell(Cell):
             self.W.bias[hidden_size : 2 * hidden_size] = 1.0
 
     def project(self, inputs: Inputs) -> Projected:
+        """Returns W e + b of i, f, o and g."""
         return self.W(inputs)  # type: ignore[no-any-return]
 
     def forward(
@@ -131,9 +133,11 @@ class LSTMCell(Cell):
         return torch.cat((o * tanh(memory), memory), -1)
 
     def begin(self, hidden: Hidden) -> State:
+        """Returns [hidden; 0]."""
         return torch.cat((hidden, torch.zeros_like(hidden)), -1)
 
     def hidden(self, state: State) -> Hidden:
+        """Returns h of [h; m]."""
         return state[..., : self.hidden_size]
 
 
@@ -148,6 +152,7 @@ class TanhCell(Cell):
         self.C = Linear(context_size, hidden_size) if context_size else None
 
     def project(self, inputs: Inputs) -> Projected:
+        """Returns W e + b."""
         return self.W(inputs)  # type: ignore[no-any-return]
 
     def forward(
@@ -157,6 +162,7 @@ class TanhCell(Cell):
         context: Context | None = None,
         keep: Keep | None = None,
     ) -> State:
+        """Computes s' = tanh(W e + U s + C c)."""
         sums = projected + self.U(state if keep is None else state * keep)
         return tanh(sums if self.C is None else sums + self.C(context))
 

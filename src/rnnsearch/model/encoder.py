@@ -52,6 +52,7 @@ class BidirectionalEncoder(Encoder):
         self.annotation_size, self.summary_size = 2 * encoder_size, encoder_size
 
     def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
+        """Computes h_j = [→h_j; ←h_j], and the summary ←h_1."""
         forwards = run_cell(self.forwards, embedded, mask, dropout)
         backwards = run_cell(self.backwards, embedded, mask, dropout, reverse=True)
         return Encoded(torch.cat((forwards, backwards), -1), backwards[:, 0])
@@ -67,6 +68,7 @@ class ForwardEncoder(Encoder):
         self.annotation_size = self.summary_size = encoder_size
 
     def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
+        """Computes h_j = →h_j, and the summary →h_Tx."""
         forwards = run_cell(self.forwards, embedded, mask, dropout)
         return Encoded(forwards, forwards[:, -1])  # padding repeats the last real state
 
@@ -80,6 +82,7 @@ class EmbeddingEncoder(Encoder):
         self.annotation_size = self.summary_size = embedding_size
 
     def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
+        """Computes h_j = E x_j, and their mean."""
         real = mask.unsqueeze(-1).to(embedded.dtype)
         return Encoded(embedded, (embedded * real).sum(1) / real.sum(1))
 
@@ -93,6 +96,7 @@ class PositionedEmbeddingEncoder(EmbeddingEncoder):
         self.scale = nn.Parameter(torch.tensor([0.01]))
 
     def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
+        """Computes h_j = E x_j + λ p_j, and their mean."""
         return super().forward(embedded + self.scale * sinusoids(embedded), mask, dropout)
 
 

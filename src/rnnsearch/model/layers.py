@@ -126,6 +126,7 @@ class Linear(nn.Module):
             zeros(self.bias)
 
     def forward(self, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
+        """Computes W x (+ b)."""
         return linear(self, x)
 
 
@@ -144,6 +145,7 @@ class WordEmbedding(nn.Module):
         zeros(self.bias)
 
     def forward(self, ids: Int[Tensor, "batch positions"]) -> Float[Tensor, "batch positions embedding"]:
+        """Returns E x + b of every word."""
         return F.embedding(ids, self.weight, sparse=self.sparse_gradient) + self.bias
 
 

@@ -50,6 +50,7 @@ class MaxoutReadout(Readout):
 
     @plain
     def activation(self, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
+        """Computes the maximum of every pair of units."""
         return torch.maximum(layer[..., 0::2], layer[..., 1::2])
 
 
@@ -59,6 +60,7 @@ class TanhReadout(Readout):
     layer_size = 1
 
     def activation(self, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
+        """Computes tanh t̃."""
         return tanh(layer)
 
 

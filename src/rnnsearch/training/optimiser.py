@@ -199,6 +199,7 @@ class Adadelta(torch.optim.Optimizer):
 def _step_whole(
     parameter: nn.Parameter, gradient: Tensor, state: dict[str, Tensor], group: dict[str, Any]
 ) -> None:
+    """Updates a parameter by a dense gradient, a chunk at a time."""
     # On a GPU every chunk would cost a dozen kernel launches.
     chunk = CHUNK * torch.get_num_threads() if parameter.device.type == "cpu" else max(1, parameter.numel())
     flat = (tensor.view(-1).split(chunk) for tensor in (parameter, state["square_avg"], state["acc_delta"]))
@@ -211,6 +212,7 @@ def _step_whole(
 def _step_rows(
     parameter: nn.Parameter, gradient: Tensor, state: dict[str, Tensor], group: dict[str, Any]
 ) -> None:
+    """Updates the rows of a parameter that are in a sparse gradient."""
     if "step" not in state:
         _count_updates(parameter, state)
     state["updates"] += 1

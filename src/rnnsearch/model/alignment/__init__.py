@@ -25,16 +25,4 @@ ALIGNMENTS: dict[str, type[Alignment]] = {
     "coverage-neural": NeuralCoverageAlignment,
 }
 
-__all__ = [
-    "ALIGNMENTS",
-    "AdditiveAlignment",
-    "Alignment",
-    "DotAlignment",
-    "FixedAlignment",
-    "GeneralAlignment",
-    "LinguisticCoverageAlignment",
-    "NeuralCoverageAlignment",
-    "RecurrentAlignment",
-    "ScalarRecurrentAlignment",
-    "WindowAlignment",
-]
+__all__ = ["ALIGNMENTS", "Alignment"]

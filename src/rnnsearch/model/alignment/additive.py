@@ -20,9 +20,11 @@ class AdditiveAlignment(Alignment):
         self.v_a = Linear(alignment_size, 1, init=zeros)
 
     def keys(self, annotations: Float[Tensor, "batch source annotation"]) -> Keys:
+        """Returns U_a h_j."""
         return self.U_a(annotations)  # type: ignore[no-any-return]
 
     @plain
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+        """Returns e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j)."""
         e = self.v_a(tanh(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1)))  # (batch, hypotheses, source, 1)
         return e.squeeze(-1), memory

@@ -16,6 +16,7 @@ class FixedAlignment(Alignment):
     RNNencdec (A.2.2)."""
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
+        """Returns the energies of all steps: 0 at h_Tx, −∞ elsewhere."""
         positions = torch.arange(keys.shape[1], device=keys.device)
         others = positions != (lengths - 1).unsqueeze(1)  # (batch, source)
         return keys.new_zeros(others.shape).masked_fill(others, -torch.inf).unsqueeze(1)
@@ -39,6 +40,7 @@ class DotAlignment(Alignment):
             )
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+        """Returns e_ij = s_{i−1}ᵀ h_j."""
         return state @ keys.mT, memory
 
 
@@ -50,9 +52,11 @@ class GeneralAlignment(Alignment):
         self.W = Linear(annotation_size, state_size)
 
     def keys(self, annotations: Float[Tensor, "batch source annotation"]) -> Keys:
+        """Returns W h_j."""
         return self.W(annotations)  # type: ignore[no-any-return]
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+        """Returns e_ij = s_{i−1}ᵀ W h_j."""
         return state @ keys.mT, memory
 
 
@@ -71,9 +75,11 @@ class WindowAlignment(Alignment):
         self.W = Linear(state_size, 3 * self.gaussians, bias=True)
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
+        """Returns κ_0 = 0, (batch, 1, gaussians)."""
         return keys.new_zeros(keys.shape[0], 1, self.gaussians)
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+        """Returns log φ(i, j), and κ_i."""
         assert memory is not None
         log_alpha, log_beta, step = self.W(state).chunk(3, -1)  # each (batch, hypotheses, gaussians)
         centres = memory + step.exp()

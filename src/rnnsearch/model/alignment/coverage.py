@@ -30,10 +30,12 @@ class _CoverageScore(Alignment):
         self.v_a = Linear(alignment_size, 1, init=zeros)
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
+        """Returns [C_0j = 0; d_j]."""
         constant = keys[..., self.alignment_size :]
         return torch.cat((keys.new_zeros(*keys.shape[:2], self.size), constant), -1).unsqueeze(1)
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+        """Returns e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j + V_a C_{i−1,j})."""
         assert memory is not None
         of_words = self.W_a(state).unsqueeze(2) + keys[..., : self.alignment_size].unsqueeze(1)
         hidden = tanh(of_words + self.V_a(memory[..., : self.size]))  # (batch, hypotheses, source, n')
@@ -58,6 +60,7 @@ class LinguisticCoverageAlignment(_CoverageScore):
         return torch.cat((self.U_a(annotations), fertility.reciprocal()), -1)
 
     def attended(self, state: State, keys: Keys, memory: Memory | None, weights: Weights) -> Memory | None:
+        """Returns [C_ij; 1/Φ_j]."""
         assert memory is not None
         coverage, share = memory.split(1, -1)
         return torch.cat((coverage + weights.unsqueeze(-1) * share, share), -1)
@@ -84,6 +87,7 @@ class NeuralCoverageAlignment(_CoverageScore):
         return torch.cat((self.U_a(annotations), self.Q(annotations)), -1)
 
     def attended(self, state: State, keys: Keys, memory: Memory | None, weights: Weights) -> Memory | None:
+        """Returns [C_ij; Q h_j]."""
         assert memory is not None
         coverage, projected = memory.split((self.size, 3 * self.size), -1)
         sums = projected + self.W(state).unsqueeze(2) + self.A(weights.unsqueeze(-1))

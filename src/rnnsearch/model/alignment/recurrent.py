@@ -51,12 +51,15 @@ class _RecurrentScore(Alignment):
         self.unit = GatedPositions(size)
 
     def keys(self, annotations: Tensor) -> Keys:
+        """Returns [Q h_j; Q_z h_j; Q_r h_j]."""
         return self.Q(annotations)  # type: ignore[no-any-return]
 
     def start(self, keys: Keys, lengths: Tensor) -> Memory | None:
+        """Returns v_0j = 0."""
         return keys.new_zeros(keys.shape[0], 1, keys.shape[1], self.unit.size)
 
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+        """Returns e_ij, and v_ij."""
         v = self.unit(
             self.W(state).unsqueeze(2) + keys.unsqueeze(1), memory
         )  # (batch, hypotheses, source, d)
@@ -76,6 +79,7 @@ class RecurrentAlignment(_RecurrentScore):
         self.v_a = Linear(alignment_size, 1, init=zeros)
 
     def score(self, v: Tensor) -> Energies:
+        """Returns v_aᵀ tanh(v_ij)."""
         return self.v_a(tanh(v)).squeeze(-1)  # type: ignore[no-any-return]
 
 
@@ -90,4 +94,5 @@ class ScalarRecurrentAlignment(_RecurrentScore):
         super().__init__(state_size, annotation_size, 1)
 
     def score(self, v: Tensor) -> Energies:
+        """Returns tanh(v_ij)."""
         return tanh(v).squeeze(-1)
