@@ -7,12 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from rnnsearch.config import ModelSettings
-from rnnsearch.kernels import cached_layers, int8
+from rnnsearch.kernels import int8
 from rnnsearch.kernels.int8 import Int8Linear, shared_inputs
 from rnnsearch.model.layers import Linear, linear, linear_together
-from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.readout import log_probabilities
 from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.tensors import WEIGHT_LIMIT
@@ -141,21 +138,3 @@ def test_layers_together_are_the_layers_side_by_side() -> None:
             with linear_cache(precision)(), torch.no_grad():
                 apart = torch.cat((linear(first, x), linear(second, x)), -1)
                 torch.testing.assert_close(linear_together((first, second), x), apart)
-
-
-@pytest.mark.parametrize(("precision", "rounding"), [("float32", 1e-5), ("bfloat16", 0.01), ("int8", 0.05)])
-def test_rows_at_once_change_nothing_but_rounding(
-    precision: str, rounding: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    torch.manual_seed(3)
-    layer = TranslationNetwork(
-        ModelSettings(embedding_size=6, hidden_size=8, encoder_size=4, alignment_size=5, maxout_size=7), 9, 30
-    ).output
-    read = torch.randn(3, 4, 7)
-    with torch.no_grad(), linear_cache(getattr(torch, precision))():
-        whole = log_probabilities(layer, read)
-        monkeypatch.setattr(cached_layers, "ROWS_AT_ONCE", 3)
-        parts = log_probabilities(layer, read)
-    assert parts.shape == whole.shape == (3, 4, 30)
-    torch.testing.assert_close(parts.exp().sum(-1), torch.ones(3, 4))
-    torch.testing.assert_close(parts, whole, atol=rounding, rtol=0)

@@ -6,18 +6,12 @@
 
 KERNELS = {
     "model.layers:tanh": "cached_layers:tanh",
-    "model.layers:where_real": "cached_layers:where_real",
-    "model.alignment.additive:AdditiveAlignment.energies": "energies:energies",
-    "model.cells:GatedCell.forward": "gated:step",
-    "model.encoder:run_cell": "gated:run_cell",
     "model.decoder:Decoder.teacher_force": "gated:teacher_force",
     "model.layers:linear": "cached_layers:linear",
     "model.layers:linear_together": "cached_layers:linear_together",
     "system.kernel_dispatch:linear_cache": "cached_layers:LinearCache",
     "system.kernel_dispatch:once": "cached_layers:once",
     "system.kernel_dispatch:product_dtype": "cached_layers:product_dtype",
-    "model.readout:MaxoutReadout.activation": "cached_layers:maxout",
-    "model.readout:log_probabilities": "cached_layers:log_probabilities",
     "training.loss:negative_log_likelihood": "output_loss:negative_log_likelihood",
     "translation.beam:best_sums": "topk:best_sums",
 }

@@ -15,12 +15,11 @@ from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from rnnsearch.kernels.int8 import Int8Linear, shared_inputs
-from rnnsearch.model import layers, readout
+from rnnsearch.model import layers
 from rnnsearch.model.layers import HasWeight
 from rnnsearch.system.kernel_dispatch import reference
 from rnnsearch.system.tensors import FEWEST_OUTPUTS
@@ -138,64 +137,3 @@ class _Tanh(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         (y,) = ctx.saved_tensors
         return torch.ops.aten.tanh_backward(gradient, y)  # type: ignore[no-any-return]
-
-
-def where_real(
-    real: Bool[Tensor, " batch"], new: Float[Tensor, "batch state"], old: Float[Tensor, "batch state"]
-) -> Float[Tensor, "batch state"]:
-    """Computes the same as `model.layers:where_real`. If no sentence is padded, as at most positions, it
-    returns `new` itself. On a GPU this check would wait for the device."""
-    if real.device.type == "cpu" and bool(real.all()):
-        return new
-    return reference(layers.where_real)(real, new, old)
-
-
-ROWS_AT_ONCE = 128
-"""Hypotheses whose logits are computed at once on a CPU if there are more than three times as many. A product
-of more rows is faster, and a second tensor of all logits takes longer than it saves."""
-
-
-def log_probabilities(
-    output: Callable[[Tensor], Tensor], features: Float[Tensor, "*rest readout"]
-) -> Float[Tensor, "*rest words"]:
-    """Computes the same as `model.readout:log_probabilities`, on a CPU without a second tensor of all
-    logits."""
-    rows = features.flatten(0, -2)
-    if rows.device.type != "cpu" or torch.is_grad_enabled():
-        return reference(readout.log_probabilities)(output, features)
-    if len(rows) <= 3 * ROWS_AT_ONCE:
-        logits = output(features)
-        return torch.log_softmax(logits, -1, out=logits)
-    first, *others = rows.split(ROWS_AT_ONCE)
-    logits = output(first)
-    found = logits.new_empty(len(rows), logits.shape[-1])
-    torch.log_softmax(logits, -1, out=found[:ROWS_AT_ONCE])
-    for part, place in zip(others, found[ROWS_AT_ONCE:].split(ROWS_AT_ONCE), strict=True):
-        torch.log_softmax(output(part), -1, out=place)
-    return found.view(*features.shape[:-1], -1)
-
-
-def maxout(of: readout.MaxoutReadout, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
-    """Computes the same as `model.readout:MaxoutReadout.activation`."""
-    return _Maxout.apply(layer)  # type: ignore[no-untyped-call,no-any-return]
-
-
-class _Maxout(torch.autograd.Function):
-    """Maxout, with its gradient written into one tensor; autograd would add two tensors, half of each
-    zeros."""
-
-    @staticmethod
-    def forward(ctx: Any, layer: Tensor) -> Tensor:
-        odd, even = layer[..., 0::2], layer[..., 1::2]
-        if ctx.needs_input_grad[0]:  # 1 where the first is larger, 0 where it is smaller, 1/2 where equal
-            ctx.save_for_backward(torch.sub(odd, even).sign_().add_(1.0).mul_(0.5))
-        return torch.maximum(odd, even)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        (first,) = ctx.saved_tensors
-        of_layer = gradient.new_empty(*gradient.shape[:-1], 2 * gradient.shape[-1])
-        torch.mul(gradient, first, out=of_layer[..., 0::2])
-        torch.sub(gradient, of_layer[..., 0::2], out=of_layer[..., 1::2])
-        return of_layer

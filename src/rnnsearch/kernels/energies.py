@@ -16,33 +16,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from rnnsearch.model.alignment.additive import AdditiveAlignment
-from rnnsearch.model.alignment.base import Energies, Keys, Memory, State
-from rnnsearch.system.kernel_dispatch import reference
+from rnnsearch.model.alignment.base import Energies, Keys
 
 CHUNK_ELEMENTS = 1 << 18
 """Elements worked on at a time."""
 
 Query = Float[Tensor, "batch hypotheses key"]
 V = Float[Tensor, "1 key"]
-
-
-def energies(
-    scorer: AdditiveAlignment, state: State, keys: Keys, memory: Memory | None
-) -> tuple[Energies, Memory | None]:
-    """Computes the same as `AdditiveAlignment.energies`, in search a few sentences at a time.
-
-    In search the energies are Σ 2 v (σ − 1/2), summed per row and not by a matrix product, so that the other
-    sentences of the batch do not change their last bits.
-    """
-    if keys.device.type != "cpu" or torch.is_grad_enabled():
-        return reference(AdditiveAlignment.energies)(scorer, state, keys, memory)
-    query, twice_v = scorer.W_a(state), 2.0 * scorer.v_a.weight[0]
-    sums, twice_query = query.new_empty(*query.shape[:2], keys.shape[1]), 2.0 * query.unsqueeze(2)
-    for rows, buffer in _chunks(query, keys):
-        half_tanh = torch.add(twice_query[rows], keys[rows].unsqueeze(1), alpha=2.0, out=buffer)
-        torch.sum(half_tanh.sigmoid_().sub_(0.5).mul_(twice_v), -1, out=sums[rows])
-    return sums, memory
 
 
 def energies_of(twice_query: Query, twice_keys: Keys, v: V) -> Energies:

@@ -1,9 +1,9 @@
-"""The gated cell on a CPU: steps without gradients, and a whole sequence as one autograd function, for one
-direction of the encoder and for the decoder with the paper's alignment model.
+"""The decoder with gated units and the paper's alignment model on a CPU: a whole target sentence as one
+autograd function.
 
-They compute the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are adjacent in
+It computes the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are adjacent in
 memory: one product gives the pre-activations of both gates, another, with r∘s instead of s, that of the
-candidate. In a sequence these are [r∘s | c | e | s] with [U | C | W] and [C | W | U], and the gradients of
+candidate. The inputs are [r∘s | c | e | s] with [U | C | W] and [C | W | U], and the gradients of
 the matrices are computed once for all steps. States, gates and energies have the network's dtype, products
 that of the open cache. Gradients are of first order only; `of_x` is the gradient of x.
 
@@ -17,113 +17,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rnnsearch.kernels.cached_layers import once, open_cache, product_dtype, tanh_
+from rnnsearch.kernels.cached_layers import product_dtype, tanh_
 from rnnsearch.kernels.energies import add_gradients, energies_of
-from rnnsearch.model import encoder
 from rnnsearch.model.alignment.additive import AdditiveAlignment
-from rnnsearch.model.cells import Cell, GatedCell
+from rnnsearch.model.cells import GatedCell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
-from rnnsearch.model.layers import recurrent_dropout
 from rnnsearch.system.kernel_dispatch import reference
-
-MULTIPLE = 32
-"""Numbers of rows are rounded up to multiples of this: a CPU kernel is compiled for each new number."""
-
-
-def step(
-    cell: GatedCell,
-    projected: Float[Tensor, "*rest projected"],
-    state: Float[Tensor, "*rest state"],
-    context: Float[Tensor, "*rest context"] | None = None,
-    keep: Float[Tensor, "*#rest hidden"] | None = None,
-) -> Float[Tensor, "*rest state"]:
-    """Computes the same as `model.cells:GatedCell.forward`."""
-    if (
-        type(cell) is not GatedCell
-        or cell.C is None
-        or context is None
-        or keep is not None
-        or not _is_search(state)
-        or open_cache() is None
-    ):
-        return reference(GatedCell.forward)(cell, projected, state, context, keep)
-    n, C = cell.hidden_size, cell.C.weight
-    inner, gates = once(cell.U.weight, lambda: _with_state(cell, *C.split((n, 2 * n))))
-    rows = torch.cat((context, state), -1).to(gates.dtype)
-    z, r = F.linear(rows, gates).to(state.dtype).add_(projected[..., n:]).sigmoid_().chunk(2, -1)
-    rows[..., -n:] = r * state
-    candidate = tanh_(F.linear(rows, inner).to(state.dtype).add_(projected[..., :n]))
-    return torch.lerp(state, candidate, z)
-
-
-def run_cell(
-    cell: Cell,
-    embedded: Float[Tensor, "batch source embedding"],
-    mask: Bool[Tensor, "batch source"],
-    dropout: float = 0.0,
-    reverse: bool = False,
-) -> Float[Tensor, "batch source hidden"]:
-    """Computes the same as `model.encoder:run_cell`."""
-    if type(cell) is GatedCell and _is_search(embedded) and not dropout:
-        return run_cell_in_search(cell, embedded, mask, reverse)
-    if type(cell) is not GatedCell or embedded.device.type != "cpu" or not torch.is_grad_enabled():
-        return reference(encoder.run_cell)(cell, embedded, mask, dropout, reverse)
-    keep = recurrent_dropout(embedded.new_empty(len(embedded), cell.hidden_size), dropout)
-    states: Tensor = _RunCell.apply(  # type: ignore[no-untyped-call]
-        embedded, mask, keep, reverse, product_dtype(cell.U.weight), *_matrices(cell)
-    )
-    return states.transpose(0, 1)
-
-
-def run_cell_in_search(
-    cell: GatedCell,
-    embedded: Float[Tensor, "batch source embedding"],
-    mask: Bool[Tensor, "batch source"],
-    reverse: bool,
-) -> Float[Tensor, "batch source hidden"]:
-    """Computes the same as `model.encoder:run_cell`, at each position only for the sentences that have a word
-    there."""
-    batch, positions, m = embedded.shape
-    inner, gates = once(cell.W.weight, lambda: _with_state(cell, cell.W.weight, cell.W_zr.weight))
-    assert cell.W.bias is not None
-    bias = cell.W.bias.to(inner.dtype)
-    longest_first = mask.sum(1).argsort(descending=True, stable=True)
-    words = embedded[longest_first].to(gates.dtype)
-    rows = words.new_empty(batch, m + cell.hidden_size)
-    state = embedded.new_zeros(batch, cell.hidden_size)
-    states = embedded.new_empty(batch, positions, cell.hidden_size)
-    counts = mask.sum(0).tolist()
-    for j in reversed(range(positions)) if reverse else range(positions):
-        left = min(batch, counts[j] + -counts[j] % MULTIPLE)
-        some, old = rows[:left], state[:left]
-        some[:, :m], some[:, m:] = words[:left, j], old
-        z, r = F.linear(some, gates).to(state.dtype).sigmoid_().chunk(2, -1)
-        z[counts[j] :] = 0.0  # padding
-        some[:, m:] = r.mul_(old)
-        candidate = tanh_(F.linear(some, inner, bias).to(state.dtype))
-        torch.lerp(old, candidate, z, out=old)
-        states[:, j] = state
-    return torch.empty_like(states).index_copy_(0, longest_first, states)
-
-
-def _is_search(state: Tensor) -> bool:
-    """Tells whether a step from this state is one of a search on a CPU, and not in int8."""
-    cache = open_cache()
-    return state.device.type == "cpu" and not torch.is_grad_enabled() and not (cache and cache.int8)
-
-
-def _with_state(
-    cell: GatedCell, inner: Float[Tensor, "hidden input"], gates: Float[Tensor, "gates input"]
-) -> tuple[Float[Tensor, "hidden inputs"], Float[Tensor, "gates inputs"]]:
-    """Returns [inner | U] and [gates | U_zr], in the dtype of the products."""
-    dtype = product_dtype(cell.U.weight)
-    return torch.cat((inner, cell.U.weight), 1).to(dtype), torch.cat((gates, cell.U_zr.weight), 1).to(dtype)
-
 
 ROWS_TOGETHER = 1024
 """Rows of one product in `weight_gradient`."""
@@ -190,11 +93,10 @@ def teacher_force(
 
 def _matrices(cell: GatedCell) -> tuple[Tensor, Tensor, Tensor | None]:
     """Returns ([U | C | W], [C | W | U] of both gates, b)."""
-    inner, gates = [cell.W.weight], [cell.W_zr.weight]
-    if cell.C is not None:
-        of_inner, of_gates = cell.C.weight.split((cell.hidden_size, 2 * cell.hidden_size))
-        inner, gates = [of_inner, *inner], [of_gates, *gates]
-    return torch.cat((cell.U.weight, *inner), 1), torch.cat((*gates, cell.U_zr.weight), 1), cell.W.bias
+    assert cell.C is not None
+    C, C_zr = cell.C.weight.split((cell.hidden_size, 2 * cell.hidden_size))
+    gates = torch.cat((C_zr, cell.W_zr.weight, cell.U_zr.weight), 1)
+    return torch.cat((cell.U.weight, C, cell.W.weight), 1), gates, cell.W.bias
 
 
 class _Steps:
@@ -217,19 +119,14 @@ class _Steps:
         self.zr = words.new_empty(steps, batch, 2 * self.n)
         self.candidates = words.new_empty(steps, batch, self.n)
 
-    def advance(
-        self, k: int, state: Tensor, context: Tensor | None, out: Tensor, real: Tensor | None = None
-    ) -> None:
-        """Writes f(e_k, s, c) to `out`. real: (batch, 1), 0 for padding, where the state stays."""
+    def advance(self, k: int, state: Tensor, context: Tensor, out: Tensor) -> None:
+        """Writes f(e_k, s, c) to `out`."""
         rows, zr, candidate = self.rows[k], self.zr[k], self.candidates[k]
         kept = state if self.keep is None else state * self.keep
         rows[:, -self.n :] = kept
-        if context is not None:
-            rows[:, self.n : self.n + self.context] = context
+        rows[:, self.n : self.n + self.context] = context
         zr.copy_(rows[:, self.n :] @ self.gates.t()).sigmoid_()
         z, r = zr.chunk(2, -1)
-        if real is not None:
-            z.mul_(real)
         torch.mul(r, kept, out=candidate)
         rows[:, : self.n] = candidate
         tanh_(candidate.copy_(torch.addmm(self.bias, rows[:, : -self.n], self.inner.t())))
@@ -271,43 +168,6 @@ class _Steps:
             weight_gradient(deltas[:, n:], rows[:, n:], dtype),
             self.of_bias,
         )
-
-
-class _RunCell(torch.autograd.Function):
-    """`run_cell` with a gradient. Returns the states, (steps, batch, n)."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        words: Tensor,
-        mask: Tensor,
-        keep: Tensor | None,
-        reverse: bool,
-        dtype: torch.dtype,
-        *matrices: Tensor,
-    ) -> Tensor:
-        batch, steps, _ = words.shape
-        ctx.cell = cell = _Steps(words, 0, keep, dtype, matrices)
-        ctx.order = list(range(steps))[:: -1 if reverse else 1]
-        states, state = words.new_empty(steps, batch, cell.n), words.new_zeros(batch, cell.n)
-        whole, real = mask.all(0).tolist(), mask.t().unsqueeze(-1).to(state.dtype)
-        for j in ctx.order:
-            cell.advance(j, state, None, states[j], None if whole[j] else real[j])
-            state = states[j]
-        ctx.save_for_backward(states)
-        return states
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        (states,) = ctx.saved_tensors
-        cell: _Steps = ctx.cell
-        cell.begin_backward()
-        first, of_state = torch.zeros_like(states[0]), torch.zeros_like(states[0])
-        befores = [first, *(states[j] for j in ctx.order[:-1])]
-        for j, before in zip(reversed(ctx.order), reversed(befores), strict=True):
-            of_state, _ = cell.step_backward(j, of_state.add_(gradient[j]), before)
-        return cell.of_words, None, None, None, None, *cell.gradients()
 
 
 class _TeacherForce(torch.autograd.Function):

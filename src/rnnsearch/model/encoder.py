@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from rnnsearch.model.cells import Cell
 from rnnsearch.model.layers import recurrent_dropout, where_real
-from rnnsearch.system.kernel_dispatch import plain
 
 Embedded = Float[Tensor, "batch source embedding"]
 Mask = Bool[Tensor, "batch source"]
@@ -111,7 +110,6 @@ def sinusoids(like: Embedded) -> Float[Tensor, "source embedding"]:
     return torch.cat((angles.sin(), angles.cos()), -1)[:, :size]
 
 
-@plain
 def run_cell(
     cell: Cell, embedded: Embedded, mask: Mask, dropout: float = 0.0, reverse: bool = False
 ) -> Float[Tensor, "batch source hidden"]:

@@ -87,7 +87,6 @@ def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     return torch.tanh(x)
 
 
-@plain
 def where_real(
     real: Bool[Tensor, " batch"], new: Float[Tensor, "batch state"], old: Float[Tensor, "batch state"]
 ) -> Float[Tensor, "batch state"]:

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.model.layers import Linear, gaussian, linear, tanh, zeros
-from rnnsearch.system.kernel_dispatch import plain
 
 
 class Readout(nn.Module):
@@ -48,7 +47,6 @@ class MaxoutReadout(Readout):
 
     layer_size = 2
 
-    @plain
     def activation(self, layer: Float[Tensor, "*rest layer"]) -> Float[Tensor, "*rest readout"]:
         """Computes the maximum of every pair of units."""
         return torch.maximum(layer[..., 0::2], layer[..., 1::2])
@@ -93,7 +91,6 @@ class OutputLayer(nn.Module):
         return linear(self, self.features(readout))
 
 
-@plain
 def log_probabilities(
     output: Callable[[Tensor], Tensor], readout: Float[Tensor, "*rest readout"]
 ) -> Float[Tensor, "*rest words"]:

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
 from rnnsearch.model.layers import Linear, gaussian, tanh, zeros
-from rnnsearch.system.kernel_dispatch import plain
 
 
 class AdditiveAlignment(Alignment):
@@ -23,7 +22,6 @@ class AdditiveAlignment(Alignment):
         """Returns U_a h_j."""
         return self.U_a(annotations)  # type: ignore[no-any-return]
 
-    @plain
     def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         """Returns e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j)."""
         e = self.v_a(tanh(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1)))  # (batch, hypotheses, source, 1)
