@@ -29,23 +29,13 @@ SIZES = {
 WITHOUT = {
     "–": (),
     "tanh": ("model.layers:tanh",),
-    "where_real": ("model.layers:where_real",),
-    "energies": ("model.alignment.additive:AdditiveAlignment.energies",),
-    "encoder's loop": ("model.encoder:run_cell",),
     "decoder's loop": ("model.decoder:Decoder.teacher_force",),
-    "gated cell and both loops": (
-        "model.cells:GatedCell.forward",
-        "model.encoder:run_cell",
-        "model.decoder:Decoder.teacher_force",
-    ),
-    "maxout": ("model.readout:MaxoutReadout.activation",),
-    "log-probabilities": ("model.readout:log_probabilities",),
     "loss": ("training.loss:negative_log_likelihood",),
     "ranking": ("translation.beam:best_sums",),
     "weight cache": ("system.kernel_dispatch:linear_cache",),
     "all": tuple(KERNELS),
 }
-"""Name → reference functions that are called themselves. Search has no loops and no loss, training no
+"""Name → reference functions that are called themselves. Search has no loop and no loss, training no
 ranking."""
 
 

@@ -235,7 +235,7 @@ export class Inside {
       element("div", { className: "mixed" }, element("var", { textContent: name }), element("span", { className: "number", textContent: percent(values.mean) }), strip(values.strip.map((value) => ["plus", value]), `${name}: mean ${percent(values.mean)}`), element("span", { className: "note", textContent: text }));
     this.gates.replaceChildren(
       ...(z
-        ? [gate("z", z, `${percent(z.mean)} of the state was written anew`), gate("r", r, `the proposal saw ${percent(r.mean)} of the old state`)]
+        ? [gate("z", z, `${percent(z.mean)} of the state was written anew`), gate("r", r, `the candidate saw ${percent(r.mean)} of the old state`)]
         : [element("p", { textContent: "No gate has worked yet: the first state is made from the encoder's last backward state." })]),
     );
   }

@@ -1,4 +1,4 @@
-// Products of 8-bit matrices with vectors, as model/inference_weights.py makes them, in WebAssembly SIMD: assembled here, byte by byte,
+// Products of 8-bit matrices with vectors, as system/tensors.py:quantised makes them, in WebAssembly SIMD: assembled here, byte by byte,
 // so that nothing has to be built. A browser without SIMD gets the same sums from plain JavaScript.
 //
 // A row of W is stored as integers from -127 to 127 and a scale, its largest absolute weight over 127. A vector is quantised in the same
