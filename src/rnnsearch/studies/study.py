@@ -48,7 +48,7 @@ class CorpusFiles(_StudyTable):
     dev: list[str] = Field([], description="development files, named as the others are")
     links: str = Field("", description="word links of `train`, in Pharaoh format")
     align: Symmetrisation | None = Field(
-        None, description="make the links of `train`, and of tests with `links = \"eflomal\"`, with eflomal"
+        None, description='make the links of `train`, and of tests with `links = "eflomal"`, with eflomal'
     )
     pairs: Positive | None = Field(None, description="use only this many pairs, the first ones")
     dev_pairs: Positive | None = Field(None, description="use only this many development pairs")
