@@ -146,14 +146,14 @@ def test_pairs_are_scored_and_aligned(translator: Translator) -> None:
     assert (translator.score([]), translator.align([])) == ([], [])
 
 
-LINES_EXPECTED = "None was given, not lines (give a list of strings or pairs)"
+LINES_EXPECTED = "NoneType was given, not lines (give a list of strings or pairs)"
 NO_TEXT = [
     ("translate", None, LINES_EXPECTED),
-    ("translate", ["The man.", None], "line 2 is None, not text (give strings)"),
+    ("translate", ["The man.", None], "line 2 is NoneType, not text (give strings)"),
     ("translate", b"The man.", "bytes was given, not lines"),
     ("translate", ["", b"The man."], "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
     ("translate", [["The", "man"]], "line 1 is list, not text"),
-    ("score", None, "None was given, not pairs"),
+    ("score", None, "NoneType was given, not pairs"),
     ("align", "ab", "str was given, not pairs"),
     ("align", ["ab"], "pair 1 is str, not a source and a target line (give tuples of two strings)"),
     ("align", [("", ""), ("", "", "")], "pair 2 is tuple, not a source and a target line"),
