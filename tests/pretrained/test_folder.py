@@ -120,7 +120,11 @@ def test_a_card_brings_no_html_and_no_link_and_may_say_nothing() -> None:
 
 def test_faults_of_a_card_are_named(tmp_path: Path) -> None:
     file = tmp_path / "card.toml"
-    for text, said in [("licens = 'mit'", "licens"), ("scores = 3", "scores"), ("=", "is not TOML")]:
+    for text, said in [
+        ("licens = 'mit'", "licens"),
+        ("scores = 3", "scores"),
+        ("=", "is not TOML"),
+    ]:
         file.write_text(text)
         with pytest.raises(InputError, match=f"card.toml: .*{said}"):
             read_card(file)

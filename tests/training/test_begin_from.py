@@ -63,7 +63,8 @@ def test_the_first_weights_are_those_of_the_other(
     base = Run.open(tiny_run)
     if kind == "int8 model":
         network = base.load_network()
-        save_model(tmp_path / "model", base.settings, base.source, base.target, network, int8=True, card=None)
+        codecs = base.source, base.target
+        save_model(tmp_path / "model", base.settings, codecs, network, int8=True, card=None)
         base = Run.open(tmp_path / "model")
     with pytest.raises(StoppedError):
         train(tiny_store, tmp_path / "run", begin_from=base.path)

@@ -62,10 +62,8 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
     for run in opened:
         check_exportable(run)
     languages = [(run.settings.data.source_language, run.settings.data.target_language) for run in opened]
-    folders = [run.path for run in opened]
-    named = model_names([""] * len(opened), languages, folders)
-    names = [file_name(name) for name in named]
-    files = page_files()
+    named = model_names([""] * len(opened), languages, [run.path for run in opened])
+    names, files = list(map(file_name, named)), page_files()
     with whole_folder(out, made_here) as folder:
         sizes, models = {}, []
         for name, run, (source, target) in zip(names, opened, languages, strict=True):
@@ -80,7 +78,7 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
                     "bytes": sizes[name],
                 }
             )
-        examples = {name: examples_of(path) for name, path in zip(names, folders, strict=True)}
+        examples = {name: examples_of(run.path) for name, run in zip(names, opened, strict=True)}
         described = {"engine": "local", "models": models, "examples": examples}
         config = json.dumps(described, ensure_ascii=False, indent=1).encode()
         for path, content in {**files, CONFIG: config}.items():

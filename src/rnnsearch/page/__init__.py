@@ -10,8 +10,7 @@ asks.
 
 from __future__ import annotations
 
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 KINDS = {
     ".html": "text/html; charset=utf-8",
@@ -24,14 +23,6 @@ KINDS = {
 
 def page_files() -> dict[str, bytes]:
     """Returns the page's files: name relative to its folder → content."""
-    return dict(_files(resources.files("rnnsearch.page"), ""))
-
-
-def _files(folder: Traversable, before: str) -> list[tuple[str, bytes]]:
-    found = []
-    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
-        if entry.is_dir() and not entry.name.startswith("_"):
-            found += _files(entry, f"{before}{entry.name}/")
-        elif any(entry.name.endswith(ending) for ending in KINDS):
-            found.append((before + entry.name, entry.read_bytes()))
-    return found
+    folder = Path(__file__).parent
+    files = (path for path in sorted(folder.rglob("*")) if path.suffix in KINDS)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

@@ -3,17 +3,13 @@ module loads neither torch nor weights."""
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from rnnsearch.config import DataSettings, Settings, first_fault
+from rnnsearch.config import DataSettings, Settings, checked
+from rnnsearch.drawing.page import render
 from rnnsearch.errors import InputError
 from rnnsearch.installed import installed_models
 from rnnsearch.system.files import read_json, read_toml, reading
@@ -22,7 +18,6 @@ EXAMPLES = "log/examples.json"
 """File in a run's folder with sentences of the development text."""
 LONGEST_EXAMPLE = 300
 """Largest number of characters of an example; longer ones are left out."""
-_MARKUP = re.compile(r"([\\`<>\[\]|])")
 
 
 class CardScore(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
@@ -52,19 +47,11 @@ class ModelCard(BaseModel, extra="forbid", frozen=True):
     examples: list[str] = []
 
 
-def checked_card(table: dict[str, Any], file: Path | str) -> ModelCard:
-    """Returns the card in a table. Raises InputError, naming `file`, for unknown keys and wrong values."""
-    try:
-        return ModelCard.model_validate(table)
-    except ValidationError as error:
-        raise InputError(f"model card: {first_fault(error)}", file=file) from None
-
-
 def card_of(model: Path) -> ModelCard:
     """Returns the card in a model's folder. Raises InputError if the card is invalid, OSError or ValueError
     if config.toml cannot be read."""
     file = model / "config.toml"
-    return checked_card(read_toml(file).get("run", {}).get("card", {}), file)
+    return checked(ModelCard, read_toml(file).get("run", {}).get("card", {}), str(file), "")
 
 
 def examples_of(model: Path) -> list[str]:
@@ -81,31 +68,14 @@ def read_card(path: str | Path) -> ModelCard:
     """Reads a card from a TOML file, for `save_pretrained`. Raises InputError if it cannot be read or is
     invalid."""
     with reading(Path(path), damaged="is not TOML"):
-        return checked_card(read_toml(Path(path)), path)
+        table = read_toml(Path(path))
+    return checked(ModelCard, table, str(path), "")
 
 
 def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:
     """Returns README.md of a model's folder: the hub's metadata, then prose. size: bytes of the weights."""
-    values = {"card": card, "data": settings.data, "model": settings.model, "megabytes": f"{size / 1e6:.1f}"}
-    return markdown_of(resources.files("rnnsearch.pretrained") / "card.md.jinja", **values)
-
-
-def markdown_of(template: Traversable, **values: Any) -> str:
-    """Fills in a Markdown template. The filter `yaml` quotes a value for YAML; `line` joins the lines of a
-    text and escapes its markup."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    # JSON is YAML
-    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
-    environment.filters["line"] = lambda text: _MARKUP.sub(r"\\\1", " ".join(str(text).split()))
-    return environment.from_string(template.read_text(encoding="utf-8")).render(values)
+    megabytes = f"{size / 1e6:.1f}"
+    return render("card.md", card=card, data=settings.data, model=settings.model, megabytes=megabytes)
 
 
 @dataclass(frozen=True)

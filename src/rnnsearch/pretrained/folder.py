@@ -3,6 +3,7 @@ README.md."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rnnsearch.config import Settings
@@ -11,7 +12,7 @@ from rnnsearch.pretrained.card import ModelCard, card_markdown
 from rnnsearch.run import write_config
 from rnnsearch.system.files import whole_folder
 from rnnsearch.system.tensors import quantise, save_tensors
-from rnnsearch.text.codec import Codec
+from rnnsearch.text.codec import SIDES, Codec
 
 WEIGHTS = "model.safetensors"
 
@@ -19,15 +20,14 @@ WEIGHTS = "model.safetensors"
 def save_model(
     out: Path,
     settings: Settings,
-    source: Codec,
-    target: Codec,
+    codecs: Sequence[Codec],
     network: TranslationNetwork,
     *,
     int8: bool,
     card: ModelCard | None,
 ) -> None:
-    """Writes the folder, whole or not at all. int8: quantise the weights, to a quarter of the size; searches
-    then use int8, too.
+    """Writes the folder, whole or not at all. codecs: of source and target. int8: quantise the weights, to a
+    quarter of the size; searches then use int8, too.
 
     Raises InputError if the folder exists and this function did not make it.
     """
@@ -41,8 +41,8 @@ def save_model(
     tensors = network.state_dict()
     with whole_folder(out, is_model) as folder:
         save_tensors(folder / WEIGHTS, quantise(tensors, tied=network.tied) if int8 else tensors, {})
-        source.save(folder, "source")
-        target.save(folder, "target")
+        for side, codec in zip(SIDES, codecs, strict=True):
+            codec.save(folder, side)
         text = card_markdown(card, settings, (folder / WEIGHTS).stat().st_size)
         (folder / "README.md").write_text(text, encoding="utf-8")
         write_config(folder, settings, card=card.model_dump())

@@ -164,9 +164,8 @@ class Translator:
                 "only a translator of one run can be saved as a model",
                 remedy="load one run with Translator.load",
             )
-        save_model(
-            Path(folder), self.settings, self.source, self.target, self.networks[0], int8=int8, card=card
-        )
+        codecs = self.source, self.target
+        save_model(Path(folder), self.settings, codecs, self.networks[0], int8=int8, card=card)
 
     def translate(
         self,
