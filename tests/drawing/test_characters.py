@@ -13,7 +13,6 @@ from rnnsearch.drawing.characters import (
     MOST_MARKS,
     graphemes,
     pad_left,
-    pad_right,
     printable,
     shorten,
 )
@@ -66,5 +65,5 @@ def test_shortened_text_keeps_whole_letters(width: int, expected: str) -> None:
 def test_text_fits_where_it_is_put(text: str, width: int) -> None:
     shown = shorten(printable(text), width)
     assert all(unicodedata.category(character)[0] != "C" for character in shown)
-    assert cell_len(pad_left(shown, width)) == cell_len(pad_right(shown, width)) == width
+    assert cell_len(pad_left(shown, width)) == width
     assert "".join(graphemes(shown)) == shown

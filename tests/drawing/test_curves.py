@@ -16,7 +16,7 @@ def svg(name: str = "name") -> str:
         Curve(text, place, [0.0, 1.0, 2.0], [1.0, None, 3.0 + place], [0, None, 2], [2, None, 5])
         for place, text in enumerate(NAMES)
     ]
-    ticks = [(0.0, "1–10", "5"), (1.0, "11–20", "0"), (2.0, "21+", "12")]
+    ticks = ["1–10\n5", "11–20\n0", "21+\n12"]
     return inline_svg(
         curve_figure(curves, "words", "BLEU", ticks=ticks), name, "A title <&>", "What it shows"
     )

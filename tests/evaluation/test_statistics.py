@@ -20,16 +20,8 @@ from rnnsearch.evaluation.bleu import (
     length_ratio_statistics,
     multi_bleu_statistics,
 )
-from rnnsearch.evaluation.statistics import (
-    LengthBand,
-    SufficientStatistics,
-    buckets,
-    compare,
-    comparisons,
-    p_statement,
-    p_value,
-    ratio,
-)
+from rnnsearch.evaluation.significance import compare, comparisons, p_statement, p_value
+from rnnsearch.evaluation.statistics import LengthBand, SufficientStatistics, buckets, ratio
 
 METRICS = {
     "bleu": bleu_statistics,
@@ -108,7 +100,7 @@ def test_without_ties_p_is_sacrebleus(name: str, metric: Metric, monkeypatch: py
     """The random exchanges are the same; sacreBLEU counts larger differences only, so its p is too small where
     equal ones occur."""
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
-    monkeypatch.setattr("rnnsearch.evaluation.statistics.DRAWN_AT_ONCE", 40 * 64)
+    monkeypatch.setattr("rnnsearch.evaluation.significance.DRAWN_AT_ONCE", 40 * 64)
     ours, theirs = (METRICS[name](hypotheses, REFERENCES) for hypotheses in (BETTER, WORSE))
     result = compare(("better", ours), ("worse", theirs), trials=400)
     systems = [("better", BETTER), ("worse", WORSE)]
@@ -177,7 +169,7 @@ def test_false_positives_are_as_rare_as_p_says(k: int) -> None:
 
 def test_every_two_systems_are_compared_once() -> None:
     values = (("a", 1.0), ("b", 2.0), ("c", 4.0))
-    found = comparisons({name: mean([value, 0.0] * 10) for name, value in values}, samples=5, trials=5)
+    found = comparisons({name: mean([value, 0.0] * 10) for name, value in values})
     differences = [(one.system, one.other, one.difference) for one in found]
     assert differences == [("a", "b", 0.5), ("a", "c", 1.5), ("b", "c", 1.0)]
 

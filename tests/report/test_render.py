@@ -7,11 +7,13 @@ import io
 import json
 
 import pytest
+from matplotlib.figure import Figure
 
 from rnnsearch.drawing.page import (
     Column,
     Document,
     Paragraph,
+    Picture,
     Pictures,
     Section,
     Sentences,
@@ -24,7 +26,6 @@ from rnnsearch.drawing.page import (
     as_markdown,
     as_text,
 )
-from rnnsearch.drawing.page import Picture as Shown
 
 TABLE = Table(
     "scores",
@@ -34,7 +35,7 @@ TABLE = Table(
         Column("BLEU", ".2f", "highest"),
         Column("TER", ".1f", "lowest"),
         Column("Updates"),
-        Column("Note"),
+        Column("Note", numeric=False),
     ),
     [
         ["<A>", 20.126, 60.0, 12345, 'a "quote"'],
@@ -59,13 +60,13 @@ def document(*blocks: object) -> Document:
 
 
 def test_numbers_are_written_as_their_column_says_and_the_best_stand_out() -> None:
-    first, second, third = (TABLE.shown(row) for row in TABLE.rows)
+    first, second, third = TABLE.cells
     assert [cell.text for cell in first] == ["<A>", "20.13", "60.0", "12,345", 'a "quote"']
     assert [cell.text for cell in second] == ["|B|", "20.10", "60.0", "–", "x"]
     assert [cell.text for cell in third] == ["none", "–", "–", "−3", ""]
     assert [cell.best for cell in first] == [False, True, False, False, False]
     assert [cell.best for cell in second] == [False, False, True, False, False]
-    assert [cell.numeric for cell in third] == [False, True, True, True, False]
+    assert TABLE.numeric == {1, 2, 3}
 
 
 def test_files_hold_what_was_computed() -> None:
@@ -82,9 +83,9 @@ def test_files_hold_what_was_computed() -> None:
     assert numbers["rows"][0]["BLEU"] == 20.126
     assert numbers["rows"][1]["Updates"] is None
     assert numbers["made"] == ["signature"]
-    assert json.loads(as_json(document(Pictures("f", "Figure", [Shown("p", "A caption", "", "")]))))[
-        "figures"
-    ] == {"p": "A caption"}
+    picture = Picture("p", "A caption", "", Figure())
+    shown = json.loads(as_json(document(Pictures("f", "Figure", [picture]))))
+    assert shown["figures"] == {"p": "A caption"}
 
 
 def test_markdown_escapes_what_would_be_marks() -> None:
@@ -122,9 +123,9 @@ def test_sentences_in_both_forms() -> None:
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_pictures_stand_in_the_page_and_beside_the_markdown(wide: bool) -> None:
-    pictures = [Shown("p", "A caption", "What *it* shows", "<svg><title>x</title></svg>")]
+    pictures = [Picture("p", "A caption", "What *it* shows", Figure())]
     shown = document(Pictures("f", "Figure", pictures, wide=wide))
-    assert "<svg><title>x</title></svg>" in as_html(shown)
+    assert '<desc id="p-description">What *it* shows</desc>' in as_html(shown)
     assert "![What \\*it\\* shows](figures/p.svg)" in as_markdown(shown)
 
 

@@ -57,7 +57,8 @@ def evaluate(
     with significance tests."""
     from rnnsearch.evaluation.bleu import unspaced_tokenisation
     from rnnsearch.evaluation.measures import OF_TEXTS, MeasureOptions, measure
-    from rnnsearch.evaluation.statistics import FEW, FEWEST
+    from rnnsearch.evaluation.significance import FEW
+    from rnnsearch.evaluation.statistics import FEWEST
     from rnnsearch.evaluation.test_set import System, read_hypotheses, read_systems, read_test_set
     from rnnsearch.report.scores import measures_json, measures_text
     from rnnsearch.text.tokens import Tokeniser
@@ -137,7 +138,8 @@ def aer(
     """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
     from rnnsearch.drawing.page import as_latex
     from rnnsearch.evaluation.alignment_error import read_gold
-    from rnnsearch.evaluation.statistics import FEW, FEWEST
+    from rnnsearch.evaluation.significance import FEW
+    from rnnsearch.evaluation.statistics import FEWEST
     from rnnsearch.report.scores import link_tables, links_as_json, links_as_text, read_links
 
     truth = read_gold(gold, first=gold_from)

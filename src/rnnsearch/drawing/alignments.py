@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
-from rnnsearch.drawing.characters import graphemes, pad_left, pad_right, printable, shorten
+from rnnsearch.drawing.characters import graphemes, pad_left, printable, shorten
 from rnnsearch.drawing.figures import save_figure
 from rnnsearch.drawing.page import render
 from rnnsearch.drawing.palette import GOLD, SERIES
@@ -176,27 +176,21 @@ def matrix_of(
 def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
     """Gives every matrix its size in inches, and the figure the room for all labels; the matrices' tops are
     level."""
-    margins = []
-    for axes, (width, height) in zip(figure.axes, sizes, strict=True):
-        figure.set_size_inches(width, height)
-        inner, outer = axes.get_window_extent(), axes.get_tightbbox()
-        assert outer is not None
-        sides = (inner.x0 - outer.x0, outer.x1 - inner.x1, inner.y0 - outer.y0, outer.y1 - inner.y1)
-        margins.append([max(pixels, 0.0) / figure.dpi + _PAD for pixels in sides])
-    above = max(margin[3] for margin in margins)
-    whole_height = above + max(height + margin[2] for (_, height), margin in zip(sizes, margins, strict=True))
-    whole_width = sum(
-        width + left + right for (width, _), (left, right, *_) in zip(sizes, margins, strict=True)
-    )
-    whole_width += _BETWEEN * (len(sizes) - 1)
+    boxes = []  # around a matrix and its labels, in inches from the lower left corner of the matrix
+    for axes, size in zip(figure.axes, sizes, strict=True):
+        figure.set_size_inches(size)
+        box = axes.get_tightbbox()
+        assert box is not None
+        boxes.append(box.transformed(figure.dpi_scale_trans.inverted()).padded(_PAD))
+    top = max(box.y1 - height for box, (_, height) in zip(boxes, sizes, strict=True))
+    bottom = max(height - box.y0 for box, (_, height) in zip(boxes, sizes, strict=True))
+    whole_width, whole_height = sum(box.width + _BETWEEN for box in boxes) - _BETWEEN, top + bottom
     figure.set_size_inches(whole_width, whole_height)
-    begin = 0.0
-    for axes, (width, height), (left, right, *_) in zip(figure.axes, sizes, margins, strict=True):
-        bottom = whole_height - above - height
-        axes.set_position(
-            ((begin + left) / whole_width, bottom / whole_height, width / whole_width, height / whole_height)
-        )
-        begin += left + width + right + _BETWEEN
+    left = 0.0
+    for axes, box, (width, height) in zip(figure.axes, boxes, sizes, strict=True):
+        x, y = (left - box.x0) / whole_width, (bottom - height) / whole_height
+        axes.set_position((x, y, width / whole_width, height / whole_height))
+        left += box.width + _BETWEEN
 
 
 def alignment_text(
@@ -232,7 +226,7 @@ def alignment_text(
     texts = []
     for start, end in pairwise(bounds):
         standing = zip_longest(*(heading[::-1] for heading in headings[start:end]), fillvalue="")
-        top = [margin + "".join(pad_right(letter, cell) for letter in line) for line in standing]
+        top = [margin + "".join(set_cell_size(letter, cell) for letter in line) for line in standing]
         rows = _rows(labels, matrix, cells, start, end)
         texts.append("\n".join([*(line.rstrip() for line in top[::-1]), *rows]))
     return "\n\n".join(texts)
@@ -257,18 +251,10 @@ def alignment_table(
     escaped.
     """
     source, target = [printable(word) for word in source_tokens], [printable(word) for word in target_tokens]
-    shades = np.clip(np.nan_to_num(weights), 0.0, 1.0)
-    rows = [
-        (
-            word,
-            [
-                (f"{word} – {source[column]} {weight:.2f}", f"{SERIES[0]}{round(255 * weight):02x}")
-                for column, weight in enumerate(row)
-            ],
-        )
-        for word, row in zip(target, shades.tolist(), strict=True)
-    ]
-    return render("alignment_table.html", title=printable(title), source=source, rows=rows)
+    shades = np.clip(np.nan_to_num(weights), 0.0, 1.0).tolist()
+    rows = list(zip(target, shades, strict=True))
+    title = printable(title)
+    return render("alignment_table.html", title=title, source=source, rows=rows, colour=SERIES[0])
 
 
 def _downwards(token: str) -> list[str]:

@@ -38,11 +38,6 @@ def pad_left(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text
 
 
-def pad_right(text: str, width: int) -> str:
-    """Puts spaces after the text, up to `width` columns."""
-    return text + " " * (width - cell_len(text))
-
-
 def _limit_marks(text: str) -> str:
     if len(text) <= MOST_MARKS or text.isascii():
         return text

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnnsearch.drawing.page import Picture
+from rnnsearch.drawing.characters import shorten
 from rnnsearch.drawing.palette import DIM, LIGHT, RULE, SERIES, TEXT
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import writing
@@ -61,14 +61,8 @@ class Curve:
     high: Sequence[float | None] = ()
 
 
-def curve_figure(
-    curves: Sequence[Curve],
-    x_label: str,
-    y_label: str,
-    *,
-    ticks: Sequence[tuple[float, str, str]] = (),
-) -> Figure:
-    """Draws the curves. ticks: (x, text, text below it), in place of numbers."""
+def curve_figure(curves: Sequence[Curve], x_label: str, y_label: str, *, ticks: Sequence[str] = ()) -> Figure:
+    """Draws the curves. ticks: texts at x = 0, 1, …, in place of numbers."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
@@ -82,19 +76,15 @@ def curve_figure(
             if max(map(abs, limits)) >= 1000:
                 axis.set_major_formatter(EngFormatter(sep=""))
         if ticks:
-            axes.set_xticks([x for x, *_ in ticks], [f"{text}\n{below}" for _, text, below in ticks])
+            axes.set_xticks(range(len(ticks)), ticks)
         axes.set_xlabel(x_label)
         axes.set_title(y_label, loc="left", fontsize=FONT, color=DIM)  # horizontal text is easier to read
+        columns = min(3, max(1, len(curves)))
         legend = figure.legend(
-            lines,
-            [""] * len(curves),
-            loc="outside lower center",
-            ncols=min(3, max(1, len(curves))),
-            frameon=False,
+            lines, [""] * len(lines), loc="outside lower center", ncols=columns, frameon=False
         )
-        for text, curve in zip(legend.get_texts(), curves, strict=True):
-            cut = len(curve.name) > _LONGEST_NAME
-            text.set_text(curve.name[: _LONGEST_NAME - 1] + "…" if cut else curve.name)
+        for text, curve in zip(legend.get_texts(), curves, strict=True):  # `_a` would be left out as a label
+            text.set_text(shorten(curve.name, _LONGEST_NAME))
     return figure
 
 
@@ -137,12 +127,7 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
 
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT}):
         file = io.StringIO()
-        figure.savefig(
-            file,
-            format="svg",
-            transparent=True,
-            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
-        )
+        figure.savefig(file, format="svg", transparent=True)
     return inline(file.getvalue(), name, title, description)
 
 
@@ -196,14 +181,3 @@ def save_figure(figure: Figure, path: Path) -> None:
         figure.savefig(drawn, format=suffix[1:], metadata=dates.get(suffix, {}))
     with writing(path):
         path.write_bytes(drawn.getvalue())
-
-
-def add_picture(folder: Path, figure: Figure, name: str, caption: str, alt: str) -> Picture:
-    """Returns a figure as a picture of a page, and writes it as two files into the folder, for use elsewhere.
-
-    name: of its files and ids. caption: the text below it. alt: describes it in words.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    for suffix in (".svg", ".pdf"):
-        save_figure(figure, folder / f"{name}{suffix}")
-    return Picture(name, caption, alt, inline_svg(figure, name, caption, alt))

@@ -16,18 +16,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
-from rnnsearch.drawing.characters import pad_left, pad_right
+from rnnsearch.drawing.characters import pad_left
+from rnnsearch.drawing.figures import inline_svg, save_figure
 from rnnsearch.drawing.palette import properties
 from rnnsearch.system.files import write_text, writing
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from matplotlib.figure import Figure
 
 Value = str | int | float | None
 """A cell as it was computed; None if it is empty."""
@@ -41,31 +42,49 @@ _IN_LATEX = {
 }
 
 
+class TableCell(NamedTuple):
+    """A formatted cell. best: whether it is the best number of its column."""
+
+    text: str
+    best: bool = False
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table. form: format specification of its numbers. best: which of them is in bold.
 
-    numeric: whether its texts are numbers, such as "20.1 ± 0.3", which are aligned right.
+    numeric: whether it holds numbers, or texts such as "20.1 ± 0.3", which are aligned as numbers.
     """
 
     name: str
     form: str = ","
     best: Literal["", "highest", "lowest"] = ""
-    numeric: bool = False
+    numeric: bool = True
+
+    def cells(self, values: Sequence[Value]) -> list[TableCell]:
+        """Returns the formatted cells. A single number is not marked as the best."""
+        numbers = [value for value in values if isinstance(value, int | float)]
+        best: float | None = None
+        if self.best and len(numbers) > 1:
+            best = max(numbers) if self.best == "highest" else min(numbers)
+        return [TableCell(self.text(value), best is not None and value == best) for value in values]
+
+    def text(self, value: Value) -> str:
+        """Returns a value as it is shown, with a true minus sign."""
+        if isinstance(value, int | float):
+            return format(value, self.form).replace("-", "−")
+        return MISSING if value is None else value
 
 
-class TableCell(NamedTuple):
-    """A formatted cell."""
-
-    text: str
-    numeric: bool
-    best: bool = False
+def columns(*names: str) -> list[Column]:
+    """Returns columns of these names."""
+    return list(map(Column, names))
 
 
 @dataclass(frozen=True)
 class Table:
     """A table, whose first column names the rows. name: of its CSV file and its anchor. notes: how to read
-    it. made: how it was made, such as signatures."""
+    it. made: how it was made, such as signatures. latex: whether `write_page` writes it in LaTeX, too."""
 
     name: str
     caption: str
@@ -73,41 +92,29 @@ class Table:
     rows: Sequence[Sequence[Value]]
     notes: Sequence[str] = ()
     made: Sequence[str] = ()
+    latex: bool = False
 
     @property
     def numeric(self) -> set[int]:
-        """Columns that hold numbers."""
-        return {
-            place
-            for place, column in enumerate(self.columns)
-            if column.numeric or any(isinstance(row[place], int | float) for row in self.rows)
-        }
+        """Places of the columns that are aligned as numbers."""
+        return {place for place, column in enumerate(self.columns) if place and column.numeric}
 
-    def shown(self, row: Sequence[Value]) -> list[TableCell]:
-        """Returns the formatted cells of a row."""
-        numeric, cells = self.numeric, []
-        for place, (column, value) in enumerate(zip(self.columns, row, strict=True)):
-            if isinstance(value, int | float):
-                best = bool(column.best) and value == self._best(place)
-                cells.append(TableCell(format(value, column.form).replace("-", "−"), True, best))
-            else:  # texts of numeric columns are aligned as numbers
-                cells.append(TableCell(MISSING if value is None else value, place in numeric))
-        return cells
-
-    def _best(self, place: int) -> float | None:
-        numbers = [value for row in self.rows if isinstance(value := row[place], int | float)]
-        if len(numbers) < 2:  # a single number is not marked as best
-            return None
-        return max(numbers) if self.columns[place].best == "highest" else min(numbers)
+    @property
+    def cells(self) -> list[tuple[TableCell, ...]]:
+        """The formatted cells of each row."""
+        columns = [
+            column.cells([row[place] for row in self.rows]) for place, column in enumerate(self.columns)
+        ]
+        return list(zip(*columns, strict=True))
 
 
 def as_text(table: Table) -> str:
     """Returns the rows for a terminal, with two spaces between columns; numbers have an ASCII minus."""
     rows = [[column.name for column in table.columns]]
-    rows += [[cell.text.replace("−", "-") for cell in table.shown(row)] for row in table.rows]
+    rows += [[cell.text.replace("−", "-") for cell in row] for row in table.cells]
     columns = []
     for place, column in enumerate(zip(*rows, strict=True)):
-        pad, width = pad_left if place in table.numeric else pad_right, max(map(cell_len, column))
+        pad, width = pad_left if place in table.numeric else set_cell_size, max(map(cell_len, column))
         columns.append([pad(cell, width) for cell in column])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
@@ -126,13 +133,18 @@ def as_latex(tables: Iterable[Table]) -> str:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture. name: of its files and its anchor. alt: describes it to those who cannot see it. svg: the
-    element for the page."""
+    """A picture. name: of its files and its ids. caption: the text below it. alt: describes it to those who
+    cannot see it."""
 
     name: str
     caption: str
     alt: str
-    svg: str = ""
+    figure: Figure
+
+    @property
+    def svg(self) -> str:
+        """The element for the page."""
+        return inline_svg(self.figure, self.name, self.caption, self.alt)
 
 
 @dataclass(frozen=True)
@@ -207,10 +219,17 @@ class Document:
     files: Sequence[Table] = ()
     """Tables that are too long for the page and are written as files only."""
 
+    @property
+    def tables(self) -> list[Table]:
+        """The tables of all sections, in order, and those that are written as files only."""
+        blocks = _blocks(self.sections)
+        return [*(block for block in blocks if isinstance(block, Table)), *self.files]
 
-def every_table(document: Document) -> list[Table]:
-    """Returns the tables of all sections, in order, and those that are written as files only."""
-    return [*(block for block in _blocks(document.sections) if isinstance(block, Table)), *document.files]
+    @property
+    def pictures(self) -> list[Picture]:
+        """The pictures of all sections, in order."""
+        blocks = _blocks(self.sections)
+        return [one for block in blocks if isinstance(block, Pictures) for one in block.pictures]
 
 
 def _blocks(sections: Sequence[Section]) -> list[Block]:
@@ -221,16 +240,11 @@ def as_json(document: Document) -> str:
     """Returns one JSON object. tables: name → caption, rows as objects with unrounded numbers, and how it was
     made. figures: name → caption."""
     tables = {}
-    for table in every_table(document):
+    for table in document.tables:
         names = [column.name for column in table.columns]
         rows = [dict(zip(names, row, strict=True)) for row in table.rows]
         tables[table.name] = {"caption": table.caption, "rows": rows, "made": [*table.made]}
-    figures = {
-        picture.name: picture.caption
-        for block in _blocks(document.sections)
-        if isinstance(block, Pictures)
-        for picture in block.pictures
-    }
+    figures = {picture.name: picture.caption for picture in document.pictures}
     made = dict(document.made) | {"date": document.date, "command": document.command}
     whole = {"title": document.title, "made": made, "tables": tables, "figures": figures}
     return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
@@ -257,34 +271,36 @@ def as_markdown(document: Document) -> str:
     return _BLANK_LINES.sub("\n\n", render("document.md", document=document)).strip() + "\n"
 
 
-PAGE, LATEX = "index.html", "table.tex"
+PAGE = "index.html"
 
 
-def write_page(document: Document, out: Path, name: str, latex: Sequence[str]) -> Path:
-    """Writes the page, its Markdown and its numbers (`name`.md, `name`.json), and tables/ as CSV; returns the
-    page. Tables and figures of an earlier page that this one does not have are removed.
-
-    latex: names of the tables that are in table.tex.
-    """
-    numbers, tables = out / f"{name}.json", every_table(document)
+def write_page(document: Document, out: Path, name: str) -> Path:
+    """Writes the page, its Markdown and its numbers (`name`.md, `name`.json), table.tex, tables/ as CSV, and
+    figures/ as SVG and PDF; returns the page. Tables and figures of an earlier page that this one does not
+    have are removed."""
+    page, numbers = out / PAGE, out / f"{name}.json"
     earlier = _files_of(numbers)
     with writing(out):
-        (out / "tables").mkdir(parents=True, exist_ok=True)
-        for table in tables:
+        for folder in ("tables", "figures"):
+            (out / folder).mkdir(parents=True, exist_ok=True)
+        for table in document.tables:
             write_text(out / "tables" / f"{table.name}.csv", as_csv(table))
+        for picture in document.pictures:
+            for suffix in (".svg", ".pdf"):
+                save_figure(picture.figure, out / "figures" / f"{picture.name}{suffix}")
         write_text(numbers, as_json(document))
         write_text(out / f"{name}.md", as_markdown(document))
-        write_text(out / LATEX, as_latex(table for table in tables if table.name in latex))
-        write_text(out / PAGE, as_html(document))
+        write_text(out / "table.tex", as_latex(table for table in document.tables if table.latex))
+        write_text(page, as_html(document))
         for file in earlier - _files_of(numbers):
             (out / file).unlink(missing_ok=True)
-    return out / PAGE
+    return page
 
 
 def _files_of(numbers: Path) -> set[str]:
     """Returns the tables and figures listed in a page's JSON, as relative paths."""
     try:
-        found = json.loads(numbers.read_text(encoding="utf-8"))
+        found = json.loads(numbers.read_text("utf-8"))
         tables, figures = list(found["tables"]), list(found["figures"])
     except (OSError, ValueError, KeyError, TypeError):
         return set()
@@ -295,12 +311,11 @@ def _files_of(numbers: Path) -> set[str]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    folder = resources.files("rnnsearch.drawing")
     environment = Environment(
-        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        loader=PackageLoader("rnnsearch.drawing", ""),
         autoescape=lambda name: not (name or "").endswith((".md", ".tex")),
         undefined=StrictUndefined,
         trim_blocks=True,

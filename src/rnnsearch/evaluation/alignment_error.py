@@ -96,7 +96,7 @@ def alignment_statistics(
     found, in_sure, in_possible, sure, _ = _counts(links, gold).T
     errors = found + sure - in_sure - in_possible
     return {
-        "AER": ratio("AER", "", errors, found + sure, lower_is_better=True, empty=0.0),
+        "AER": ratio("AER", "", errors, found + sure, empty=0.0),
         "precision": ratio("precision", "", in_possible, found, empty=1.0),
         "recall": ratio("recall", "", in_sure, sure, empty=1.0),
     }

@@ -6,19 +6,13 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.alignment_error import alignment_statistics
-from rnnsearch.evaluation.statistics import (
-    Comparison,
-    LengthBand,
-    SufficientStatistics,
-    SystemScore,
-    buckets,
-    by_length,
-    comparisons,
-    ratio,
-)
+from rnnsearch.evaluation.significance import Comparison, comparisons
+from rnnsearch.evaluation.statistics import LengthBand, SufficientStatistics, buckets, ratio
 from rnnsearch.evaluation.test_set import System, TestSet, require_different
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
@@ -28,6 +22,8 @@ from rnnsearch.word_links import GoldLinks, Link
 
 BLEU, CHRF, MULTI_BLEU, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "length ratio"
 NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY, AER = "NLL per sentence", "NLL per word", "perplexity", "AER"
+DEPARTURE = "distance from the links"
+"""1 − Σ_j α_ij over the linked source words j, averaged over the linked target words i."""
 OF_TEXTS = (BLEU, CHRF, MULTI_BLEU)
 """Metrics that compare texts with the references. The others need a run's network, or follow from these."""
 ALL, KNOWN = "all", "without unknown words"
@@ -44,7 +40,7 @@ class MeasureOptions:
 
     tokenise: sacreBLEU's tokenisation for BLEU. multi_bleu: the tokeniser for multi-BLEU. by_length: whether
     to score the paper's length buckets. significance: metrics by which each pair of systems is tested.
-    samples, seed: of the bootstrap intervals.
+    samples: of the bootstrap intervals.
     """
 
     tokenise: str = "13a"
@@ -52,7 +48,26 @@ class MeasureOptions:
     by_length: bool = False
     significance: Collection[str] = ()
     samples: int = 1000
-    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SystemScore:
+    """A number of a table or a point of a curve, with its bootstrap interval. value: None if no sentence has
+    such a length. pairs: ALL or KNOWN. words: range of lengths; None for all."""
+
+    system: str
+    metric: str
+    words: LengthBand | None
+    sentences: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pairs: str = ""
+
+    @property
+    def interval(self) -> str:
+        """The interval in a table."""
+        return f"{self.low:.1f}–{self.high:.1f}"
 
 
 @dataclass(frozen=True)
@@ -86,19 +101,14 @@ class Measures:
         return None if score is None else score.value
 
 
-def measure(
-    test: TestSet,
-    systems: Sequence[System],
-    options: MeasureOptions | None = None,
-) -> Measures:
+def measure(test: TestSet, systems: Sequence[System], options: MeasureOptions = MeasureOptions()) -> Measures:
     """Measures every system on all pairs, and on the pairs without unknown words if a run says which they
     are.
 
     Raises InputError if there is no system, if two have the same name, and as the metrics do.
     """
-    options = options or MeasureOptions()
     if not systems:
-        raise InputError("there is no system to evaluate", remedy="give a file of translations")
+        raise InputError("there is no system to evaluate", remedy="name a run or a file of translations")
     require_different([system.name for system in systems], "systems", "--system NAME=FILE")
     statistics = {system.name: system_statistics(test, system, options) for system in systems}
     known = _known_pairs(systems)
@@ -134,12 +144,14 @@ def measure(
     )
 
 
-def system_statistics(test: TestSet, system: System, options: MeasureOptions | None = None) -> Statistics:
+def system_statistics(
+    test: TestSet, system: System, options: MeasureOptions = MeasureOptions()
+) -> Statistics:
     """Compares one system's texts with the references by every metric. For a run, adds its likelihood of the
     references and, if there are gold links, the error of its links by α and by the posterior."""
     run, found = system.run, Statistics()
     if system.texts:
-        found |= _text_statistics(system.texts, test.references, options or MeasureOptions())
+        found |= _text_statistics(system.texts, test.references, options)
     if run is not None:
         found |= nll_statistics(run.references)
         for form, links in (("{}", run.by_attention), ("posterior {}", run.posterior)):
@@ -215,7 +227,27 @@ def nll_statistics(references: Sequence[Translation]) -> Statistics:
         NLL_PER_SENTENCE: [1] * len(nll),
         NLL_PER_WORD: [len(result.tokens) + 1 for result in references],
     }
-    return {name: ratio(name, "nats", nll, of, lower_is_better=True) for name, of in counts.items()}
+    return {name: ratio(name, "nats", nll, of) for name, of in counts.items()}
+
+
+def departure(references: Sequence[Translation], links: Sequence[Collection[Link]]) -> SufficientStatistics:
+    """Returns how far α is from known links: the mean, over the target words that have links, of the weight
+    on other source words.
+
+    references: results of forced decoding. links: (source, target) of every sentence. Links outside a
+    sentence are left out.
+    """
+    distances, words = [], []
+    for result, known in zip(references, links, strict=True):
+        targets, sources = len(result.tokens), len(result.source_tokens)
+        linked = np.zeros((targets, sources), dtype=bool)
+        for j, i in known:
+            if i < targets and j < sources - 1:
+                linked[i, j] = True
+        some = linked.any(axis=1)
+        distances.append(float((1.0 - (result.alignment * linked).sum(axis=1))[some].sum()))
+        words.append(int(some.sum()))
+    return ratio(DEPARTURE, "of forced decoding", distances, words)
 
 
 def perplexity(nll_per_word: float) -> float:
@@ -281,13 +313,19 @@ def _scores(
     scores = []
     for metric in _metrics(statistics):
         for system, found in statistics.items():
-            if metric not in found or not words or (metric == NLL_PER_SENTENCE and not pairs):
+            if metric not in found or (metric == NLL_PER_SENTENCE and not pairs):
                 continue
-            for one in by_length(found[metric], words, samples=options.samples, seed=options.seed):
-                scores.append(replace(one, system=system, metric=metric, pairs=pairs))
-            if metric == NLL_PER_WORD and pairs:
-                one = scores[-1]
-                numbers = (one.value, one.low, one.high)
-                value, low, high = (None if x is None else perplexity(x) for x in numbers)
-                scores.append(replace(one, metric=PERPLEXITY, value=value, low=low, high=high))
+            one = found[metric]
+            for band in words:
+                chosen = None if band is None else band.chosen
+                sentences = len(one) if band is None else band.sentences
+                if not sentences:
+                    scores.append(SystemScore(system, metric, band, 0))
+                    continue
+                value, (low, high) = one.score(chosen).value, one.interval(chosen, samples=options.samples)
+                score = SystemScore(system, metric, band, sentences, value, low, high, pairs)
+                scores.append(score)
+                if metric == NLL_PER_WORD and pairs:
+                    value, low, high = map(perplexity, (value, low, high))
+                    scores.append(replace(score, metric=PERPLEXITY, value=value, low=low, high=high))
     return scores

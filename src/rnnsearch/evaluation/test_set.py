@@ -47,8 +47,8 @@ class TestSet:
         """Returns (source, reference) of every line."""
         return list(zip(self.source, self.reference, strict=True))
 
-    def first(self, pairs: int) -> TestSet:
-        """Returns the test set of the first `pairs` pairs."""
+    def first(self, pairs: int | None) -> TestSet:
+        """Returns the test set of the first `pairs` pairs; None for all."""
         gold = None if self.gold is None else self.gold[:pairs]
         more = [lines[:pairs] for lines in self.more]
         source, reference = self.source[:pairs], self.reference[:pairs]

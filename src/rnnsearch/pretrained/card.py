@@ -74,8 +74,7 @@ def read_card(path: str | Path) -> ModelCard:
 
 def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:
     """Returns README.md of a model's folder: the hub's metadata, then prose. size: bytes of the weights."""
-    megabytes = f"{size / 1e6:.1f}"
-    return render("card.md", card=card, data=settings.data, model=settings.model, megabytes=megabytes)
+    return render("card.md", card=card, data=settings.data, model=settings.model, size=size)
 
 
 @dataclass(frozen=True)

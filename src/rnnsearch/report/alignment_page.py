@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,51 +23,46 @@ from rnnsearch.evaluation.alignment_error import (
 from rnnsearch.translation.aligner import AlignedPair
 from rnnsearch.word_links import GoldLinks, Link
 
-
-class Measure(NamedTuple):
-    """A measure on the page: its name and its meaning."""
-
-    name: str
-    meaning: str
-
-
 MEASURES = {
-    "source_words": Measure("source words", "Words of the source sentence, without its end."),
-    "target_words": Measure("target words", "Words of the target sentence, without its end."),
-    "log_probability": Measure(
+    "source_words": ("source words", "Words of the source sentence, without its end."),
+    "target_words": ("target words", "Words of the target sentence, without its end."),
+    "log_probability": (
         "log p per word",
         "Log-probability of the target sentence per word, its end included, in nats; 0 is the best.",
     ),
-    "aer": Measure(
+    "aer": (
         "AER",
         "Alignment error rate, 1 − (|A∩S| + |A∩P|) / (|A| + |S|), of the links A, sure S and possible P; 0 "
         "is the best.",
     ),
-    "precision": Measure(
-        "precision", "Share of the links that are possible gold links (sure ones are possible, too)."
+    "precision": (
+        "precision",
+        "Share of the links that are possible gold links (sure ones are possible, too).",
     ),
-    "recall": Measure("recall", "Share of the sure gold links that were found."),
-    "entropy": Measure(
+    "recall": ("recall", "Share of the sure gold links that were found."),
+    "entropy": (
         "entropy",
         "Mean entropy of the weights of a target word, in nats; 0 if every word attends to one source word "
         "alone.",
     ),
-    "under_translated": Measure(
-        "under-translated", f"Share of the source words whose weights sum to less than {LEFT_OUT}."
+    "under_translated": (
+        "under-translated",
+        f"Share of the source words whose weights sum to less than {LEFT_OUT}.",
     ),
-    "over_translated": Measure(
-        "over-translated", f"Share of the source words whose weights sum to more than {TOO_OFTEN}."
+    "over_translated": (
+        "over-translated",
+        f"Share of the source words whose weights sum to more than {TOO_OFTEN}.",
     ),
-    "monotone": Measure(
+    "monotone": (
         "monotone",
         "Share of the steps from one linked target word to the next that do not go back in the source.",
     ),
-    "agreement": Measure(
+    "agreement": (
         "agreement",
         "2 |A∩B| / (|A| + |B|) of the links A and B of the two directions; 1 if they are the same.",
     ),
 }
-"""Measures that the page shows and sorts by, if the sentences have them."""
+"""Key of a measure → its name and meaning, for those that the page shows and sorts by."""
 
 
 def measure_pair(aligned: AlignedPair, gold: GoldLinks | None) -> Behaviour:
@@ -146,7 +141,7 @@ def alignment_page(sentences: Sequence[dict[str, Any]], title: str, note: str = 
     A page of a thousand sentences of 25 words has about a megabyte.
     """
     used = {name for sentence in sentences for run in sentence["runs"] for name in run["measures"]}
-    names = {key: measure.name for key, measure in MEASURES.items()}
+    names = {key: name for key, (name, _) in MEASURES.items()}
     return render(
         "alignments.html",
         title=title,

@@ -4,30 +4,32 @@ writes Tables 1 to 3, Figures 2 and 3, as one page with its Markdown twin and th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rnnsearch.drawing.alignments import alignment_figure
-from rnnsearch.drawing.figures import Curve, add_picture, curve_figure
+from rnnsearch.drawing.figures import Curve, curve_figure
 from rnnsearch.drawing.page import (
-    LATEX,
     PAGE,
     Block,
     Column,
     Document,
     Paragraph,
+    Picture,
     Pictures,
     Section,
     Sentences,
     SentenceText,
     Table,
     Value,
+    columns,
     write_page,
 )
 from rnnsearch.errors import InputError
@@ -52,11 +54,10 @@ from rnnsearch.report.scores import (
     signatures,
 )
 from rnnsearch.system.files import file_name, make_folder, writing
-from rnnsearch.system.progress import Progress
+from rnnsearch.system.progress import Progress, silent
 from rnnsearch.training.log import read_statistics
 from rnnsearch.translation.outputs import OpenedRun, open_run, run_answers
 
-FOLDERS = ("translations", "tables", "figures")
 BESIDE = (
     ("report.md", "the same in Markdown"),
     ("report.json", "all numbers"),
@@ -84,7 +85,7 @@ LEARNING = {
     "best_update": Column("Best update"),
     "pairs_seen": Column("Pairs seen"),
     "parameters": Column("Parameters"),
-    "hardware": Column("Machine"),
+    "hardware": Column("Machine", numeric=False),
 }
 """Key of a run's learning statistics → column of Table 2."""
 _WORD = re.compile(r"<unk>|\w+(?:-\w+)*['’]?|\s+|[^\w\s]")
@@ -114,7 +115,7 @@ def make_report(
     *,
     systems: Systems | None = None,
     options: ReportOptions = ReportOptions(),
-    progress: Progress = lambda what, done, total: None,
+    progress: Progress = silent,
 ) -> Path:
     """Writes index.html, report.md, report.json, tables/, figures/ and translations/ into `out`; returns the
     page. Tables and figures of an earlier report are removed.
@@ -124,22 +125,23 @@ def make_report(
     """
     systems, out = systems or {}, Path(out)
     names = [*(run.name for run in runs), *systems]
-    if not names:
-        remedy = "name a run, or another system with --system NAME=HYP"
-        raise InputError("nothing to report on", remedy=remedy)
     require_different(names, "systems", "NAME=RUN, or --system NAME=HYP")
     opened = [
         open_run(run.name, run.path, options.search, device=options.device, trust_code=options.trust_code)
         for run in runs
     ]
-    _make_folders(out)
-    parts = []
-    for test in tests:
-        measures = _measure(opened, systems, test, options.translations or out / "translations", progress)
-        prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
-        parts.append(TestSetReport(measures, out / "figures", prefix, names))
-    sets = ", ".join(f"{test.name} ({len(test.source):,} pairs)" for test in tests)
     data = opened[0].run.settings.data if opened else None
+    tokeniser = opened[0].run.target.tokeniser if opened else None
+    wanted = MeasureOptions(multi_bleu=tokeniser, by_length=True, significance=(BLEU, CHRF))
+    _begin_folder(out)
+    folder, parts = options.translations or out / "translations", []
+    for test in tests:
+        answers = {run.name: run_answers(run, test, folder, progress) for run in opened}
+        compared = [System(name, run.texts, run=run) for name, run in answers.items()]
+        compared += [System(name, found[test.name]) for name, found in systems.items() if test.name in found]
+        prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
+        parts.append(TestSetReport(measure(test, compared, wanted), prefix, names))
+    sets = ", ".join(f"{test.name} ({len(test.source):,} pairs)" for test in tests)
     document = Document(
         title=options.title or "Translations compared",
         lead=f"{', '.join(names)} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio (2015).",
@@ -152,34 +154,17 @@ def make_report(
         source_language=data.source_language if data else "",
         target_language=data.target_language if data else "",
     )
-    latex = ("table-1", "significance", "alignment-error")
-    return write_page(document, out, "report", [part.prefix + name for part in parts for name in latex])
+    return write_page(document, out, "report")
 
 
-def _measure(
-    runs: Sequence[OpenedRun], systems: Systems, test: TestSet, folder: Path, progress: Progress
-) -> Measures:
-    """Translates a test set with every run, and measures all systems, our runs first."""
-    compared = []
-    for run in runs:
-        answers = run_answers(run, test, folder, progress)
-        compared.append(System(run.name, answers.texts, run=answers))
-    compared += [System(name, found[test.name]) for name, found in systems.items() if test.name in found]
-    tokeniser = runs[0].run.target.tokeniser if runs else None
-    options = MeasureOptions(multi_bleu=tokeniser, by_length=True, significance=(BLEU, CHRF))
-    return measure(test, compared, options)
-
-
-def _make_folders(out: Path) -> None:
-    """Makes the folders of a report. Raises InputError if `out` holds files that no report made."""
-    ours = {PAGE, LATEX, "report.md", "report.json", *FOLDERS}
+def _begin_folder(out: Path) -> None:
+    """Makes the folder of a report. Raises InputError if it holds files that no report made."""
+    ours = {PAGE, *(path.rstrip("/") for path, _ in BESIDE)}
     with writing(out):
         make_folder(out)
         if any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
             what, remedy = "exists and holds files that are not a report's", "name another folder with --out"
             raise InputError(what, file=out, remedy=remedy)
-        for name in FOLDERS:
-            (out / name).mkdir(exist_ok=True)
 
 
 def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str, str]]:
@@ -195,13 +180,11 @@ def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tup
 
 @dataclass(frozen=True)
 class TestSetReport:
-    """A test set's part of the report. figures: folder of its pictures. prefix: of all names in it, because a
-    report may have several test sets. names: all systems of the report; the place of one decides its
-    colour."""
+    """A test set's part of the report. prefix: of all names in it, because a report may have several test
+    sets. names: all systems of the report; the place of one decides its colour."""
 
     __test__ = False
     measures: Measures
-    figures: Path
     prefix: str
     names: Sequence[str]
 
@@ -210,106 +193,97 @@ class TestSetReport:
         """Our runs and their names."""
         return [(system.name, system.run) for system in self.measures.systems if system.run is not None]
 
-    def section(self) -> Section:
-        """Returns the section of the test set."""
-        found = [("scores", "Scores", self.scores()), ("length", "Length of the sentence", self.by_length())]
-        found += [("table-3", "Table 3. Translations side by side", list(self.sentences()))]
-        if attending := [(name, run) for name, run in self.runs if run.attends]:
-            found.append(("figure-3", "Alignments", self.alignments(attending)))
-        if self.runs:
-            found.append(("timing-section", "Time of translation", [self.timing()]))
-        inner = [Section(self.prefix + name, title, blocks) for name, title, blocks in found]
-        return Section(f"{self.prefix}results", f"Results on {self.measures.test.name}", sections=inner)
+    @cached_property
+    def chrf(self) -> dict[str, list[float]]:
+        """The chrF2 of every sentence, by system."""
+        return {name: found[CHRF].by_sentence() for name, found in self.measures.statistics.items()}
 
-    def table(
-        self, name: str, caption: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], *notes: str
-    ) -> Table:
-        """Returns a table."""
-        return Table(self.prefix + name, caption, list(map(Column, columns)), list(rows), notes)
+    def section(self) -> Section:
+        """Returns the section of the test set, without the parts that need runs if there are none."""
+        parts = [
+            ("scores", "Scores", self.scores()),
+            ("length", "Length of the sentence", self.by_length()),
+            ("table-3", "Table 3. Translations side by side", list(self.sentences())),
+            ("figure-3", "Alignments", self.alignments()),
+            ("timing-section", "Time of translation", self.timing()),
+        ]
+        inner = [Section(self.prefix + name, title, blocks) for name, title, blocks in parts if blocks]
+        return Section(self.prefix + "results", f"Results on {self.measures.test.name}", sections=inner)
 
     def files(self) -> list[Table]:
         """Returns the tables that are too long for the page: all measured numbers, and every sentence with
         every translation."""
         measures = self.measures
         rows = [[row.get(column) for column in NUMBER_COLUMNS] for row in number_rows(measures)]
-        columns: dict[str, Sequence[Value]] = {
+        caption = "All measures, with 95 % bootstrap intervals"
+        numbers = Table(self.prefix + "measures", caption, columns(*NUMBER_COLUMNS), rows)
+        texts: dict[str, Sequence[Value]] = {
             "line": range(1, len(measures.lengths) + 1),
             "words": measures.lengths,
             "source": measures.test.source,
             "reference": measures.test.reference,
         }
         for one in measures.systems:
-            chrf = measures.statistics[one.name][CHRF].by_sentence()
-            columns |= {one.name: one.texts, f"{one.name}, chrF2": chrf}
-        caption = "All measures, with 95 % bootstrap intervals"
-        every, texts = "Every sentence with every translation", zip(*columns.values(), strict=True)
-        return [
-            self.table("measures", caption, NUMBER_COLUMNS, rows),
-            self.table("sentences", every, list(columns), texts),
-        ]
+            texts |= {one.name: one.texts, f"{one.name}, chrF2": self.chrf[one.name]}
+        caption, lines = "Every sentence with every translation", list(zip(*texts.values(), strict=True))
+        return [numbers, Table(self.prefix + "sentences", caption, columns(*texts), lines)]
 
     def scores(self) -> list[Block]:
         """Returns Table 1, and a matrix of the differences between all systems."""
-        measures = self.measures
+        measures, first = self.measures, score_table(self.measures, self.prefix)
         tested = [each for each in measures.comparisons if each.metric == BLEU]
         if not tested:
-            return [score_table(measures, self.prefix)]
-        table = difference_table(tested, [system.name for system in measures.systems], BLEU)
+            return [first]
         made = f"Bootstrap intervals, chrF2 and all p-values unrounded: tables/{self.prefix}measures.csv"
-        made_so = [made, *signatures(measures, [BLEU])]
-        return [
-            score_table(measures, self.prefix),
-            replace(table, name=f"{self.prefix}significance", made=made_so),
-        ]
+        differences = difference_table(tested, [system.name for system in measures.systems], BLEU)
+        name, made_so = self.prefix + differences.name, [made, *signatures(measures, [BLEU])]
+        return [first, replace(differences, name=name, made=made_so)]
 
     def by_length(self) -> list[Block]:
         """Returns the table of BLEU by source length, and Figure 2, without lengths that have too few
         sentences to compare."""
-        measures = self.measures
+        measures, signed = self.measures, signatures(self.measures, [BLEU])
         rows: list[list[Value]] = [["Sentences", *(band.sentences for band in measures.buckets)]]
-        rows += [
-            [name, *(f"{one.value:.1f} ({one.low:.1f}–{one.high:.1f})" for one in found)]
-            for name, found in points_of(measures, BLEU).items()
-        ]
-        columns, caption = ["Source words", *map(str, measures.buckets)], "BLEU by source length"
-        table = self.table("bleu-by-length", f"{caption}, with 95 % intervals", columns, rows)
-        signed = signatures(measures, [BLEU])
-        bands, pictures = [band for band in measures.buckets if band.sentences >= FEWEST], []
-        ticks = [(float(n), str(band), f"{band.sentences:,}") for n, band in enumerate(bands)]
-        for metric, label in DRAWN.items() if bands else ():
-            curves, spoken = [], []
-            for name, found in points_of(measures, metric).items():
-                drawn = [one for one in found if one.words in bands]
-                y, low, high = zip(*((one.value, one.low, one.high) for one in drawn), strict=True)
-                curves.append(Curve(name, self.names.index(name), range(len(y)), y, low, high))
-                spoken.append(f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in drawn)}")
-            if curves:
-                figure = curve_figure(curves, "source words; below: sentences", label, ticks=ticks)
-                name = f"{self.prefix}figure-2-{metric.lower().replace(' ', '-')}"
-                alt = f"{label} by source length. {'; '.join(spoken)}."
-                pictures.append(
-                    add_picture(self.figures, figure, name, f"{label.partition(',')[0]} by length", alt)
-                )
+        for name, found in points_of(measures, BLEU).items():
+            rows.append([name, *(f"{one.value:.1f} ({one.interval})" for one in found if one.sentences)])
+        heads = columns("Source words", *map(str, measures.buckets))
+        caption = "BLEU by source length, with 95 % intervals"
+        table = Table(self.prefix + "bleu-by-length", caption, heads, rows, made=signed)
+        pictures = [picture for metric in DRAWN if (picture := self.curves(metric))]
         if not pictures:
-            return [replace(table, made=signed)]
+            return [table]
         note = (
             "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
             f"tokenisation; lengths of fewer than {FEWEST} sentences are not drawn."
         )
         title = "Figure 2. Scores over the length of the source sentence"
-        return [
-            Pictures(f"{self.prefix}figure-2", title, pictures, [note], signed),
-            replace(table, made=signed),
-        ]
+        return [Pictures(self.prefix + "figure-2", title, pictures, [note], signed), table]
 
-    def sentences(self) -> Iterable[Block]:
+    def curves(self, metric: str) -> Picture | None:
+        """Draws the scores of all systems by source length, if there are any."""
+        bands = [band for band in self.measures.buckets if band.sentences >= FEWEST]
+        curves, spoken, label = [], [], DRAWN[metric]
+        for name, found in points_of(self.measures, metric).items():
+            drawn = [one for one in found if one.words in bands]
+            if drawn:
+                y, low, high = zip(*((one.value, one.low, one.high) for one in drawn), strict=True)
+                curves.append(Curve(name, self.names.index(name), range(len(y)), y, low, high))
+                spoken.append(f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in drawn)}")
+        if not curves:
+            return None
+        ticks = [f"{band}\n{band.sentences:,}" for band in bands]
+        figure = curve_figure(curves, "source words; below: sentences", label, ticks=ticks)
+        name = f"{self.prefix}figure-2-{metric.lower().replace(' ', '-')}"
+        alt = f"{label} by source length. {'; '.join(spoken)}."
+        return Picture(name, f"{label.partition(',')[0]} by length", alt, figure)
+
+    def sentences(self) -> Iterator[Block]:
         """Yields Table 3: the longest sentences, and the best and the worst of each system."""
-        measures = self.measures
-        lengths, numbers = measures.lengths, range(len(measures.lengths))
-        chrf = {name: found[CHRF].by_sentence() for name, found in measures.statistics.items()}
-        enough = [n for n in numbers if lengths[n] >= SHORTEST] or list(numbers)
+        measures, lengths = self.measures, self.measures.lengths
+        numbers = range(len(lengths))
+        enough = [n for n in numbers if lengths[n] >= SHORTEST] or numbers
         chosen = {"The longest sentences": sorted(numbers, key=lambda n: (-lengths[n], n))}
-        for name, values in chrf.items():
+        for name, values in self.chrf.items():
             chosen[f"{name}: the worst sentences"] = sorted(enough, key=lambda n: (values[n], n))
             chosen[f"{name}: the best sentences"] = sorted(enough, key=lambda n: (-values[n], n))
         yield Paragraph(
@@ -326,38 +300,41 @@ class TestSetReport:
                 ]
                 for system in measures.systems:
                     words = marked(system.texts[n], reference) or [("(nothing)", False)]
-                    texts.append(SentenceText(system.name, words, f"chrF2 {chrf[system.name][n]:.1f}"))
+                    texts.append(SentenceText(system.name, words, f"chrF2 {self.chrf[system.name][n]:.1f}"))
                 found.append((f"Line {n + 1}, {lengths[n]} words", texts))
             yield Sentences(f"{self.prefix}sentences-{place}", caption, found, open=not place)
 
-    def alignments(self, runs: Sequence[tuple[str, RunAnswers]]) -> list[Block]:
-        """Returns Figure 3 of runs with an attention, side by side, and the alignment error if there are gold
-        links. For each of LENGTHS it has the first sentence of the nearest length."""
+    def alignments(self) -> list[Block]:
+        """Returns Figure 3 of the runs with an attention, side by side, and the alignment error if there are
+        gold links. For each of LENGTHS it has the first sentence of the nearest length."""
+        runs = [(name, run) for name, run in self.runs if run.attends]
+        if not runs:
+            return []
         measures, lengths = self.measures, self.measures.lengths
         usable = [n for n in range(len(lengths)) if all(run.translations[n].tokens for _, run in runs)]
-        chosen = [min(usable, key=lambda n: abs(lengths[n] - length)) for length in LENGTHS if usable]
+        chosen = {min(usable, key=lambda n: abs(lengths[n] - length)) for length in LENGTHS if usable}
         blocks: list[Block] = [
             Paragraph(
                 "Rows are the words of the translation, columns the words of the source. The brighter a "
                 "cell, the larger its weight α."
             )
         ]
-        for letter, n in zip("abcd", sorted(set(chosen), key=lambda n: lengths[n]), strict=False):
+        for letter, n in zip("abcd", sorted(chosen, key=lambda n: lengths[n]), strict=False):
             pictures = []
             for name, run in runs:
                 found = run.translations[n]
                 figure = alignment_figure(found.source_tokens, found.tokens, found.alignment)
                 alt = f"Alignment matrix. Source: {measures.test.source[n]} Translation: {found.text}"
                 file = f"{self.prefix}alignment-{n + 1}-{self.names.index(name)}"
-                pictures.append(add_picture(self.figures, figure, file, name, alt))
+                pictures.append(Picture(file, name, alt, figure))
             caption = f"Figure 3{letter}. Line {n + 1}, {lengths[n]} words"
             blocks.append(Pictures(f"{self.prefix}figure-3{letter}", caption, pictures, wide=True))
         if measures.test.gold is not None:
             scored = {name: measures.statistics[name] for name, _ in runs}
-            blocks.append(links_table(f"{self.prefix}alignment-error", scored, measures.test.gold))
+            blocks.append(links_table(self.prefix + "alignment-error", scored, measures.test.gold))
         return blocks
 
-    def timing(self) -> Table:
+    def timing(self) -> list[Block]:
         """Returns the speed of our runs, measured while they translated."""
         rows: list[list[Value]] = []
         made, words = [], sum(self.measures.lengths)
@@ -366,8 +343,9 @@ class TestSetReport:
             rows.append([name, *(round(n / seconds, 2) for n in (len(run.seconds), words)), seconds])
             made.append(f"{name}: {run.hardware}, beam {search['beam']}, batches of {search['batch_size']}")
         note = "Wall-clock time of search in batches of similar length, on an otherwise idle machine or not."
-        columns = ["System", "Sentences per second", "Source words per second", "Seconds"]
-        return replace(self.table("timing", "Time of translation", columns, rows, note), made=made)
+        heads = columns("System", "Sentences per second", "Source words per second", "Seconds")
+        table = Table(self.prefix + "timing", "Time of translation", heads, rows, [note], made)
+        return [table] if rows else []
 
 
 def marked(text: str, reference: str) -> list[tuple[str, bool]]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsearch.drawing.page import Column, Table, Value, as_text
+from rnnsearch.drawing.page import Column, Table, Value, as_text, columns
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import (
     AlignmentScore,
@@ -37,8 +37,10 @@ from rnnsearch.evaluation.measures import (
     PERPLEXITY,
     Measures,
     Statistics,
+    SystemScore,
 )
-from rnnsearch.evaluation.statistics import TRIALS, Comparison, SystemScore, comparisons, p_statement
+from rnnsearch.evaluation.significance import TRIALS, Comparison, comparisons, p_statement
+from rnnsearch.evaluation.statistics import SufficientStatistics
 from rnnsearch.word_links import GoldLinks, Link
 
 NUMBER_COLUMNS = (
@@ -48,7 +50,6 @@ NUMBER_COLUMNS = (
 """Columns of the file with one row per number. table: scores, lengths or significance."""
 COLUMNS = (
     (Column(BLEU, ".2f", best="highest"), BLEU, ALL),
-    (Column("95 % interval", numeric=True), "", ALL),
     (Column("BLEU, No UNK", ".2f", best="highest"), BLEU, KNOWN),
     (Column(MULTI_BLEU, ".2f", best="highest"), MULTI_BLEU, ALL),
     (Column("multi-BLEU, No UNK", ".2f", best="highest"), MULTI_BLEU, KNOWN),
@@ -58,7 +59,7 @@ COLUMNS = (
     (Column(NLL_PER_WORD, ".3f", best="lowest"), NLL_PER_WORD, ALL),
     (Column("Perplexity", ".2f", best="lowest"), PERPLEXITY, ALL),
 )
-"""(column, metric, pairs) of Table 1."""
+"""(column, metric, pairs) of Table 1, which has the interval of BLEU, too."""
 SIGNIFICANT = 0.05
 
 Points = dict[str, list[SystemScore]]
@@ -74,25 +75,22 @@ def signatures(measures: Measures, metrics: Sequence[str] = OF_TEXTS) -> list[st
 def score_table(measures: Measures, prefix: str = "") -> Table:
     """Returns Table 1: a row for each system."""
     names = [system.name for system in measures.systems]
-    columns: dict[Column, list[Value]] = {}
+    cells: dict[Column, list[Value]] = {}
     for column, metric, pairs in COLUMNS:
-        if metric:
-            columns[column] = [measures.value(name, metric, pairs) for name in names]
-        else:
-            columns[column] = [_interval(measures.score(name, BLEU)) for name in names]
-    used = {column: cells for column, cells in columns.items() if any(cell is not None for cell in cells)}
+        scores = [measures.score(name, metric, pairs) for name in names]
+        if any(scores):
+            cells[column] = [None if one is None else one.value for one in scores]
+            if column.name == BLEU:
+                cells[Column("95 % interval")] = [None if one is None else one.interval for one in scores]
     return Table(
         f"{prefix}table-1",
         f"Table 1. Scores on {measures.test.name}, {len(measures.test.source):,} sentences",
-        [Column("System"), *used],
-        list(zip(names, *used.values(), strict=True)),
+        [Column("System"), *cells],
+        list(zip(names, *cells.values(), strict=True)),
         list(_notes(measures)),
         signatures(measures),
+        latex=True,
     )
-
-
-def _interval(score: SystemScore | None) -> str | None:
-    return None if score is None or score.low is None else f"{score.low:.1f}–{score.high:.1f}"
 
 
 def _notes(measures: Measures) -> Iterator[str]:
@@ -133,9 +131,10 @@ def difference_table(
     return Table(
         "significance",
         f"Differences in {metric}, the row's system minus the column's",
-        [Column("System"), *(Column(name, numeric=True) for name in names)],
+        columns("System", *names),
         [[name, *(cells.get((name, other)) for other in names)] for name in names],
         [note],
+        latex=True,
     )
 
 
@@ -143,23 +142,27 @@ def links_table(name: str, systems: Mapping[str, Statistics], gold: Sequence[Gol
     """Returns a row for each system, with the statistics of its AER, precision and recall (0 to 1)."""
     rows: list[list[Value]] = []
     for system, found in systems.items():
-        aer, precision, recall = (found[rate].score().value for rate in (AER, "precision", "recall"))
-        low, high = (100 * value for value in found[AER].interval())
-        links = int(found["precision"].values[:, 1].sum())
+        aer, precision, recall = (100 * found[rate].score().value for rate in (AER, "precision", "recall"))
         f = 2 * precision * recall / ((precision + recall) or 1.0)
-        interval, rates = f"{low:.2f}–{high:.2f}", [100 * rate for rate in (precision, recall, f)]
-        rows.append([system, 100 * aer, interval, *rates, links])
+        links = int(found["precision"].values[:, 1].sum())
+        rows.append([system, aer, _interval(found[AER]), precision, recall, f, links])
     note = (
         f"Gold links: {sum(len(each.sure) for each in gold):,} sure, "
         f"{sum(len(each.possible) for each in gold):,} possible with the sure ones; AER as Och and Ney "
         "(2003) define it. The interval is from the bootstrap of the sentences."
     )
-    columns = [
-        *(Column("System"), Column("AER, %", ".2f", "lowest"), Column("95 % interval", numeric=True)),
+    heads = [
+        *(Column("System"), Column("AER, %", ".2f", "lowest"), Column("95 % interval")),
         *(Column(rate, ".2f", "highest") for rate in ("Precision, %", "Recall, %", "F, %")),
         Column("Links"),
     ]
-    return Table(name, "Alignment error rate on the references", columns, rows, [note])
+    return Table(name, "Alignment error rate on the references", heads, rows, [note], latex=True)
+
+
+def _interval(errors: SufficientStatistics) -> str:
+    """Returns the bootstrap interval of an error rate, in percent."""
+    low, high = errors.interval()
+    return f"{100 * low:.2f}–{100 * high:.2f}"
 
 
 def measures_text(measures: Measures) -> str:
@@ -172,7 +175,7 @@ def measures_text(measures: Measures) -> str:
         pairs = f"{len(measures.known):,} of {len(measures.test.reference):,}"
         parts.append(f"Without unknown words: {pairs} pairs, on which the runs may not write UNK")
     for metric in dict.fromkeys(point.metric for point in measures.by_length):
-        table = _length_table(points_of(measures, metric, every=True))
+        table = _length_table(points_of(measures, metric))
         heading = f"By source length in words: {metric} [95 % bootstrap interval]"
         parts.append(f"{heading}\n\n{as_text(table)}")
     names = [system.name for system in measures.systems]
@@ -187,10 +190,9 @@ def measures_text(measures: Measures) -> str:
 
 def _lines(measures: Measures) -> Iterator[str]:
     for score in measures.scores:
-        if score.pairs == ALL and score.metric in measures.signatures and score.metric != LENGTH_RATIO:
+        if score.pairs == ALL and score.metric in OF_TEXTS:
             yield f"{score.metric} {score.value:.2f} ({measures.signatures[score.metric]})"
-    for score in measures.scores:
-        if score.pairs == ALL and score.metric in (NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY):
+        elif score.pairs == ALL and score.metric in (NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY):
             yield f"{score.metric} {score.value:.{3 if score.metric == NLL_PER_WORD else 2}f}"
 
 
@@ -198,22 +200,19 @@ def _length_table(points: Points) -> Table:
     """Returns a row for each range of lengths, and a column for each system."""
     rows: list[list[Value]] = []
     for scores in zip(*points.values(), strict=True):
-        shown = (None if one.value is None else f"{one.value:.2f}{_bracket(one)}" for one in scores)
+        shown = (
+            None if one.value is None else f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"
+            for one in scores
+        )
         rows.append([str(scores[0].words), scores[0].sentences, *shown])
-    return Table(
-        "", "", [*map(Column, ("words", "pairs")), *(Column(name, numeric=True) for name in points)], rows
-    )
+    return Table("", "", columns("words", "pairs", *points), rows)
 
 
-def _bracket(score: SystemScore) -> str:
-    return "" if score.low is None else f" [{score.low:.2f}, {score.high:.2f}]"
-
-
-def points_of(measures: Measures, metric: str, every: bool = False) -> Points:
-    """Returns the scores by length of one metric. every: also those without a value."""
+def points_of(measures: Measures, metric: str) -> Points:
+    """Returns the scores by length of one metric."""
     points: Points = {}
     for one in measures.by_length:
-        if one.metric == metric and (every or one.value is not None):
+        if one.metric == metric:
             points.setdefault(one.system, []).append(one)
     return points
 
@@ -232,9 +231,7 @@ def measures_json(measures: Measures, about: dict[str, Any]) -> str:
     }
     for row in number_rows(measures):
         table = row.pop("table")
-        infinite = {
-            key for key, value in row.items() if isinstance(value, float) and not math.isfinite(value)
-        }
+        infinite = [key for key, one in row.items() if isinstance(one, float) and not math.isfinite(one)]
         whole[table].append(row | dict.fromkeys(infinite))
     return json.dumps(whole, ensure_ascii=False)
 
@@ -296,8 +293,8 @@ def link_tables(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> li
 def links_as_text(systems: Sequence[ScoredLinks], gold: Sequence[GoldLinks]) -> str:
     """Returns tables, with the agreement of each pair of systems; for a single system, two lines."""
     if len(systems) == 1:
-        low, high = (100 * value for value in systems[0].statistics[AER].interval())
-        return f"{systems[0].score}\n95 % bootstrap interval of AER: {low:.2f}–{high:.2f}"
+        interval = _interval(systems[0].statistics[AER])
+        return f"{systems[0].score}\n95 % bootstrap interval of AER: {interval}"
     agreements = [
         f"agreement {100 * _agreement(one, other):.2f}: {one.name}, {other.name}"
         for one, other in combinations(systems, 2)

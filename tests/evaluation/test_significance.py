@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rnnsearch.evaluation.significance import difference_over_seeds, holm, student_p, student_quantile
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
-from rnnsearch.studies.table import difference_over_seeds, holm, student_p, student_quantile
 
 
 @pytest.mark.parametrize(

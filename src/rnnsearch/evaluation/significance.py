@@ -1,0 +1,191 @@
+"""Significance of differences: between two systems on the same sentences, by approximate randomisation, and
+between two variants of a study, over seeds and sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.statistics import DRAWN_AT_ONCE, FEWEST, SufficientStatistics
+
+FEW = f"fewer than {FEWEST} sentences: no differences and no p-values"
+TRIALS, SEED = 10_000, 12345
+"""Of approximate randomisation: sacreBLEU's values, and its random exchanges."""
+SMALLEST = 0.001
+"""Smaller p-values are shown as `< 0.001`."""
+
+
+def p_statement(p: float) -> str:
+    """Formats a p-value: `p = 0.042`, or `p < 0.001`; never 0.000."""
+    return f"p < {SMALLEST}" if p < SMALLEST else f"p = {p:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of two systems by one metric, on the same sentences.
+
+    difference: the score of `other` minus that of `system`. low, high: its 95 % interval by the paired
+    bootstrap (Koehn 2004). p: two-sided, by approximate randomisation (Riezler & Maxwell 2005): how often the
+    systems differ at least as much after their translations were exchanged at random, sentence by sentence.
+    """
+
+    metric: str
+    system: str
+    other: str
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def comparisons(systems: Mapping[str, SufficientStatistics]) -> list[Comparison]:
+    """Compares each pair of systems, in their order; none if there are fewer than FEWEST sentences.
+
+    systems: name → statistics of one metric. Raises InputError as `compare` does.
+    """
+    pairs = combinations(systems.items(), 2)
+    enough = all(len(statistics) >= FEWEST for statistics in systems.values())
+    return [compare(*pair) for pair in pairs] if enough else []
+
+
+def compare(
+    system: tuple[str, SufficientStatistics],
+    other: tuple[str, SufficientStatistics],
+    trials: int = TRIALS,
+) -> Comparison:
+    """Compares two systems, each given as (name, statistics). trials: of approximate randomisation.
+
+    Raises InputError if they are of different metrics or of different numbers of sentences.
+    """
+    (name, ours), (other_name, theirs) = system, other
+    if len(ours) != len(theirs) or ours.name != theirs.name:
+        what = (
+            f"{name} has {ours.name} of {len(ours):,} sentences and {other_name} has {theirs.name} of "
+            f"{len(theirs):,}"
+        )
+        raise InputError(what, remedy="compare one metric on one test set")
+    difference = theirs.score().value - ours.score().value
+    resampled = theirs.bootstrap(seed=SEED) - ours.bootstrap(seed=SEED)
+    low, high = np.percentile(resampled, (2.5, 97.5)).tolist()
+    return Comparison(ours.name, name, other_name, difference, low, high, p_value(ours, theirs, trials))
+
+
+def p_value(
+    ours: SufficientStatistics, theirs: SufficientStatistics, trials: int = TRIALS, seed: int = SEED
+) -> float:
+    """Returns the two-sided p-value of the difference between two systems on the same sentences: the
+    probability of at least this difference if each sentence's two translations were exchanged by chance.
+
+    It is exact, by enumeration, if so few sentences differ that `trials` cover all exchanges. Otherwise it is
+    (count of differences at least as large + 1) / (trials + 1), which never has more false positives than it
+    says (Davison & Hinkley 1997, Sec. 4.2).
+    """
+    scores = ours.score().value, theirs.score().value
+    rounding = 1e-10 * sum(map(abs, scores))
+    differing = np.flatnonzero((ours.values != theirs.values).any(axis=1))
+    exact = 2 ** len(differing) <= trials
+    if exact:
+        kept = np.arange(2 ** len(differing))[:, None] >> np.arange(len(differing)) & 1
+        differences = _differences(ours, theirs, kept, differing)
+    else:
+        random, sentences = np.random.default_rng(seed), len(ours)
+        # numpy draws booleans by 32: a multiple of 32 keeps the order of a single draw
+        block = max(32, DRAWN_AT_ONCE // sentences // 32 * 32)
+        sizes = (min(block, trials - begin) for begin in range(0, trials, block))
+        drawn = (random.integers(2, size=(size, sentences), dtype=bool) for size in sizes)
+        differences = np.concatenate([_differences(ours, theirs, kept, slice(None)) for kept in drawn])
+    beyond = int(np.sum(np.abs(differences) >= abs(scores[1] - scores[0]) - rounding))
+    return beyond / len(differences) if exact else (beyond + 1) / (trials + 1)
+
+
+def _differences(
+    ours: SufficientStatistics,
+    theirs: SufficientStatistics,
+    kept: NDArray[np.bool_] | NDArray[np.int64],
+    exchanged: slice | NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """Returns the differences of the scores, (trials,). kept: (trials, exchanged sentences), whether each
+    system keeps its translation or they exchange theirs."""
+    both = ours.values.sum(axis=0) + theirs.values.sum(axis=0)
+    gain = (ours.values - theirs.values)[exchanged]
+    first = theirs.values.sum(axis=0) + kept.astype(np.float64) @ gain
+    rows = zip(first.tolist(), (both - first).tolist(), strict=True)
+    return np.array([ours.of_sums(a) - ours.of_sums(b) for a, b in rows])
+
+
+class Difference(NamedTuple):
+    """A difference of two variants: mean over seeds, 95 % interval, and p. With one seed, only sentences
+    vary: interval and p are then about other sentences, not about other seeds."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def difference_over_seeds(
+    ours: Sequence[SufficientStatistics], theirs: Sequence[SufficientStatistics]
+) -> Difference:
+    """Compares two variants; element s of both has seed s, all on the same sentences.
+
+    Seeds and sentences are both samples. The variance of the mean difference is that between the seeds,
+    divided by their number, plus that of a bootstrap of the sentences (the same sentences for all seeds and
+    both variants). The interval and p are Student's, with the degrees of freedom of Welch and Satterthwaite.
+    The variance between seeds has a part of that between sentences in it, so the test is conservative.
+    """
+    seeds, sentences = len(ours), len(ours[0])
+    pairs = list(zip(ours, theirs, strict=True))
+    each = [other.score().value - one.score().value for one, other in pairs]
+    mean = fmean(each)
+    resampled = np.mean([other.bootstrap() - one.bootstrap() for one, other in pairs], axis=0)
+    of_seeds = float(np.var(each, ddof=1)) / seeds if seeds > 1 else 0.0
+    of_sentences = float(np.var(resampled, ddof=1))
+    variance = of_seeds + of_sentences
+    if not variance:  # the same outputs, or the same difference everywhere
+        return Difference(mean, mean, mean, 1.0 if mean == 0 else 0.0)
+    freedom = variance**2 / (of_seeds**2 / max(seeds - 1, 1) + of_sentences**2 / max(sentences - 1, 1))
+    error = math.sqrt(variance)
+    reach = student_quantile(0.05, freedom) * error
+    return Difference(mean, mean - reach, mean + reach, student_p(abs(mean) / error, freedom))
+
+
+def student_p(t: float, freedom: float) -> float:
+    """Returns the two-sided p of Student's t."""
+    angles, inside = _student(freedom)
+    return float(1.0 - np.interp(math.atan(t / math.sqrt(freedom)), angles, inside))
+
+
+def student_quantile(p: float, freedom: float) -> float:
+    """Returns the t whose two-sided p is this."""
+    angles, inside = _student(freedom)
+    return math.sqrt(freedom) * math.tan(np.interp(1.0 - p, inside, angles))
+
+
+def _student(freedom: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns angles θ from 0 to π/2, and the probability of |t| < √ν tan θ for each.
+
+    The density of θ is proportional to cos^(ν−1) θ, which is integrated numerically.
+    """
+    angles = np.linspace(0.0, math.pi / 2, 100_001)
+    density = np.cos(angles) ** (freedom - 1)
+    density[-1] = 0.0 if freedom > 1 else 1.0
+    inside = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    return angles, inside / inside[-1]
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Corrects p-values for the number of comparisons (Holm 1979), in their order."""
+    order = sorted(range(len(ps)), key=lambda place: ps[place])
+    corrected, largest = [0.0] * len(ps), 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(ps) - rank) * ps[place]))
+        corrected[place] = largest
+    return corrected
