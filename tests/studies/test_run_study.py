@@ -21,8 +21,9 @@ from study_files import study_in
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import bleu
+from rnnsearch.evaluation.measures import departure
 from rnnsearch.records import Translation
-from rnnsearch.studies.run import Measured, departure, run_study
+from rnnsearch.studies.run import Measured, run_study
 from rnnsearch.studies.table import write_study
 from rnnsearch.text.formats.lines import read_lines
 
@@ -129,11 +130,8 @@ def test_what_is_finished_is_not_made_again(
 ) -> None:
     monkeypatch.setattr(subprocess, "Popen", None)  # no command may start, and no network is loaded
     monkeypatch.setattr("rnnsearch.translation.translator.Translator.load", None)
-    for name in ("corpus.toml", "additive-1.toml"):  # as an earlier version wrote them
-        recipe = copy / "out" / "recipes" / name
-        recipe.write_text(
-            recipe.read_text("utf-8").replace("[data]\n", '[data]\nentities = "keep"\n'), "utf-8"
-        )
+    recipe = copy / "out" / "recipes" / "additive-1.toml"  # as an earlier version wrote it
+    recipe.write_text(recipe.read_text("utf-8").replace("[data]\n", '[data]\nentities = "keep"\n'), "utf-8")
     note = copy / "out" / "corpus.json"
     note.write_text(note.read_text("utf-8").replace('"data": {', '"data": {"entities": "keep",'), "utf-8")
     runs = run_study(study_in(copy, STUDY), say=lambda text: None, only=["additive", "general"])
@@ -159,7 +157,7 @@ def test_another_corpus_is_refused(copy: Path, old: str, new: str, message: str)
 def test_more_updates_are_more_to_do_also_after_a_kill(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_in(copy, STUDY.replace("max_updates = 40", "max_updates = 50"))
     with monkeypatch.context() as killed:
-        killed.setattr("rnnsearch.studies.run.Command.error", lambda _: "ended by SIGKILL")
+        killed.setattr("rnnsearch.studies.run.Training.error", lambda _: "ended by SIGKILL")
         run_study(study, say=lambda text: None, only=["additive"])
     (first, _) = run_study(study, say=lambda text: None, only=["additive"])
     assert (first.row["status"], first.row["updates"]) == ("done", 50)

@@ -133,14 +133,14 @@ def reproduce(
             systems.setdefault(system, {})[test.name] = lines
     with progress_bar() as progress:
         page = make_report(
-            [NamedRun(name, folder / "runs" / name) for name in done],
+            [NamedRun(name, folder.path / "runs" / name) for name in done],
             tests,
-            folder / "report",
+            folder.path / "report",
             systems=systems,
             options=ReportOptions(
                 title=folder.study.title,
                 command=command_line(),
-                translations=folder / "translations",
+                translations=folder.path / "translations",
             ),
             progress=progress,
         )
@@ -163,5 +163,5 @@ def carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: b
         others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
         what = f"the run {failed[0]['run']} failed ({failed[0]['error']}){others}"
         remedy = "see this log file; then give the same command again"
-        raise InputError(what, file=folder / "logs" / f"{failed[0]['run']}.log", remedy=remedy)
+        raise InputError(what, file=folder.path / "logs" / f"{failed[0]['run']}.log", remedy=remedy)
     return [run.row["run"] for run in runs if run.usable]

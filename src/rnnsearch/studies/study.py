@@ -29,33 +29,35 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 Symmetrisation = Literal[
     "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"
 ]
-_FILES = ("source", "reference", "gold", "links")
 Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
 
 
-class _StudyTable(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+class _StudyTable(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True):
     """A table of a study's file."""
 
 
 class CorpusFiles(_StudyTable):
     """Origin of the pairs: files, given as to `rnnsearch prepare`, or the built-in corpus."""
 
-    builtin: bool = Field(
-        False, description="the built-in corpus, whose word links are exact; then no files are named"
-    )
-    train: list[str] = Field([], description="source and target files, alternating")
-    dev: list[str] = Field([], description="development files, named as the others are")
-    links: str = Field("", description="word links of `train`, in Pharaoh format")
-    align: Symmetrisation | None = Field(
-        None, description='make the links of `train`, and of tests with `links = "eflomal"`, with eflomal'
-    )
-    pairs: Positive | None = Field(None, description="use only this many pairs, the first ones")
-    dev_pairs: Positive | None = Field(None, description="use only this many development pairs")
-    held_out: Positive = Field(500, description="pairs of the built-in development and test sets")
-    long_pairs: Positive | None = Field(
-        None, description="pairs of another built-in test set, `long`, with sentences of 41 to 60 words"
-    )
+    builtin: bool = False
+    """the built-in corpus, whose word links are exact; then no files are named"""
+    train: list[str] = []
+    """source and target files, alternating"""
+    dev: list[str] = []
+    """development files, named as the others are"""
+    links: str = ""
+    """word links of `train`, in Pharaoh format"""
+    align: Symmetrisation | None = None
+    """make the links of `train`, and of tests with `links = "eflomal"`, with eflomal"""
+    pairs: Positive | None = None
+    """use only this many pairs, the first ones"""
+    dev_pairs: Positive | None = None
+    """use only this many development pairs"""
+    held_out: Positive = 500
+    """pairs of the built-in development and test sets"""
+    long_pairs: Positive | None = None
+    """pairs of another built-in test set, `long`, with sentences of 41 to 60 words"""
 
     @model_validator(mode="after")
     def _one_source(self) -> CorpusFiles:
@@ -75,14 +77,14 @@ class StudyTest(_StudyTable):
 
     source: str
     reference: str
-    gold: str | None = Field(None, description="gold word links, for the alignment error rate")
-    links: str | None = Field(
-        None, description='links from which α\'s distance is measured: a file, or "eflomal" with corpus.align'
-    )
-    translate: bool = Field(
-        True, description="whether the runs translate it; else the references are scored and aligned only"
-    )
-    systems: dict[Name, str] = Field({}, description="translations of other systems, line by line")
+    gold: str | None = None
+    """gold word links, for the alignment error rate"""
+    links: str | None = None
+    """links from which α's distance is measured: a file, or "eflomal" with corpus.align"""
+    translate: bool = True
+    """whether the runs translate it; else the references are scored and aligned only"""
+    systems: dict[Name, str] = {}
+    """translations of other systems, line by line"""
 
 
 class Variant(_StudyTable):
@@ -94,35 +96,45 @@ class Variant(_StudyTable):
     search: dict[str, Any] = {}
 
 
+class Quick(_StudyTable):
+    """Changes for --quick: of the seeds, the corpus, the test sets and the settings of all variants."""
+
+    seeds: list[Seed] = []
+    pairs: Positive | None = None
+    dev_pairs: Positive | None = None
+    long_pairs: Positive | None = None
+    sentences: Positive | None = None
+    """use only this many sentences of each test set"""
+    settings: Changes = {}
+
+
 class Study(_StudyTable):
     """The content of a study's file. Paths are relative to the folder of the file, or to --data."""
 
     title: str = ""
-    recipe: str = Field("", description="recipe of the corpus, and of every variant that names none")
+    recipe: str = ""
+    """recipe of the corpus, and of every variant that names none"""
     seeds: list[Seed] = Field([1], min_length=1)
-    baseline: Name | None = Field(
-        None, description="variant with which the others are compared; default: the first one"
-    )
-    comparisons: list[tuple[Name, Name]] = Field([], description="further pairs of variants to compare")
+    baseline: Name | None = None
+    """variant with which the others are compared; default: the first one"""
+    comparisons: list[tuple[Name, Name]] = []
+    """further pairs of variants to compare"""
     corpus: CorpusFiles
-    settings: Changes = Field(
-        {}, description="settings of all variants, by section; those of [data] are the corpus's"
-    )
+    settings: Changes = {}
+    """settings of all variants, by section; those of [data] are the corpus's"""
     variants: dict[Name, Variant] = Field(min_length=1)
     tests: dict[Name, StudyTest] = {}
-    quick: dict[str, Any] = Field(
-        {},
-        description="what --quick changes: seeds; pairs and dev_pairs of the corpus; sentences of each test "
-        "set; settings",
-    )
+    quick: Quick | None = None
+    """changes for a small version of the study"""
 
     @model_validator(mode="after")
     def _names_exist(self) -> Study:
         for name in (self.baseline, *(name for pair in self.comparisons for name in pair)):
             if name is not None and name not in self.variants:
                 raise ValueError(f"there is no variant {name!r}, only {', '.join(self.variants)}")
-        if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError("seeds: a seed is named twice")
+        for seeds in (self.seeds, self.quick.seeds if self.quick else []):
+            if len(set(seeds)) < len(seeds):
+                raise ValueError("seeds: a seed is named twice")
         training = [self.settings.get("training", {}), *(one.training for one in self.variants.values())]
         if any("seed" in settings for settings in training):
             raise ValueError("training.seed is not a setting of a study: list the seeds, as seeds = [1, 2]")
@@ -143,14 +155,11 @@ class Study(_StudyTable):
 class StudyRun:
     """One training. name: VARIANT-SEED, also that of its folder."""
 
+    name: str
     variant: str
     seed: int
     path: Path
     settings: Settings
-
-    @property
-    def name(self) -> str:
-        return self.path.name
 
     @property
     def names(self) -> dict[str, Any]:
@@ -162,34 +171,29 @@ class StudyRun:
 class StudyFolder:
     """A study with resolved settings, and its folder.
 
-    name: the study's name in messages. data: base of its paths. corpus: the settings that prepare the corpus.
-    variants: name → settings. sentences: number of sentences used of each test set; None for all.
+    name: the study's name in messages. base: base directory of its paths. corpus: the settings that prepare
+    the corpus. variants: name → settings. sentences: number of sentences used of each test set; None for all.
     """
 
     path: Path
     study: Study
     name: str
-    data: Path
+    base: Path
     corpus: Settings
     variants: dict[str, Settings]
     sentences: int | None = None
 
-    def __truediv__(self, name: str) -> Path:
-        return self.path / name
-
     @property
     def runs(self) -> list[StudyRun]:
         """Lists all runs: every variant with the first seed, then with the second, and so on."""
-        return [
-            StudyRun(
-                name,
-                seed,
-                self / "runs" / f"{name}-{seed}",
-                settings.model_copy(update={"training": settings.training.model_copy(update={"seed": seed})}),
-            )
-            for seed in self.study.seeds
-            for name, settings in self.variants.items()
-        ]
+        runs = []
+        for seed in self.study.seeds:
+            for variant, settings in self.variants.items():
+                training = settings.training.model_copy(update={"seed": seed})
+                seeded = settings.model_copy(update={"training": training})
+                name = f"{variant}-{seed}"
+                runs.append(StudyRun(name, variant, seed, self.path / "runs" / name, seeded))
+        return runs
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -200,22 +204,24 @@ class StudyFolder:
     def tests(self) -> dict[str, StudyTest]:
         """The test sets by name, with resolved paths; the built-in corpus has its own."""
         tests, corpus = {}, self.study.corpus
-        for name in ("test", "long")[: 1 + bool(corpus.long_pairs)] * corpus.builtin:
-            paths = [str(self / "corpus" / f"{name}.{kind}") for kind in (*self.sides, "links", "links")]
-            tests[name] = StudyTest(**dict(zip(_FILES, paths, strict=True)))
+        names = ("test", "long") if corpus.long_pairs else ("test",)
+        for name in names if corpus.builtin else ():
+            endings = (*self.sides, "links")
+            source, reference, links = (str(self.path / "corpus" / f"{name}.{end}") for end in endings)
+            tests[name] = StudyTest(source=source, reference=reference, gold=links, links=links)
         for name, test in self.study.tests.items():
-            found = {key: str(self.data / path) for key in _FILES if (path := getattr(test, key))}
+            files = ("source", "reference", "gold", "links")
+            found = {key: str(self.base / path) for key in files if (path := getattr(test, key))}
             if test.links == "eflomal":
-                found["links"] = str(self / "corpus" / f"{name}.links")
-            systems = {system: str(self.data / path) for system, path in test.systems.items()}
+                found["links"] = str(self.path / "corpus" / f"{name}.links")
+            systems = {system: str(self.base / path) for system, path in test.systems.items()}
             tests[name] = test.model_copy(update=found | {"systems": systems})
         return tests
 
     def read_test(self, name: str) -> TestSet:
         """Reads a test set. Raises InputError if it cannot be read, or if its files do not fit together."""
         test = self.tests[name]
-        found = read_test_set(name, test.source, test.reference, test.gold)
-        return found if self.sentences is None else found.first(self.sentences)
+        return read_test_set(name, test.source, test.reference, test.gold).first(self.sentences)
 
 
 def open_study(
@@ -235,22 +241,20 @@ def open_study(
     folder = Path(where).parent  # of a built-in study, the current one
     remedy = "`rnnsearch settings --study alignment` shows an example"
     study = checked(Study, table, where, remedy)
-    late: Changes = {}
-    if quick:
-        if not study.quick:
-            raise InputError("the study has no table [quick]", file=where, remedy="leave --quick out")
-        late = study.quick.get("settings", {})
-        corpus = {key: study.quick[key] for key in ("pairs", "dev_pairs", "long_pairs") if key in study.quick}
-        seeds = {"seeds": study.quick.get("seeds", study.seeds)}
-        study = checked(Study, table | seeds | {"corpus": table["corpus"] | corpus}, where, remedy)
+    changes = study.quick if quick else Quick()
+    if changes is None:
+        raise InputError("the study has no table [quick]", file=where, remedy="leave --quick out")
+    sizes = changes.model_dump(include={"pairs", "dev_pairs", "long_pairs"}, exclude_none=True)
+    smaller = {"seeds": changes.seeds or study.seeds, "corpus": study.corpus.model_copy(update=sizes)}
+    study = study.model_copy(update=smaller)
 
     def resolved(variant: Variant, where: str) -> Settings:
         """Returns the settings: a recipe, changed by the study, the variant, [quick] and the overrides."""
         recipe = study.recipe if variant.recipe is None else variant.recipe
         name, settings = read_recipe(folder / recipe if recipe.endswith(".toml") else recipe)
         validated(settings, name)
-        for changes in (study.settings, variant.model_dump(exclude={"recipe"}), late):
-            for section, values in changes.items():
+        for late in (study.settings, variant.model_dump(exclude={"recipe"}), changes.settings):
+            for section, values in late.items():
                 settings[section] = settings.get(section, {}) | values
         for override in overrides:
             apply_override(settings, override)
@@ -260,8 +264,8 @@ def open_study(
         path=out,
         study=study,
         name=where,
-        data=Path(data) if data else folder,
+        base=Path(data) if data else folder,
         corpus=resolved(Variant(), where),
         variants={name: resolved(one, f"{where}: variant {name}") for name, one in study.variants.items()},
-        sentences=study.quick.get("sentences") if quick else None,
+        sentences=changes.sentences,
     )
