@@ -18,6 +18,9 @@ class Readout(nn.Module):
 
     layer_size: int
     """Units of t̃ for each unit of t."""
+    U_o: Linear
+    V_o: Linear
+    C_o: Linear
 
     def __init__(self, hidden_size: int, embedding_size: int, context_size: int, readout_size: int) -> None:
         super().__init__()
