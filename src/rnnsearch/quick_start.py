@@ -138,7 +138,7 @@ def try_corpus(
             note("measuring this machine")
             write_text(out, json.dumps(plan(data, minutes, overrides)))
 
-        changes, text = read_kept(step("plan.json", measure))
+        changes, text = read_earlier(step("plan.json", measure))
         note(text)
         run, page = folder / "run", folder / "page"
         page.mkdir(exist_ok=True)
@@ -180,13 +180,13 @@ def work_folder(folder: Path, doing: str, key: str) -> Iterator[Step]:
         return path
 
     with only_one(folder, f"running {doing}"):
-        if any(folder.glob("[!.]*")) and not (about.exists() and read_kept(about) == key):
+        if any(folder.glob("[!.]*")) and not (about.exists() and read_earlier(about) == key):
             what = "holds something else, or the work on other files or settings"
             raise InputError(what, file=folder, remedy="name another folder with --out")
         yield step
 
 
-def read_kept(file: Path) -> Any:
+def read_earlier(file: Path) -> Any:
     """Reads a JSON file that an earlier session wrote. Raises InputError if it is damaged."""
     with reading(file, "name another folder with --out", "is damaged"):
         return read_json(file)
