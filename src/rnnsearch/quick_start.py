@@ -318,10 +318,6 @@ class PageDisplay(Display):
         with suppress(OSError, ValueError):
             self.growth = read_json(page / "growth.json")
 
-    def begin(self, total: int, done: int) -> None:
-        super().begin(total, done)
-        self.write()
-
     def samples(self, triples: Sequence[tuple[str, str, str]]) -> None:
         self.write()
 
@@ -333,7 +329,7 @@ class PageDisplay(Display):
             if rows:
                 results = Translator.load(self.run).translate([source for source, _ in self.pairs])
                 minutes, update = [row["seconds"] / 60 for row in rows], rows[-1]["update"]
-                state = f"update {update:,} of {self.total:,} after {minutes[-1]:.1f} min"
+                state = f"update {update:,} after {minutes[-1]:.1f} min"
                 for place, (key, name) in enumerate(CURVES.items()):
                     values = [round(row[key], 2) if key in row else None for row in rows]
                     figure = curve_figure([Curve(name, place, minutes, values)], "minutes", name)
