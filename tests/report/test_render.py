@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 
 import pytest
 from matplotlib.figure import Figure
@@ -83,6 +84,8 @@ def test_files_hold_what_was_computed() -> None:
     assert numbers["rows"][0]["BLEU"] == 20.126
     assert numbers["rows"][1]["Updates"] is None
     assert numbers["made"] == ["signature"]
+    infinite = as_json(document(Table("t", "", [Column("a")], [[math.inf], [math.nan]])))
+    assert json.loads(infinite)["tables"]["t"]["rows"] == [{"a": None}, {"a": None}]
     picture = Picture("p", "A caption", "", Figure())
     shown = json.loads(as_json(document(Pictures("f", "Figure", [picture]))))
     assert shown["figures"] == {"p": "A caption"}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
@@ -242,12 +243,17 @@ def as_json(document: Document) -> str:
     tables = {}
     for table in document.tables:
         names = [column.name for column in table.columns]
-        rows = [dict(zip(names, row, strict=True)) for row in table.rows]
+        rows = [dict(zip(names, map(finite, row), strict=True)) for row in table.rows]
         tables[table.name] = {"caption": table.caption, "rows": rows, "made": [*table.made]}
     figures = {picture.name: picture.caption for picture in document.pictures}
     made = dict(document.made) | {"date": document.date, "command": document.command}
     whole = {"title": document.title, "made": made, "tables": tables, "figures": figures}
     return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+
+
+def finite(value: Any) -> Any:
+    """Returns a value for JSON, which has neither infinity nor NaN: None in their place."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def render(template: str, **values: Any) -> str:

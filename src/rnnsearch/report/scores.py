@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsearch.drawing.page import Column, Table, Value, as_text, columns
+from rnnsearch.drawing.page import Column, Table, Value, as_text, columns, finite
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import (
     AlignmentScore,
@@ -231,8 +230,7 @@ def measures_json(measures: Measures, about: dict[str, Any]) -> str:
     }
     for row in number_rows(measures):
         table = row.pop("table")
-        infinite = [key for key, one in row.items() if isinstance(one, float) and not math.isfinite(one)]
-        whole[table].append(row | dict.fromkeys(infinite))
+        whole[table].append({key: finite(value) for key, value in row.items()})
     return json.dumps(whole, ensure_ascii=False)
 
 
