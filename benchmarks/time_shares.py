@@ -29,10 +29,9 @@ from torch.profiler import ProfilerActivity, profile
 
 from rnnsearch.bench import random_ids, random_network, timed
 from rnnsearch.config import Settings, load_config
-from rnnsearch.model import network as networks
 from rnnsearch.model.decoder import Decoder
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.readout import Readout
+from rnnsearch.model.readout import OutputLayer, Readout
 from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training import trainer as training
@@ -55,7 +54,7 @@ PARTS: dict[str, dict[str, tuple[Any, str]]] = {
         "alignment and context": (Decoder, "attend"),
         "cell": (Decoder, "advance"),
         "readout": (Readout, "forward"),
-        "output layer and softmax": (networks, "log_probabilities"),
+        "output layer": (OutputLayer, "forward"),
         "choice of the best words": (beam, "best_candidates"),
         "finished sentences": (beam.SearchProgress, "take"),
         "selection of states": (beam, "advance"),

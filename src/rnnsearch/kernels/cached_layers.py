@@ -1,5 +1,5 @@
-"""Kernels of `model/layers.py` and `model/readout.py`. Their main gain: weights of linear layers are
-converted once for all steps of a sequence, in search once for all sentences.
+"""Kernels of `model/layers.py`. Their main gain: weights of linear layers are converted once for all
+steps of a sequence, in search once for all sentences.
 
 Search multiplies few rows, a dozen for one sentence, so most of a product's time is spent on reading the
 matrix. int8 is read four times as fast as float32, and CPUs with int8 products compute them about twice as

@@ -51,24 +51,15 @@ def add_gradients(
     return of_query.mul_(4.0 * v)
 
 
-Chunk = tuple[slice, Float[Tensor, "rows hypotheses source key"]]
-"""(a few sentences, a tensor for the sums of their queries and keys)."""
-
-
-def _sigmoids(twice_query: Query, twice_keys: Keys) -> Iterator[Chunk]:
-    """Yields σ(2 (q + k)) of a few sentences at a time."""
-    for rows, buffer in _chunks(twice_query, twice_keys):
-        yield (
-            rows,
-            buffer.copy_(twice_keys[rows].unsqueeze(1)).add_(twice_query[rows].unsqueeze(2)).sigmoid_(),
-        )
-
-
-def _chunks(query: Query, keys: Keys) -> Iterator[Chunk]:
-    """Yields a few sentences at a time, with the same memory for all: new memory would not be in the
-    cache."""
-    of_sentence = query.shape[1], *keys.shape[1:]
+def _sigmoids(
+    twice_query: Query, twice_keys: Keys
+) -> Iterator[tuple[slice, Float[Tensor, "rows hypotheses source key"]]]:
+    """Yields a few sentences at a time, and their σ(2 (q + k)) in the same memory for all: new memory would
+    not be in the cache."""
+    of_sentence = twice_query.shape[1], *twice_keys.shape[1:]
     size = max(1, CHUNK_ELEMENTS // max(1, math.prod(of_sentence)))
-    buffer = query.new_empty(min(size, len(query)), *of_sentence)
-    for start in range(0, len(query), size):
-        yield slice(start, start + size), buffer[: len(query) - start]
+    buffer = twice_query.new_empty(min(size, len(twice_query)), *of_sentence)
+    for start in range(0, len(twice_query), size):
+        rows = slice(start, start + size)
+        sums = buffer[: len(twice_query) - start].copy_(twice_keys[rows].unsqueeze(1))
+        yield rows, sums.add_(twice_query[rows].unsqueeze(2)).sigmoid_()

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from rnnsearch.model.cells import Cell
-from rnnsearch.model.layers import recurrent_dropout, where_real
+from rnnsearch.model.layers import recurrent_dropout
 
 Embedded = Float[Tensor, "batch source embedding"]
 Mask = Bool[Tensor, "batch source"]
@@ -121,7 +121,7 @@ def run_cell(
     keep = recurrent_dropout(state[:, : cell.hidden_size], dropout)
     hidden = [state] * positions
     for j in reversed(range(positions)) if reverse else range(positions):
-        state = where_real(mask[:, j], cell(words[j], state, None, keep), state)
+        state = torch.where(mask[:, j, None], cell(words[j], state, None, keep), state)
         hidden[j] = cell.hidden(state)
     return torch.stack(hidden, 1)
 

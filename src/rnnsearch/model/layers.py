@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from rnnsearch.system.kernel_dispatch import plain
@@ -85,13 +85,6 @@ class HasWeight(Protocol):
 def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Returns tanh x."""
     return torch.tanh(x)
-
-
-def where_real(
-    real: Bool[Tensor, " batch"], new: Float[Tensor, "batch state"], old: Float[Tensor, "batch state"]
-) -> Float[Tensor, "batch state"]:
-    """Returns the new state for sentences with a word at this position, the old one for padding."""
-    return torch.where(real.unsqueeze(-1), new, old)
 
 
 @plain

@@ -19,7 +19,7 @@ from rnnsearch.model.cells import CELLS, Cell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
 from rnnsearch.model.layers import Dropout, Linear, WordEmbedding, dropped, initialising, orthogonal
-from rnnsearch.model.readout import READOUTS, OutputLayer, Readout, log_probabilities
+from rnnsearch.model.readout import READOUTS, OutputLayer, Readout
 from rnnsearch.system.kernel_dispatch import linear_cache
 
 
@@ -206,7 +206,7 @@ class TranslationNetwork(nn.Module):
         predicting_state, state = decoder.step(word, state, source)
         hidden = decoder.cell.hidden(predicting_state.cell)
         features = readout(hidden, embedded, predicting_state.context)
-        return log_probabilities(output, features), predicting_state, state
+        return torch.log_softmax(output(features), -1), predicting_state, state
 
 
 def initialise_glorot(network: TranslationNetwork) -> None:

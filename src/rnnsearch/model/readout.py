@@ -3,8 +3,6 @@ words (Eq. 4; A.2.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -92,10 +90,3 @@ class OutputLayer(nn.Module):
         """Returns all K logits, for search and tests. The training loss takes `features`, and never holds all
         logits at once."""
         return linear(self, self.features(readout))
-
-
-def log_probabilities(
-    output: Callable[[Tensor], Tensor], readout: Float[Tensor, "*rest readout"]
-) -> Float[Tensor, "*rest words"]:
-    """Returns log p(y_i) over the words of the layer `output`, for search."""
-    return torch.log_softmax(output(readout), -1)
