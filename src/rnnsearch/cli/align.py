@@ -96,24 +96,16 @@ def align(
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
     0), or matrices with --json."""
     from rnnsearch.run import Run
-    from rnnsearch.translation.aligner import PRODUCT, WAYS, check_reverse, counted_by
+    from rnnsearch.translation.aligner import counted_by
 
-    one_of(symmetrise, "--symmetrise", WAYS)
     one_of(words, "--words", ("auto", "tokenised", "given"))
-    one_of(links_format, "--links-format", ("pharaoh", "jsonl"))
-    if symmetrise == PRODUCT and not reverse_run:
-        what = "--symmetrise product needs a run from target to source"
-        raise InputError(what, remedy="add --reverse-run RUN")
-    if json + picture + (links_format != "pharaoh") > 1:
-        raise InputError("--json, --picture and --links-format are different outputs", remedy="give one")
-    form = "json" if json else "picture" if picture else links_format
+    form = output_format(json, picture, links_format)
     how: dict[str, Any] = {"batch_size": 256, **search_changes(set_, only=("batch_size",))}
     how |= {"threshold": threshold, "method": symmetrise, "posterior": posterior, "exact": exact}
     how |= {"scored": bool(json or measures or page), "words": "given" if words == "given" else "tokenised"}
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
     reverse = reverse_run or []
-    if reverse:
-        check_reverse(Run.open(runs[0]), Run.open(reverse[0]), reverse[0])
+    check_directions(symmetrise, runs, reverse)
     if ray or out is not None:
         shown = {"--picture": picture, "--measures": measures, "--page": page, "--gold": ray and gold}
         shown["--alignment-plots"] = alignment_plots
@@ -133,6 +125,27 @@ def align(
     about = f"Word alignments: {source} – {target}", f"Run: {names[0]}"
     results = answered(place, task, names, source, pairs)
     return observe(results, task, measures, page, alignment_plots, about)
+
+
+def output_format(json: bool, picture: bool, links_format: str) -> str:
+    """Returns pharaoh, jsonl, json or picture. Raises InputError for several at once."""
+    one_of(links_format, "--links-format", ("pharaoh", "jsonl"))
+    if json + picture + (links_format != "pharaoh") > 1:
+        raise InputError("--json, --picture and --links-format are different outputs", remedy="give one")
+    return "json" if json else "picture" if picture else links_format
+
+
+def check_directions(symmetrise: str, runs: Sequence[str], reverse: Sequence[Path]) -> None:
+    """Raises InputError for an unknown way to symmetrise, and for runs that are not opposite."""
+    from rnnsearch.run import Run
+    from rnnsearch.translation.aligner import PRODUCT, WAYS, check_reverse
+
+    one_of(symmetrise, "--symmetrise", WAYS)
+    if symmetrise == PRODUCT and not reverse:
+        what = "--symmetrise product needs a run from target to source"
+        raise InputError(what, remedy="add --reverse-run RUN")
+    if reverse:
+        check_reverse(Run.open(runs[0]), Run.open(reverse[0]), reverse[0])
 
 
 @dataclass(frozen=True)
