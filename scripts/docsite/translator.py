@@ -10,8 +10,8 @@ from chapters import figure_colours, flat
 from sources import ROOT
 
 from rnnsearch.drawing.figures import inline_svg
-from rnnsearch.exporting.static_page import export_page
 from rnnsearch.pretrained.card import card_of
+from rnnsearch.static_page import export_page
 from rnnsearch.translation.translator import Translator
 
 SHIPPED = ROOT / "models" / "src" / "rnnsearch_models"

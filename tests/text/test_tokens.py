@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 import rnnsearch.page
-from rnnsearch.exporting.static_page import moses_rules
+from rnnsearch.static_page import moses_rules
 from rnnsearch.text import moses
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.moses import Detokeniser, FastMoses

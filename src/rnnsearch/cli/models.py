@@ -75,7 +75,7 @@ def save_model(run: Path, out: Path | None, int8: bool, card: Path | None) -> No
 )
 def export(runs: list[Path], *, out: Path) -> None:
     """Export models as a page that translates in any browser, without a server."""
-    from rnnsearch.exporting.static_page import export_page
+    from rnnsearch.static_page import export_page
 
     made = export_page(runs, out)
     for name, size in made.model_bytes.items():

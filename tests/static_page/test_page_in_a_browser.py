@@ -19,11 +19,11 @@ from browser import NEEDS_CHROMIUM, Page, browser, static_host
 from torch import Tensor
 
 from rnnsearch.evaluation.confidence import UNSURE
-from rnnsearch.exporting.static_page import export_page
 from rnnsearch.kernels import cached_layers
 from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.run import Run
+from rnnsearch.static_page import export_page
 from rnnsearch.system.tensors import quantised, scales_of
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.translation.translator import Translator

@@ -13,8 +13,8 @@ import pytest
 
 from rnnsearch.drawing.palette import properties
 from rnnsearch.errors import InputError
-from rnnsearch.exporting.static_page import export_page
 from rnnsearch.page import KINDS, page_files
+from rnnsearch.static_page import export_page
 
 
 def changed_run(run: Path, folder: Path, old: str, new: str) -> Path:

@@ -1,1 +1,0 @@
-"""A trained model as a page that translates in the browser."""
