@@ -136,16 +136,6 @@ def _logits(network: TranslationNetwork, decoded: TeacherForced) -> Tensor:
     return torch.nn.functional.linear(decoded.features, network.output.weight, network.output.bias)
 
 
-@pytest.mark.parametrize("wiring", WIRINGS)
-@torch.no_grad()
-def test_rows_without_links_keep_their_own_alignment(wiring: str) -> None:
-    network, given = small_network(wiring=wiring), batch([[], [], []])
-    for found, expected in zip(
-        decode(network, given, forced=True), decode(network, given, forced=False), strict=True
-    ):
-        assert torch.equal(found, expected)
-
-
 def row_loss(form: str, links: Vector, alpha: Vector) -> float:
     """Of one row, from the definition."""
     pairs = list(zip(links, alpha, strict=True))

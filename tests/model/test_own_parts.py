@@ -1,5 +1,5 @@
-"""From a name in the settings to a class: built-in ones, a user's own, and one clear line for everything
-else."""
+"""From a name in the settings to a class: built-in parts, a user's own ones, and one clear line for everything
+else. The scorer of the page on own parts, memory and all, is its equation in training and in beam search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import SOURCE_WORDS, TARGET_WORDS, small_settings
+import torch
+from agreement import assert_as_by_hand, assert_search_as_teacher_forced
+from plain.parameters import Parameters
+from plain.vectors import Vector, add, dot, product, sigmoid, tanh
+from small import SOURCE_WORDS, TARGET_WORDS, WIRINGS, sentences, small_network, small_settings
 
 from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS
@@ -18,6 +22,8 @@ from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.network import TranslationNetwork, resolve
 from rnnsearch.model.readout import READOUTS
 
+PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/own-scorer.md"
+SMOOTHED = "my_scorers.smoothed:Smoothed"
 PARTS = """
 from rnnsearch.model.alignment import DotAlignment
 from rnnsearch.model.cells import TanhCell
@@ -44,10 +50,53 @@ value = 3
 
 @pytest.fixture(autouse=True)
 def _my_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files lie in the current directory, where nothing but `resolve` looks for them."""
     (tmp_path / "my_parts.py").write_text(PARTS, encoding="utf-8")
+    (tmp_path / "my_scorers").mkdir()
+    scorer = PAGE.read_text("utf-8").partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "my_scorers/smoothed.py").write_text(scorer, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
-    monkeypatch.delitem(sys.modules, "my_parts", raising=False)
+    for module in ("my_parts", "my_scorers", "my_scorers.smoothed"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+
+
+class Smoothed:
+    """The equations of the page's scorer in plain loops."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        at = "decoder.alignment."
+        self.W_a, self.U_a = (parameters.matrix(f"{at}{name}.weight") for name in ("W_a", "U_a"))
+        (self.v_a,), (self.w_g,) = (parameters.matrix(f"{at}{name}.weight") for name in ("v_a", "w_g"))
+        self.b_g = parameters.vector(f"{at}w_g.bias")
+
+    def begin(self, h: list[Vector]) -> Vector:
+        return [0.0 for _ in h]
+
+    def energies(self, s: Vector, h: list[Vector], memory: Vector) -> tuple[Vector, Vector]:
+        (g,) = sigmoid(add([dot(self.w_g, s)], self.b_g))
+        energies = []
+        for h_j, before in zip(h, memory, strict=True):
+            fresh = dot(self.v_a, tanh(add(product(self.W_a, s), product(self.U_a, h_j))))
+            energies.append((1 - g) * fresh + g * before)
+        return energies, energies
+
+    def attended(self, s: Vector, h: list[Vector], memory: Vector, alpha: Vector) -> Vector:
+        return memory
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_own_scorer_in_training(wiring: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plain.parameters.alignment_model", lambda given, *_: Smoothed(given))
+    changed = {"alignment": SMOOTHED, "wiring": wiring}
+    assert_as_by_hand(small_network(trust_code=True, **changed), small_settings(**changed), sentences())
+
+
+@pytest.mark.parametrize("wiring", WIRINGS)
+def test_own_scorer_in_search(wiring: str) -> None:
+    """The beam branches, reorders and drops, and each hypothesis keeps the memory of its own words."""
+    network = small_network(torch.float32, trust_code=True, alignment=SMOOTHED, wiring=wiring)
+    assert_search_as_teacher_forced([network], sentences())
 
 
 def build(trust_code: bool = False, /, **changed: Any) -> TranslationNetwork:
