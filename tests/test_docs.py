@@ -9,6 +9,7 @@ import json
 import re
 import runpy
 import shlex
+import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -22,18 +23,17 @@ import numpy as np
 import pytest
 import torch
 import typer
-from command_line import Command
-from torch import Tensor
+from command_line import Command, sets, sizes
 
 from rnnsearch.cli import app
 from rnnsearch.cli.answers import as_json
 from rnnsearch.config import Settings, load_config, recipe_names, validated
 from rnnsearch.errors import InputError
+from rnnsearch.installed import VARIABLE
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.encoder import ENCODERS
-from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import READOUTS
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
@@ -134,8 +134,6 @@ def test_options_exist(name: str) -> None:
     options = {name for each in COMMANDS.values() for option in each.params for name in option.opts}
     text = re.sub(r"^```.*?^```$", "", PAGES[name], flags=re.MULTILINE | re.DOTALL)
     named = set(re.findall(r"`(--[a-z0-9-]+)(?![a-z0-9.-])", text))
-    settings = {f"{section}.{key}" for section, table in Settings() for key in type(table).model_fields}
-    assert set(re.findall(r"`--([a-z]+\.[a-z_]+)", text)) <= settings
     everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
     others = {"--max-restarts", "--nnodes", "--rdzv-id", "--signal"}  # torchrun's and Slurm's
     assert named <= options | everywhere | others
@@ -238,10 +236,12 @@ def test_toml_blocks_are_recipes_or_studies(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_settings_named_in_the_text_exist(name: str) -> None:
-    sections = {section: type(getattr(Settings(), section)).model_fields for section in Settings.model_fields}
-    for section, key in re.findall(rf"`({'|'.join(sections)})\.([a-z_]+)(?: = |`)", PAGES[name]):
-        known = {*sections[section], "toml", "safetensors"}  # data.toml and model.safetensors are files
-        assert key in known, f"{section}.{key}"
+    """As `section.key`, `section.key = value` or `--section.key VALUE`."""
+    known = {f"{section}.{key}" for section, table in Settings() for key in type(table).model_fields}
+    sections = "|".join(Settings.model_fields)
+    named = re.findall(rf"`((?:{sections})\.[a-z_]+)[ `]", PAGES[name])
+    named += re.findall(r"`--([a-z]+\.[a-z_]+)", PAGES[name])
+    assert {*named} <= known | {"data.toml", "model.safetensors"}  # these two are files
 
 
 def test_model_page_names_every_part() -> None:
@@ -308,17 +308,72 @@ def test_python_of_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]
     assert (reader / "little-store").is_dir()
 
 
-@pytest.mark.parametrize("page", ["alignment-researcher", "practitioner"])
-def test_python_of_the_first_pages(
-    page: str, reader: Path, tiny_run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def demo(reader: Path, tiny_run: Path) -> Path:
+    """The same folder after `rnnsearch demo`."""
     (reader / "run").symlink_to(tiny_run)
     (reader / "demo").mkdir()
     (reader / "demo/run").symlink_to(tiny_run)
     (reader / "demo/corpus").symlink_to(reader / "corpus")
+    return reader
+
+
+@pytest.mark.parametrize("page", ["alignment-researcher", "practitioner"])
+def test_python_of_the_first_pages(page: str, demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = blocks(PAGES[f"docs/start/{page}.md"], "python")
     exec(block, {"__name__": "__main__"})
     assert capsys.readouterr().out
+
+
+def test_python_of_the_readme(demo: Path) -> None:
+    names: dict[str, Any] = {}
+    (block,) = blocks(PAGES["README.md"], "python")
+    exec(block, names)
+    result = names["result"]
+    assert result.alignment.shape == (len(result.tokens), len(result.source_tokens))
+    assert (demo / "alignment.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.slow
+def test_commands_of_the_readme(tiny_corpus: Path, reader: Path, command: Command) -> None:
+    """Only the network and the corpus are small here."""
+    small = {
+        "prepare": ["data.vocabulary_size=120"],
+        "train": [*sizes(16), "model.encoder_size=16", "training.max_updates=4"],
+    }
+    small["train"] += ["training.validate_bleu=false", "training.samples=0"]
+    for file in tiny_corpus.iterdir():
+        shutil.copy(file, reader)
+    ran = []
+    (block,) = (text for text in blocks(PAGES["README.md"], "sh") if "rnnsearch prepare" in text)
+    for line in block.strip().split("\n"):
+        words, _, redirected = line.split("#")[0].partition(">")
+        _, name, *arguments = shlex.split(words)
+        if name == "try":  # all of the others in one: tests/test_quick_start.py
+            continue
+        outcome = command(name, *arguments, *sets(*small.get(name, ())).split())
+        assert outcome.code == 0, outcome.err
+        if redirected:
+            Path(redirected.strip()).write_text(outcome.out, encoding="utf-8")
+            assert len(outcome.lines) == 20
+        ran.append(name)
+    assert ran == ["prepare", "train", "translate", "evaluate", "align", "report"]
+    assert Path("report/index.html").exists()
+
+
+def test_the_labels_of_their_page_are_carried(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other weights may miss a label or two; what the page shows is what most of them say."""
+    monkeypatch.setenv(VARIABLE, str(ROOT / "models/src/rnnsearch_models"))
+    page, names = PAGES["docs/how-to/carry-labels.md"], dict[str, Any]()
+    cuts = str.splitlines, str.split
+    for code, said, cut in zip(blocks(page, "python"), blocks(page, "text"), cuts, strict=True):
+        exec(code, names)
+        found, expected = cut(capsys.readouterr().out), cut(said)
+        assert len(found) == len(expected)
+        assert sum(one == other for one, other in zip(found, expected, strict=True)) >= 0.8 * len(expected)
+    assert names["aligner"].reverse is not None
 
 
 OWN = blocks(PAGES["docs/how-to/own-scorer.md"], "python")
@@ -357,39 +412,6 @@ def test_own_cell_equation(reader: Path) -> None:
     expected = (1 - f) * s + f * torch.tanh(W @ e + b + U @ (f * s) + C @ c)
     torch.testing.assert_close(cell(cell.project(e), s, c), expected)
     assert names["OneGate"](3, 2).C is None
-
-
-def own_network() -> TranslationNetwork:
-    sizes = {"embedding_size": 5, "hidden_size": 4, "alignment_size": 6, "maxout_size": 3}
-    settings = validated({"model": {"alignment": "my_scorer:Smoothed", **sizes}}, "test").model
-    network = TranslationNetwork(settings, 7, 6, trust_code=True)
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.normal_(0.0, 0.7)
-        network.output.bias[0] -= 2.0  # fewer ends of sentence, so that searches take some steps
-    return network
-
-
-@torch.no_grad()
-def by_hand(network: TranslationNetwork, source: Tensor, ids: tuple[int, ...]) -> Tensor:
-    """The weights of one translation by the page's equation: one sentence, one hypothesis, the energies kept
-    in a variable."""
-    a = dict(network.decoder.alignment.named_parameters())
-    encoded, state = network.encode(source, torch.tensor([source.shape[1]]))
-    energies, rows = torch.zeros(source.shape[1]), []
-    for previous in (None, *ids[:-1]):
-        _, seen, state = network.step(
-            None if previous is None else torch.tensor([[previous]]), state, encoded
-        )
-        s = seen.cell[0, 0]
-        fresh = [
-            a["v_a.weight"][0] @ torch.tanh(a["W_a.weight"] @ s + a["U_a.weight"] @ h)
-            for h in encoded.annotations[0]
-        ]
-        g = torch.sigmoid(a["w_g.weight"][0] @ s + a["w_g.bias"])
-        energies = (1 - g) * torch.stack(fresh) + g * energies
-        rows.append(torch.softmax(energies, 0))
-    return torch.stack(rows)
 
 
 def test_python_of_the_evaluation_page(capsys: pytest.CaptureFixture[str]) -> None:
