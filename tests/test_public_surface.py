@@ -21,6 +21,8 @@ BESIDE_TRANSLATION = {
 }  # fmt: skip
 """The run has no subwords; rich.cells counts columns, and is light."""
 
+COMMANDS = {"typer", "click", "jinja2", "sacremoses"}
+
 API = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"
 NAMES = re.findall(r"^::: ([\w.]+)$", API.read_text("utf-8"), re.MULTILINE)
 """Whoever changes that page changes what users rely on: docs/reference/stability.md says how."""
@@ -52,14 +54,6 @@ def test_other_names_do_not_exist() -> None:
         exec("from rnnsearch import nosuch")
 
 
-LIGHT = {
-    "import": "import rnnsearch; rnnsearch.Translation, rnnsearch.load_config('demo'), rnnsearch.InputError",
-    "star": "from rnnsearch.config import *; from rnnsearch.records import *",
-    "a wrong recipe": "import rnnsearch.cli, sys; sys.argv = 'rnnsearch train nosuch --data s --out "
-    "r'.split(); run(rnnsearch.cli.main)",
-}
-
-
 def imported_by(code: str, *words: object) -> set[str]:
     """The modules and packages that a new process has imported after it has run `code`."""
     code = f"""
@@ -79,24 +73,29 @@ print(*sys.modules, file=sys.stderr)
     return imported
 
 
+RUN = "import rnnsearch.cli; run(rnnsearch.cli.main)"
+LIGHT = {
+    "import": (
+        "import rnnsearch; rnnsearch.Translation, rnnsearch.load_config('demo'), rnnsearch.InputError",
+        HEAVY,
+    ),
+    "star": ("from rnnsearch.config import *; from rnnsearch.records import *", HEAVY),
+    "a wrong recipe": (f"sys.argv = 'rnnsearch train nosuch --data s --out r'.split(); {RUN}", HEAVY),
+    "help": (f"sys.argv[1:] = ['--help']; {RUN}", BESIDE_HELP),
+    "help of a command": (f"sys.argv[1:] = ['translate', '--help']; {RUN}", BESIDE_HELP),
+    "a translator": ("from rnnsearch import Translator", BESIDE_TRANSLATION | COMMANDS),
+}
+
+
 @pytest.mark.parametrize("what", LIGHT)
 def test_nothing_heavy_is_imported(what: str) -> None:
-    assert not imported_by(LIGHT[what]) & HEAVY
-
-
-@pytest.mark.parametrize("words", [["--help"], ["translate", "--help"]])
-def test_help_waits_for_no_library_of_numbers(words: list[str]) -> None:
-    assert not imported_by("import rnnsearch.cli; run(rnnsearch.cli.main)", *words) & BESIDE_HELP
-
-
-def test_a_translator_imports_no_command_and_no_picture() -> None:
-    imported = imported_by("from rnnsearch import Translator")
-    assert not imported & (BESIDE_TRANSLATION | {"typer", "click", "jinja2", "sacremoses"})
+    code, heavy = LIGHT[what]
+    assert not imported_by(code) & heavy
 
 
 def test_translating_imports_only_what_it_uses(tiny_run: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("The man sees.\n")
     words = ["translate", tiny_run, tmp_path / "text", "--threads", 1]
-    imported = imported_by("import rnnsearch.cli; run(rnnsearch.cli.main)", *words)
+    imported = imported_by(RUN, *words)
     assert "torch" in imported
     assert not imported & BESIDE_TRANSLATION

@@ -12,7 +12,7 @@ import pytest
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
-from rnnsearch.word_links import Link, hard_links
+from rnnsearch.word_links import hard_links
 
 
 def weights(rows: str) -> np.ndarray:
@@ -20,23 +20,29 @@ def weights(rows: str) -> np.ndarray:
     return np.array([row.split() for row in rows.split(";")], dtype=np.float32)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "links"),
-    [
-        (weights("0.9 0.1 0.0; 0.2 0.7 0.1"), [(0, 0), (1, 1)]),
-        (weights("0.1 0.8 0.1; 0.7 0.2 0.1"), [(0, 1), (1, 0)]),  # sorted by source position
-        (weights("0.6 0.4 0.0; 0.6 0.4 0.0"), [(0, 0), (0, 1)]),
-        (weights("0.2 0.2 0.6; 0.1 0.8 0.1"), [(1, 1)]),  # the first looks at the end of sentence
-        (weights("0.5 0.5 0.0"), [(0, 0)]),  # equal weights: the first
-        (weights("1.0"), []),
-        (np.zeros((0, 3), np.float32), []),
-        (np.zeros((0, 0), np.float32), []),
-        (np.zeros((2, 0), np.float32), []),
-    ],
-)
-def test_a_target_word_is_linked_to_its_strongest_source_word(alpha: np.ndarray, links: list[Link]) -> None:
-    assert hard_links(alpha) == links
-    assert all(isinstance(position, int) for link in hard_links(alpha) for position in link)
+LINKS = """
+0.9 0.1 0.0; 0.2 0.7 0.1 → 0-0 1-1
+0.1 0.8 0.1; 0.7 0.2 0.1 → 0-1 1-0
+0.6 0.4 0.0; 0.6 0.4 0.0 → 0-0 0-1
+0.2 0.2 0.6; 0.1 0.8 0.1 → 1-1
+0.5 0.5 0.0 → 0-0
+1.0 →
+"""
+"""In the order of source positions. The end of sentence, the last column, has no link; of equal weights the
+first wins."""
+
+
+@pytest.mark.parametrize("case", LINKS.strip().split("\n"))
+def test_a_target_word_is_linked_to_its_strongest_source_word(case: str) -> None:
+    alpha, _, links = case.partition(" →")
+    found = hard_links(weights(alpha))
+    assert " ".join(f"{source}-{target}" for source, target in found) == links.strip()
+    assert all(isinstance(position, int) for link in found for position in link)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 0), (2, 0)])
+def test_no_words_have_no_links(shape: tuple[int, int]) -> None:
+    assert hard_links(np.zeros(shape, np.float32)) == []
 
 
 def translation(alpha: np.ndarray, tokens: list[str]) -> Translation:

@@ -1,4 +1,4 @@
-"""From two text files to a translation with its alignment, on tasks whose alignment is known: the diagonal
+"""From lines of text to a translation with its alignment, on tasks whose alignment is known: the diagonal
 and the anti-diagonal."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from rnnsearch import Corpus, Settings, Translator, load_config, prepare, train
+from rnnsearch import Corpus, Translator, load_config, prepare, train
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.training.display import Display
 
@@ -41,15 +41,11 @@ def sentences(count: int, seed: int) -> list[list[str]]:
 
 
 def learn(folder: Path, task: Callable[[list[str]], list[str]], *model: str) -> Translator:
-    for name, count, seed in (("train", 2000, 1), ("dev", 50, 2)):
-        pairs = sentences(count, seed)
-        (folder / f"{name}.source").write_text("".join(" ".join(words) + "\n" for words in pairs))
-        (folder / f"{name}.target").write_text("".join(" ".join(task(words)) + "\n" for words in pairs))
-    settings: Settings = load_config(overrides=[*SMALL, *model])
-    dev = (folder / "dev.source", folder / "dev.target")
-    prepare(
-        folder / "train.source", folder / "train.target", folder / "store", dev=dev, settings=settings.data
-    )
+    settings = load_config(overrides=[*SMALL, *model])
+    sides = []
+    for words in (sentences(2000, 1), sentences(50, 2)):
+        sides.append([[" ".join(each) for each in side] for side in (words, map(task, words))])
+    prepare(*sides[0], folder / "store", dev=sides[1], settings=settings.data)
     train(settings, Corpus.open(folder / "store"), folder / "run", display=Display(quiet=True))
     return Translator.load(folder / "run")
 

@@ -18,73 +18,77 @@ def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
     return torch.randn(*shape, dtype=dtype, requires_grad=True)
 
 
-class TestLinear:
-    """Converted at each use outside a sequence, once inside."""
+def run(module: Linear, x: Tensor) -> Tensor:
+    for _ in range(STEPS):
+        x = torch.tanh(module(x))
+    return x.square().sum()
 
-    def run(self, module: Linear, x: Tensor) -> Tensor:
-        for _ in range(STEPS):
-            x = torch.tanh(module(x))
-        return x.square().sum()
 
-    def module(self, dtype: torch.dtype = torch.float64, bias: bool = True) -> Linear:
-        module = Linear(4, 4, bias=bias).to(dtype)
-        randomised(module)
-        return module
+def linear(dtype: torch.dtype = torch.float64, bias: bool = True) -> Linear:
+    module = Linear(4, 4, bias=bias).to(dtype)
+    randomised(module)
+    return module
 
-    def gradients(self, module: Linear, x: Tensor) -> list[Tensor]:
-        return list(torch.autograd.grad(self.run(module, x), [x, *module.parameters()]))
 
-    @pytest.mark.parametrize("bias", [True, False])
-    def test_inside_equals_outside(self, bias: bool) -> None:
-        module, x = self.module(bias=bias), random(3, 4)
+def gradients(module: Linear, x: Tensor) -> list[Tensor]:
+    return list(torch.autograd.grad(run(module, x), [x, *module.parameters()]))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_inside_equals_outside(bias: bool) -> None:
+    module, x = linear(bias=bias), random(3, 4)
+    with linear_cache()():
+        inside = gradients(module, x)
+    torch.testing.assert_close(inside, gradients(module, x))
+
+
+def test_each_sequence_stands_alone() -> None:
+    """One whose backward never runs, and one opened inside another, change nothing."""
+    module, x = linear(), random(3, 4)
+    expected = gradients(module, x)
+    with linear_cache()():
+        run(module, 2 * x)
         with linear_cache()():
-            inside = self.gradients(module, x)
-        torch.testing.assert_close(inside, self.gradients(module, x))
+            inner = gradients(module, x)
+        outer = gradients(module, x)
+    torch.testing.assert_close(inner, expected)
+    torch.testing.assert_close(outer, expected)
 
-    def test_each_sequence_stands_alone(self) -> None:
-        """One whose backward never runs, and one opened inside another, change nothing."""
-        module, x = self.module(), random(3, 4)
-        expected = self.gradients(module, x)
-        with linear_cache()():
-            self.run(module, 2 * x)
-            with linear_cache()():
-                inner = self.gradients(module, x)
-            outer = self.gradients(module, x)
-        torch.testing.assert_close(inner, expected)
-        torch.testing.assert_close(outer, expected)
 
-    def test_ends_with_its_block(self) -> None:
-        def fail() -> None:
-            with linear_cache(torch.bfloat16)():
-                assert not torch.equal(module(x), exact)
-                raise KeyError
-
-        module, x = self.module(torch.float32), random(3, 4, dtype=torch.float32)
-        exact = module(x)
-        with pytest.raises(KeyError):
-            fail()
-        assert torch.equal(module(x), exact)
-
-    def test_weight_changed_between_sequences(self) -> None:
-        """An optimiser's step is seen by the next sequence."""
-        module, x = self.module(), random(3, 4)
-        with linear_cache()():
-            self.gradients(module, x)
-        with torch.no_grad():
-            module.weight.mul_(-0.5)
-        with linear_cache()():
-            inside = self.gradients(module, x)
-        torch.testing.assert_close(inside, self.gradients(module, x))
-
-    def test_bfloat16_products(self) -> None:
-        """Values and gradients stay float32, within the 8 bits of bfloat16's significand: 1 % of their norm
-        (plain float32: 1e-6)."""
-        module, x = self.module(torch.float32), random(64, 4, dtype=torch.float32)
-        exact = self.gradients(module, x)
+def test_ends_with_its_block() -> None:
+    def fail() -> None:
         with linear_cache(torch.bfloat16)():
-            assert module(x).dtype == torch.float32
-            low = self.gradients(module, x)
-        for found, expected in zip(low, exact, strict=True):
-            assert found.dtype == torch.float32
-            error = float((found - expected).norm() / expected.norm())
-            assert 1e-5 < error < 1e-2  # 1e-5: the products were made in bfloat16 indeed
+            assert not torch.equal(module(x), exact)
+            raise KeyError
+
+    module, x = linear(torch.float32), random(3, 4, dtype=torch.float32)
+    exact = module(x)
+    with pytest.raises(KeyError):
+        fail()
+    assert torch.equal(module(x), exact)
+
+
+def test_weight_changed_between_sequences() -> None:
+    """An optimiser's step is seen by the next sequence."""
+    module, x = linear(), random(3, 4)
+    with linear_cache()():
+        gradients(module, x)
+    with torch.no_grad():
+        module.weight.mul_(-0.5)
+    with linear_cache()():
+        inside = gradients(module, x)
+    torch.testing.assert_close(inside, gradients(module, x))
+
+
+def test_bfloat16_products() -> None:
+    """Values and gradients stay float32, within the 8 bits of bfloat16's significand: 1 % of their norm
+    (plain float32: 1e-6)."""
+    module, x = linear(torch.float32), random(64, 4, dtype=torch.float32)
+    exact = gradients(module, x)
+    with linear_cache(torch.bfloat16)():
+        assert module(x).dtype == torch.float32
+        low = gradients(module, x)
+    for found, expected in zip(low, exact, strict=True):
+        assert found.dtype == torch.float32
+        error = float((found - expected).norm() / expected.norm())
+        assert 1e-5 < error < 1e-2  # 1e-5: the products were made in bfloat16 indeed

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from small import randomised, small_network
 
-from rnnsearch.config import ModelSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.text.batches import Batch
 
@@ -17,12 +17,8 @@ BATCH = Batch(SOURCE, LENGTHS, TARGET, TARGET_LENGTHS)
 
 
 def network(seed: int = 1, **changed: Any) -> TranslationNetwork:
-    sizes = {"embedding_size": 5, "hidden_size": 4, "encoder_size": 3, "alignment_size": 6, "maxout_size": 3}
-    made = TranslationNetwork(ModelSettings.model_validate(sizes | changed), 7, 5).double()
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    made = small_network(**changed)
+    randomised(made, seed, 1.0)
     return made
 
 
