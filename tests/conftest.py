@@ -25,11 +25,11 @@ if find_spec("jaxtyping") and find_spec("beartype"):
     from jaxtyping import install_import_hook
 
     # Must precede the first import of these modules: their signatures' shapes are then checked. They are
-    # those that name shapes, but for
-    # some whose collaborators tests replace by others of the same look (translator, aligner).
+    # those that name shapes, but for some whose collaborators tests replace by others of the same look
+    # (translator, aligner).
     shaped = {
         "training": ("loss", "optimiser", "trainer"),
-        "translation": (*("beam", "forced", "network_step", "posterior"),),
+        "translation": ("beam", "forced", "network_step", "posterior"),
         "text": ("batches", "dataset", "ngrams"),
     }
     modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]
@@ -39,8 +39,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
-
-sys.path.insert(0, str(Path(__file__).parent))  # for browser.py, which tests of several packages share
 
 torch.set_num_threads(1)
 
@@ -69,29 +67,13 @@ def shared_data() -> Path:
     return folder
 
 
-TINY = [
-    *(
-        "model.embedding_size=16",
-        "model.hidden_size=16",
-        "model.alignment_size=16",
-        "model.maxout_size=16",
-        "model.initialisation=glorot",
-    ),
-    *(
-        "training.optimiser=adam",
-        "training.learning_rate=0.02",
-        "training.batch_size=20",
-        "training.max_length=70",
-    ),
-    *(
-        "training.max_updates=20",
-        "training.validate_every=20",
-        "training.validate_bleu=false",
-        "training.select_by=nll",
-    ),
-    *("training.samples=0", "training.threads=1", "search.beam=4"),
-    *("search.min_length_ratio=0.5", "search.max_length_ratio=1.2"),
-]
+TINY = """
+model.embedding_size=16 model.hidden_size=16 model.alignment_size=16 model.maxout_size=16
+model.initialisation=glorot training.optimiser=adam training.learning_rate=0.02
+training.batch_size=20 training.max_length=70 training.max_updates=20 training.validate_every=20
+training.validate_bleu=false training.select_by=nll training.samples=0 training.threads=1
+search.beam=4 search.min_length_ratio=0.5 search.max_length_ratio=1.2
+"""
 """Settings of a run of a second: it has hardly learned to write, but everything about it is real."""
 
 
@@ -175,17 +157,8 @@ def tiny_unknown_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
 @pytest.fixture(scope="session")
 def tiny_reverse_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """As `tiny_run`, of the other direction: French to English."""
-
-    def turn(folder: Path) -> None:
-        folder.mkdir()
-        for name in ("train", "dev"):
-            for old, new in (("en", "fr"), ("fr", "en")):
-                (folder / f"{name}.{new}").symlink_to(tiny_corpus / f"{name}.{old}")
-
-    turned = made_once("turned", turn)
-    store = _prepared(
-        made_once, "reverse-store", turned, "data.source_language=fr", "data.target_language=en"
-    )
+    turned = "data.source_language=fr", "data.target_language=en"
+    store = _prepared(made_once, "reverse-store", tiny_corpus, *turned)
     return _trained(made_once, "reverse-run", store, "training.max_updates=10")
 
 
@@ -194,7 +167,8 @@ def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str) -> Pa
     from rnnsearch.text.preparation import prepare
 
     settings = load_config(overrides=changes).data
-    files, dev = (corpus / "train.en", corpus / "train.fr"), (corpus / "dev.en", corpus / "dev.fr")
+    languages = settings.source_language, settings.target_language
+    files, dev = ([corpus / f"{name}.{code}" for code in languages] for name in ("train", "dev"))
     return made_once(name, lambda store: prepare(*files, store, dev=dev, settings=settings) and None)
 
 
@@ -204,7 +178,7 @@ def _trained(made_once: MadeOnce, name: str, store: Path, *changes: str) -> Path
     from rnnsearch.training.display import Display
     from rnnsearch.training.loop import train
 
-    settings = load_config(overrides=[*TINY, *changes])
+    settings = load_config(overrides=[*TINY.split(), *changes])
     return made_once(
         name, lambda run: train(settings, Corpus.open(store), run, display=Display(quiet=True)) and None
     )

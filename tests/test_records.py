@@ -64,9 +64,8 @@ def test_a_translation_links_its_words(tmp_path: Path) -> None:
 def test_translations_are_equal_if_everything_is() -> None:
     one = translation(weights("1.0 0.0 0.0"), ["x"])
     assert one == translation(weights("1.0 0.0 0.0"), ["x"])
-    assert one != translation(weights("0.5 0.5 0.0"), ["x"])
-    assert one != translation(weights("1.0 0.0 0.0; 1.0 0.0 0.0"), ["x"])
-    assert one != translation(weights("1.0 0.0 0.0"), ["y"])
+    for rows, word in (("0.5 0.5 0.0", "x"), ("1.0 0.0 0.0; 1.0 0.0 0.0", "x"), ("1.0 0.0 0.0", "y")):
+        assert one != translation(weights(rows), [word])
     assert one != dataclasses.replace(one, alternatives=[one])
     assert dataclasses.replace(one, alternatives=[one]) == dataclasses.replace(
         one, alternatives=[translation(weights("1.0 0.0 0.0"), ["x"])]

@@ -3,26 +3,24 @@ forced decoding, and a whole training and translation with the package deleted."
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 import pytest
 import torch
+from command_line import sizes
 from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, sentences, small_network
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings, TrainingSettings, load_config
-from rnnsearch.kernels import KERNELS
 from rnnsearch.model.layers import tanh
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.system import kernel_dispatch
-from rnnsearch.system.kernel_dispatch import kernels_used, linear_cache, reference
+from rnnsearch.system.kernel_dispatch import kernels_used, linear_cache
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.batches import Batch
 from rnnsearch.text.dataset import Corpus
@@ -37,7 +35,6 @@ from rnnsearch.translation.translator import Translator
 T = TypeVar("T")
 SOURCE, LENGTHS, TARGET, TARGET_LENGTHS = sentences()
 KNOWN = torch.softmax(torch.randn(3, 5, 6, generator=torch.Generator().manual_seed(1)), -1)
-SMALL = ("embedding_size", "hidden_size", "alignment_size", "maxout_size")
 DECODERS = ("forward", "backward", "bidirectional")
 NETWORKS: list[dict[str, Any]] = [
     *({"wiring": wiring, "decoder": decoder} for wiring, decoder in itertools.product(WIRINGS, DECODERS)),
@@ -119,15 +116,6 @@ def test_the_switch_decides_which_form_is_called(monkeypatch: pytest.MonkeyPatch
     assert torch.equal(torch.stack(values), torch.stack((torch.zeros(1), torch.tanh(torch.ones(1)))))
 
 
-def test_every_kernel_stands_beside_its_reference() -> None:
-    """Both have the same parameters, so that either can be called."""
-    for plain, kernel in KERNELS.items():
-        functions = [resolve_name(f"rnnsearch.{plain}"), resolve_name(f"rnnsearch.kernels.{kernel}")]
-        functions[0] = reference(functions[0])
-        here, there = (len(inspect.signature(function).parameters) for function in functions)
-        assert here == there, plain
-
-
 @pytest.fixture
 def without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """Imports as they are once somebody has deleted the folder."""
@@ -137,10 +125,9 @@ def without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(store: Path, path: Path, *changes: str) -> Run:
-    sizes = [f"model.{name}=8" for name in SMALL]
     own = ("optimiser=sgd", "learning_rate=0.1", "max_updates=6", "validate_every=6", "threads=1")
     chosen = [f"training.{change}" for change in (*own, "validate_bleu=false", "select_by=nll")]
-    settings = load_config(overrides=[*sizes, *chosen, *changes])
+    settings = load_config(overrides=[*sizes(8), *chosen, *changes])
     return train(settings, Corpus.open(store), path, display=Display(quiet=True))
 
 

@@ -8,16 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from small import (
-    SOURCE_WORDS,
-    TARGET_WORDS,
-    WIRINGS,
-    Sentences,
-    movement,
-    sentences,
-    small_network,
-    small_settings,
-)
+from small import WIRINGS, Sentences, movement, sentences, small_network
 from small import linked_batch as batch_of
 from torch import Tensor
 
@@ -52,7 +43,6 @@ def one_way(network: TranslationNetwork, reading: str, **changed: Any) -> Transl
 def test_words_are_turned_and_the_end_and_padding_stay() -> None:
     order = right_to_left(torch.tensor([4, 1, 5, 2]), 6)
     assert order.tolist() == [[2, 1, 0, 3, 4, 5], [0, 1, 2, 3, 4, 5], [3, 2, 1, 0, 4, 5], [0, 1, 2, 3, 4, 5]]
-    assert torch.equal(order.gather(1, order), torch.arange(6).expand(4, 6))
     batch = sentences()
     assert torch.equal(batch.target.gather(1, right_to_left(batch.target_lengths, 5)), TURNED)
 
@@ -92,27 +82,6 @@ def test_two_directions_are_two_networks_over_one_encoder(changed: dict[str, Any
         for found, expected in zip(given, alone, strict=True):
             assert torch.equal(found, expected)
     assert not torch.allclose(both[0].weights[0, :3], both[1].weights[0, :3])
-
-
-def test_tensors_keep_their_names_and_first_values() -> None:
-    """Runs from before there were directions still load, and the same seed begins the left-to-right half as
-    it ever did."""
-    built = {}
-    for reading in ("forward", "bidirectional"):
-        torch.manual_seed(3)
-        built[reading] = TranslationNetwork(
-            small_settings(decoder=reading), SOURCE_WORDS, TARGET_WORDS
-        ).state_dict()
-    added = built["bidirectional"].keys() - built["forward"].keys()
-    assert {name.split(".")[0] for name in added} == {
-        "backward_decoder",
-        "backward_readout",
-        "backward_output",
-    }
-    shared = {"source_embedding", "target_embedding", "encoder", "decoder", "readout", "output"}
-    assert {name.split(".")[0] for name in built["forward"]} == shared
-    for name, tensor in built["forward"].items():
-        assert torch.equal(tensor, built["bidirectional"][name]), name
 
 
 LINKS = [[(0, 0), (2, 0)], [], [(4, 0), (0, 1), (1, 1), (0, 3)]]

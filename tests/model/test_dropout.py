@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from small import CELLS, sentences, small_network
+from small import CELLS, drawn, sentences, small_network
 from torch import Tensor, nn
 
 from rnnsearch.model.layers import Dropout, recurrent_dropout
@@ -71,19 +71,16 @@ def test_recurrent_mask_acts_on_the_previous_state_only(cell: str) -> None:
     the gates."""
     network = small_network(cell=cell)
     module = network.decoder.cell
-    word, state = (
-        torch.randn(2, 5, dtype=torch.float64),
-        torch.randn(2, module.state_size, dtype=torch.float64),
-    )
-    context = torch.randn(2, 6, dtype=torch.float64)
-    dropped = module(module.project(word), state, context, torch.zeros(2, 4, dtype=torch.float64))
+    word, state, context = (drawn(2, size) for size in (5, module.state_size, 6))
+    keep = torch.ones(2, 4).double()
+    dropped = module(module.project(word), state, context, 0 * keep)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             if name.startswith("U"):
                 parameter.zero_()
-    torch.testing.assert_close(dropped, module(module.project(word), state, context))
-    again = module(module.project(word), state, context, torch.ones(2, 4, dtype=torch.float64))
-    torch.testing.assert_close(again, module(module.project(word), state, context))
+    expected = module(module.project(word), state, context)
+    torch.testing.assert_close(dropped, expected)
+    torch.testing.assert_close(module(module.project(word), state, context, keep), expected)
 
 
 def assert_dropped_by_half(found: Tensor, whole: Tensor) -> None:

@@ -17,14 +17,6 @@ from rnnsearch.page import KINDS, page_files
 from rnnsearch.static_page import export_page
 
 
-def changed_run(run: Path, folder: Path, old: str, new: str) -> Path:
-    shutil.copytree(run, folder, ignore=shutil.ignore_patterns("checkpoints", "log"))
-    text = (folder / "config.toml").read_text(encoding="utf-8")
-    assert old in text
-    (folder / "config.toml").write_text(text.replace(old, new), encoding="utf-8")
-    return folder
-
-
 def test_the_folder_holds_the_page_and_each_model(
     tiny_run: Path, tiny_reverse_run: Path, tmp_path: Path
 ) -> None:
@@ -77,7 +69,10 @@ def test_every_module_that_a_script_names_is_there() -> None:
 def test_what_the_engine_cannot_run_is_refused_before_anything_is_written(
     tiny_run: Path, tmp_path: Path, old: str, new: str, said: str
 ) -> None:
-    run = changed_run(tiny_run, tmp_path / "run", old, new)
+    run = shutil.copytree(tiny_run, tmp_path / "run")
+    settings = (run / "config.toml").read_text("utf-8")
+    assert old in settings
+    (run / "config.toml").write_text(settings.replace(old, new), "utf-8")
     with pytest.raises(InputError, match=said):
         export_page([run], tmp_path / "page")
     assert not (tmp_path / "page").exists()

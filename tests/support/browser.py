@@ -7,7 +7,6 @@ with browser(tmp_path) as page:
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -25,15 +24,10 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NEEDS_CHROMIUM = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)")
-OPTIONS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-]
-OPTIONS += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
+OPTIONS = """
+--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+--disable-component-update --disable-sync --disable-dev-shm-usage
+"""
 KEYS = {
     "Tab": 9,
     "Enter": 13,
@@ -186,11 +180,6 @@ class Page:
             features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
         )
 
-    def picture(self, file: Path) -> None:
-        """All of the page, as PNG."""
-        answer = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        file.write_bytes(base64.b64decode(answer["data"]))
-
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Page]:
@@ -207,7 +196,7 @@ def browser(folder: Path) -> Iterator[Page]:
 
     command = [
         str(CHROMIUM),
-        *OPTIONS,
+        *OPTIONS.split(),
         "--remote-debugging-pipe",
         f"--user-data-dir={folder / 'chromium'}",
         "about:blank",
