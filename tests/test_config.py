@@ -47,26 +47,27 @@ def test_the_starred_recipe_has_a_name_that_a_shell_leaves_alone() -> None:
     assert load_config("rnnsearch-50*") == load_config("rnnsearch-50-star")
 
 
-@pytest.mark.parametrize(
-    ("override", "value"),
-    [
-        ("model.hidden_size=512", 512),
-        (" model.hidden_size = 512 ", 512),
-        ("model.cell=lstm", "lstm"),
-        ('model.cell="lstm"', "lstm"),
-        ("model.alignment=my.scorers:Mine", "my.scorers:Mine"),
-        ("training.learning_rate=1e-3", 0.001),
-        ("training.learning_rate=2", 2.0),
-        ("training.betas=[0.9, 0.98]", (0.9, 0.98)),
-        ("training.reshuffle=true", True),
-        ("training.device=cuda:1", "cuda:1"),
-        ("data.source_language=de", "de"),
-        ("search.no_unk=true", True),
-    ],
-)
-def test_an_override_is_read_as_toml_or_else_as_text(override: str, value: object) -> None:
+READ = """
+model.hidden_size=512 → 512
+ model.hidden_size = 512  → 512
+model.cell=lstm → 'lstm'
+model.cell="lstm" → 'lstm'
+model.alignment=my.scorers:Mine → 'my.scorers:Mine'
+training.learning_rate=1e-3 → 0.001
+training.learning_rate=2 → 2.0
+training.betas=[0.9, 0.98] → (0.9, 0.98)
+training.reshuffle=true → True
+training.device=cuda:1 → 'cuda:1'
+data.source_language=de → 'de'
+search.no_unk=true → True
+"""
+
+
+@pytest.mark.parametrize("case", READ.strip("\n").split("\n"))
+def test_an_override_is_read_as_toml_or_else_as_text(case: str) -> None:
+    override, value = case.split(" → ")
     section, key = override.partition("=")[0].strip().split(".")
-    assert getattr(getattr(load_config(overrides=[override]), section), key) == value
+    assert repr(getattr(getattr(load_config(overrides=[override]), section), key)) == value
 
 
 def test_a_recipe_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
