@@ -25,22 +25,13 @@ ORDERS = {"copy": slice(None), "reverse": slice(None, None, -1)}
 """Of a sentence's words, in its translation."""
 
 
-def sentences(count: int, seed: int) -> list[list[str]]:
-    random = Random(seed)
-    return [[random.choice(WORDS) for _ in range(random.randint(2, 6))] for _ in range(count)]
-
-
-def learn(folder: Path, order: slice, model: str) -> Translator:
-    settings = load_config(overrides=[*SMALL.split(), model])
-    sides = []
-    for count, seed in ((2000, 1), (50, 2)):
-        source = sentences(count, seed)
-        sides.append(
-            [[" ".join(words) for words in side] for side in (source, [words[order] for words in source])]
-        )
-    prepare(*sides[0], folder / "store", dev=sides[1], settings=settings.data)
-    train(settings, Corpus.open(folder / "store"), folder / "run", display=Display(quiet=True))
-    return Translator.load(folder / "run")
+def pairs(order: slice, count: int, seed: int) -> list[tuple[str, str]]:
+    """Returns random sentences, each with its translation."""
+    random, found = Random(seed), []
+    for _ in range(count):
+        words = [random.choice(WORDS) for _ in range(random.randint(2, 6))]
+        found.append((" ".join(words), " ".join(words[order])))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -53,16 +44,17 @@ def learn(folder: Path, order: slice, model: str) -> Translator:
     ],
 )
 def test_it_learns_the_task_and_where_to_look(tmp_path: Path, name: str, model: str) -> None:
-    order = ORDERS[name]
-    translator = learn(tmp_path, order, model)
-    held_out = sentences(60, 3)
-    pairs = [(" ".join(words), " ".join(words[order])) for words in held_out]
-    results = translator.translate((source for source, _ in pairs), beam=4)
-    assert bleu([result.text for result in results], [target for _, target in pairs]).value > 90
+    order, settings = ORDERS[name], load_config(overrides=[*SMALL.split(), model])
+    store, dev = tmp_path / "store", (pairs(order, 50, 2), None)
+    prepare(pairs(order, 2000, 1), None, store, dev=dev, settings=settings.data)
+    train(settings, Corpus.open(store), tmp_path / "run", display=Display(quiet=True))
+    translator, held_out = Translator.load(tmp_path / "run"), pairs(order, 60, 3)
+    results = translator.translate((source for source, _ in held_out), beam=4)
+    assert bleu([result.text for result in results], [target for _, target in held_out]).value > 90
 
     hits = total = 0
-    for words, result in zip(held_out, translator.force(pairs), strict=True):
-        size = len(words)
+    for (source, _), result in zip(held_out, translator.force(held_out), strict=True):
+        size = len(source.split())
         assert result.alignment.shape == (size, size + 1)
         np.testing.assert_allclose(result.alignment.sum(1), 1.0, atol=1e-5)
         hits += int((result.alignment.argmax(1) == np.arange(size)[order]).sum())
