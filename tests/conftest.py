@@ -21,7 +21,7 @@ os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = (
     "1"  # on some CI machines Typer colours its help although nobody watches
 )
 
-if find_spec("jaxtyping") and find_spec("beartype"):
+if find_spec("beartype"):
     from jaxtyping import install_import_hook
 
     # Must precede the first import of these modules: their signatures' shapes are then checked. They are

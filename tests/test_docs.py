@@ -140,10 +140,12 @@ def test_options_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_links_lead_somewhere(name: str) -> None:
+def test_links_lead_somewhere_and_scripts_are_there(name: str) -> None:
     for link in re.findall(r"\]\(([^)#]+)", PAGES[name]):
         if not link.startswith("https://"):
             assert ((ROOT / name).parent / link).exists(), link
+    for script in re.findall(r"\b(?:benchmarks|scripts)/[a-z_]+\.py\b", PAGES[name]):
+        assert (ROOT / script).is_file(), script
 
 
 def test_the_index_links_to_every_page() -> None:
@@ -216,12 +218,6 @@ def test_recipes_are_described_as_they_are() -> None:
         assert described[name] == {
             f"{section}.{key}": value for section in table for key, value in table[section].items()
         }, name
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_scripts_that_are_named_are_there(name: str) -> None:
-    for script in set(re.findall(r"\b(?:benchmarks|scripts)/[a-z_]+\.py\b", PAGES[name])):
-        assert (DOCS.parent / script).is_file(), script
 
 
 @pytest.mark.parametrize("name", PAGES)
