@@ -251,7 +251,7 @@ class SearchSettings(_Section):
     normalise: Literal["none", "length", "gnmt"] = "none"
     """length normalisation of the final scores: none, by the number of words, or by GNMT's ((5 + words) /
     6)^alpha"""
-    length_alpha: Amount = 0.6
+    length_alpha: float = Field(0.6, ge=0, le=10)
     """alpha of normalise = gnmt"""
     coverage_beta: Amount = 0.0
     """weight of GNMT's coverage penalty in the final scores"""

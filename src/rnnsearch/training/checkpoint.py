@@ -99,6 +99,8 @@ def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
         raise InputError(f"is damaged: progress: {first_fault(error)}", file=path) from None
     if any("update" not in row for row in progress.validations):
         raise InputError("is damaged: progress: a validation without its update", file=path)
+    if max(progress.skipped, progress.best_update) > progress.update:
+        raise InputError("is damaged: progress: more updates than there were", file=path)
     return progress
 
 
