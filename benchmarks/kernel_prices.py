@@ -29,6 +29,7 @@ SIZES = {
 WITHOUT = {
     "–": (),
     "tanh": ("model.layers:tanh",),
+    "cell in search": ("model.cells:GatedCell.forward",),
     "decoder's loop": ("model.decoder:Decoder.teacher_force",),
     "loss": ("training.loss:negative_log_likelihood",),
     "ranking": ("translation.beam:best_sums",),

@@ -8,8 +8,9 @@ import torch
 from small import randomised
 from torch import Tensor
 
+from rnnsearch.model.cells import GatedCell
 from rnnsearch.model.layers import Linear
-from rnnsearch.system.kernel_dispatch import linear_cache
+from rnnsearch.system.kernel_dispatch import kernels_used, linear_cache
 
 STEPS = 4
 
@@ -84,3 +85,24 @@ def test_bfloat16_products() -> None:
         assert found.dtype == torch.float32
         error = float((found - expected).norm() / expected.norm())
         assert 1e-5 < error < 1e-2  # 1e-5: the products were made in bfloat16 indeed
+
+
+class Doubled(Linear):
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * super().forward(x)
+
+
+class OwnCell(GatedCell):
+    def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
+        super().__init__(input_size, hidden_size, context_size)
+        self.W, self.U = Doubled(input_size, hidden_size, bias=True), Doubled(hidden_size, hidden_size)
+
+
+@torch.no_grad()
+def test_layers_of_an_own_cell_are_called() -> None:
+    cell = OwnCell(5, 6, 4)
+    words, state, context = (torch.randn(3, size) for size in (5, 6, 4))
+    with kernels_used(False):
+        expected = cell(cell.project(words), state, context)
+    with linear_cache()():
+        torch.testing.assert_close(cell(cell.project(words), state, context), expected)

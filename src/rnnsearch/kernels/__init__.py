@@ -6,7 +6,8 @@
 
 KERNELS = {
     "model.layers:tanh": "cached_layers:tanh",
-    "model.decoder:Decoder.teacher_force": "teacher_force:teacher_force",
+    "model.cells:GatedCell.forward": "gated:step",
+    "model.decoder:Decoder.teacher_force": "gated:teacher_force",
     "model.layers:linear": "cached_layers:linear",
     "model.layers:linear_together": "cached_layers:linear_together",
     "system.kernel_dispatch:linear_cache": "cached_layers:LinearCache",

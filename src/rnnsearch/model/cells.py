@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rnnsearch.model.layers import Linear, linear_together, orthogonal, tanh
+from rnnsearch.system.kernel_dispatch import plain
 
 Inputs = Float[Tensor, "*rest input"]
 Projected = Float[Tensor, "*rest projected"]
@@ -73,6 +74,7 @@ class GatedCell(Cell):
         """Returns [W e + b; W_z e; W_r e]."""
         return linear_together((self.W, self.W_zr), inputs)
 
+    @plain
     def forward(
         self,
         projected: Projected,

@@ -206,7 +206,9 @@ class TranslationNetwork(nn.Module):
         predicting_state, state = decoder.step(word, state, source)
         hidden = decoder.cell.hidden(predicting_state.cell)
         features = readout(hidden, embedded, predicting_state.context)
-        return torch.log_softmax(output(features), -1), predicting_state, state
+        logits = output(features)  # (batch, hypotheses, words); without gradients, log p takes their place
+        log_p = torch.log_softmax(logits, -1, out=None if logits.requires_grad else logits)
+        return log_p, predicting_state, state
 
 
 def initialise_glorot(network: TranslationNetwork) -> None:

@@ -1,7 +1,7 @@
-"""The decoder with gated units and the paper's alignment model on a CPU: a whole target sentence as one
-autograd function.
+"""The gated cell on a CPU: a step of a search, and the decoder with the paper's alignment model, for which a
+whole target sentence is one autograd function.
 
-It computes the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are adjacent in
+They compute the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are adjacent in
 memory: one product gives the pre-activations of both gates, another, with r∘s instead of s, that of the
 candidate. The inputs are [r∘s | c | e | s] with [U | C | W] and [C | W | U], and the gradients of
 the matrices are computed once for all steps. States, gates and energies have the network's dtype, products
@@ -23,16 +23,54 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rnnsearch.kernels.cached_layers import product_dtype, tanh_
+from rnnsearch.kernels.cached_layers import once, open_cache, product_dtype, tanh_
 from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.alignment.base import Energies, Keys
 from rnnsearch.model.cells import GatedCell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.system.kernel_dispatch import reference
+
+
+def step(
+    cell: GatedCell,
+    projected: Float[Tensor, "*rest projected"],
+    state: Float[Tensor, "*rest state"],
+    context: Float[Tensor, "*rest context"] | None = None,
+    keep: Float[Tensor, "*#rest hidden"] | None = None,
+) -> Float[Tensor, "*rest state"]:
+    """Computes the same as `model.cells:GatedCell.forward`, in a search but for int8 with two products."""
+    cache = open_cache()
+    in_search = cache is not None and not cache.int8 and not torch.is_grad_enabled()
+    if (
+        type(cell) is not GatedCell
+        or cell.C is None
+        or context is None
+        or keep is not None
+        or state.device.type != "cpu"
+        or not in_search
+    ):
+        return reference(GatedCell.forward)(cell, projected, state, context, keep)
+    n, C = cell.hidden_size, cell.C.weight
+    inner, gates = once(cell.U.weight, lambda: _with_state(cell, *C.split((n, 2 * n))))
+    rows = torch.cat((context, state), -1).to(gates.dtype)
+    z, r = F.linear(rows, gates).to(state.dtype).add_(projected[..., n:]).sigmoid_().chunk(2, -1)
+    rows[..., -n:] = r * state
+    candidate = tanh_(F.linear(rows, inner).to(state.dtype).add_(projected[..., :n]))
+    return torch.lerp(state, candidate, z)
+
+
+def _with_state(
+    cell: GatedCell, C: Float[Tensor, "hidden context"], C_zr: Float[Tensor, "gates context"]
+) -> tuple[Float[Tensor, "hidden inputs"], Float[Tensor, "gates inputs"]]:
+    """Returns [C | U] and [C_zr | U_zr], in the dtype of the products."""
+    dtype = product_dtype(cell.U.weight)
+    return torch.cat((C, cell.U.weight), 1).to(dtype), torch.cat((C_zr, cell.U_zr.weight), 1).to(dtype)
+
 
 ROWS_TOGETHER = 1024
 """Rows of one product in `weight_gradient`."""
