@@ -27,6 +27,7 @@ from rnnsearch import (
     Link,
     ModelSettings,
     PreparationReport,
+    PrepareOptions,
     Run,
     Score,
     SearchSettings,
@@ -76,6 +77,7 @@ def prepared_and_trained() -> Run:
         [pair.target_text for pair in pairs],
         Path("store"),
         settings=settings.data,
+        options=PrepareOptions(workers=1),
     )
     assert_type(report, PreparationReport)
     try:
