@@ -15,7 +15,7 @@ from browser import CHROMIUM, NEEDS_CHROMIUM, OPTIONS
 from rnnsearch.drawing.alignments import Panel
 from rnnsearch.report.alignment_page import alignment_page, browsed_run
 
-DUMPED = [*OPTIONS, "--virtual-time-budget=2000", "--dump-dom"]
+DUMPED = [*OPTIONS.split(), "--virtual-time-budget=2000", "--dump-dom"]
 
 USE = """
 const said = [];
