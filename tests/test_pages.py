@@ -18,7 +18,7 @@ from rnnsearch.drawing.page import render
 from rnnsearch.evaluation.test_set import read_test_sets
 from rnnsearch.report.alignment_page import alignment_page, browsed_run
 from rnnsearch.report.make import ReportOptions, make_report
-from rnnsearch.studies.run import Measured
+from rnnsearch.studies.run_study import Measured
 from rnnsearch.studies.table import write_study
 
 NASTY = (

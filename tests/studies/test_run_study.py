@@ -23,7 +23,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.measures import departure
 from rnnsearch.records import Translation
-from rnnsearch.studies.run import Measured, run_study
+from rnnsearch.studies.run_study import Measured, run_study
 from rnnsearch.studies.table import write_study
 from rnnsearch.text.formats.lines import read_lines
 
@@ -157,7 +157,7 @@ def test_another_corpus_is_refused(copy: Path, old: str, new: str, message: str)
 def test_more_updates_are_more_to_do_also_after_a_kill(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_in(copy, STUDY.replace("max_updates = 40", "max_updates = 50"))
     with monkeypatch.context() as killed:
-        killed.setattr("rnnsearch.studies.run.Training.error", lambda _: "ended by SIGKILL")
+        killed.setattr("rnnsearch.studies.run_study.Training.error", lambda _: "ended by SIGKILL")
         run_study(study, say=lambda text: None, only=["additive"])
     (first, _) = run_study(study, say=lambda text: None, only=["additive"])
     assert (first.row["status"], first.row["updates"]) == ("done", 50)

@@ -150,7 +150,7 @@ def reproduce(
 def carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: bool) -> list[str]:
     """Runs a study and prints its tables; returns the names of the runs that count. Raises InputError if a
     run failed; the tables are then written without it."""
-    from rnnsearch.studies.run import run_study
+    from rnnsearch.studies.run_study import run_study
     from rnnsearch.studies.table import write_study
 
     with progress_bar() as progress:

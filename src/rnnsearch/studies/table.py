@@ -37,7 +37,7 @@ from rnnsearch.evaluation.significance import difference_over_seeds, holm, p_sta
 from rnnsearch.evaluation.statistics import FEWEST, buckets
 from rnnsearch.evaluation.test_set import read_hypotheses
 from rnnsearch.installed import package_version
-from rnnsearch.studies.run import Measured
+from rnnsearch.studies.run_study import Measured
 from rnnsearch.studies.study import StudyFolder
 
 if TYPE_CHECKING:
