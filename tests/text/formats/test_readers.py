@@ -61,7 +61,7 @@ CASES: list[tuple[Any, ...]] = [
     ("a.tsv", b"ID\tFR \tEn\n7\ta\tb\n", "b|a"),
     ("a.tsv", b"French\tenglish\na\tb\n", "b|a"),
     ("a.tsv", b"fra_Latn\teng_Latn\na\tb\n", "b|a"),
-    ("a.tsv", b"score\tText (fr)\tText (en-GB)\n7\ta\tb\n", "b|a"),
+    ("a.tsv", b"source\tText (fr)\tText (en-GB)\n7\ta\tb\n", "b|a"),
     ("a.tsv", b"Target text\tsrc_text\nb\ta\n", "a|b"),
     ("a.tsv", "français ?\tL'anglais oui.\n1998\t1998\n".encode(), "français ?|L'anglais oui., 1998|1998"),
     ("a.tsv", b"sv\tnl\n", "sv|nl"),  # no names that anyone could know: a pair

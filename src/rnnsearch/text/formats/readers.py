@@ -150,22 +150,23 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
 def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
     """Returns the columns of both sides, counted from 0, and whether these cells are names of columns."""
     header = [cell.strip().casefold() for cell in cells]
-    usual = (
-        _language_names(layout.source_language) | {"source", "src"},
-        _language_names(layout.target_language) | {"target", "tgt", "trg"},
-    )
+    languages = _language_names(layout.source_language), _language_names(layout.target_language)
+    roles = {"source", "src"}, {"target", "tgt", "trg"}
+    source_names, target_names = either = list(map(set.union, languages, roles))
     if layout.source.isdecimal() and layout.target.isdecimal():
         columns = int(layout.source) - 1, int(layout.target) - 1
         there = [header[column] if column < len(header) else "" for column in columns]
         orders = there, there[::-1]  # columns 2 and 1 of a file from the source to the target
-        return columns, any(one in usual[0] and other in usual[1] for one, other in orders)
+        return columns, any(one in source_names and other in target_names for one, other in orders)
     for source, target in layout.names():
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
     if not layout.source:
-        found = [[i for i, cell in enumerate(header) if _is_name(cell, side)] for side in usual]
-        if [len(places) for places in found] == [1, 1] and found[0] != found[1]:
-            return (found[0][0], found[1][0]), True
+        # Languages alone first: a third column `source` may say where a text comes from.
+        for sides in (languages, roles, either):
+            found = [[i for i, cell in enumerate(header) if _is_name(cell, side)] for side in sides]
+            if [len(places) for places in found] == [1, 1] and found[0] != found[1]:
+                return (found[0][0], found[1][0]), True
         if len(cells) < 3 and len(set(map(_is_number, header))) == 1:
             return (0, 1), False
     what = f"does not name columns {layout.wanted()}; it has: {', '.join(cells)}"
