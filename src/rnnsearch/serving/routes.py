@@ -27,9 +27,8 @@ def _encoded(text: str) -> str:
 
 
 Text = Annotated[StrictStr, AfterValidator(_encoded)]
-OneOrMore = (
-    Text | Annotated[list[Text], Field(fail_fast=True)]
-)  # an error for each of many texts takes seconds
+OneOrMore = Text | Annotated[list[Text], Field(fail_fast=True)]
+"""One text or several; only the first fault is found, because one for each of many texts takes seconds."""
 HYPOTHESIS = ["text", "tokens", "score", "log_probabilities", "confidence", "finished"]
 
 

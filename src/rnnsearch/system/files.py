@@ -73,10 +73,8 @@ def writing(path: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what, remedy = (
-            f"cannot be written: {error.strerror or error}",
-            "check path, permissions and free space",
-        )
+        remedy = "check path, permissions and free space"
+        what = f"cannot be written: {error.strerror or error}"
         raise InputError(what, file=error.filename or path, remedy=remedy) from None
 
 
