@@ -333,7 +333,7 @@ class Scoring(Task):
     def key(self, runs: Runs) -> str:
         from rnnsearch.run import answers_key
 
-        return answers_key(runs, f"score {self.batch_size}", str(self.form == "json"), [])
+        return answers_key(runs, f"score {self.batch_size}", self.form, [])
 
 
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:

@@ -139,7 +139,7 @@ class Translating(Task):
 
         settings = changed(Run.open(runs[0]).settings.search, self.search)
         files = [path for path in (self.glossary, self.dictionary) if path]
-        return answers_key(runs, f"{settings.model_dump_json()} False", self.form, files)
+        return answers_key(runs, f"translate {settings.model_dump_json()}", self.form, files)
 
 
 def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> None:
