@@ -63,6 +63,7 @@ DAMAGE: list[tuple[Change, str]] = [
     (instead("random.cpu", torch.zeros(8, dtype=torch.uint8)), "does not fit"),
     (noted("update", -1), "is damaged: progress: update: Input should be greater than or equal to 0"),
     (noted("pairs", "many"), "is damaged: progress: pairs: Input should be a valid integer"),
+    (noted("since_validation", {"pairs": 10**400}), "is damaged: progress: since_validation.pairs: Input"),
     (noted("validations", [{"dev_nll": 1.0}]), "is damaged: progress: a validation without its update"),
     (lambda tensors, notes: notes.pop("progress"), "is damaged: progress: Input should be"),
 ]

@@ -16,9 +16,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.batches import Position
 from rnnsearch.training.optimiser import Adadelta, sparse_parameters
-from rnnsearch.training.trainer import LossSums, Trainer, Update
+from rnnsearch.training.trainer import Count, LossSums, Trainer, Update
 
-Count = Annotated[int, Field(ge=0, lt=2**63)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from operator import add
+from typing import Annotated
 
 import numpy as np
 import torch
 from jaxtyping import Float, Float64
+from pydantic import Field
 from torch import Tensor, nn
 
 from rnnsearch.config import TrainingSettings
@@ -31,6 +33,9 @@ from rnnsearch.training.optimiser import (
     sparse_parameters,
 )
 
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+"""A number that a checkpoint keeps; its range is checked when a checkpoint is loaded."""
+
 
 @dataclass(frozen=True)
 class LossSums:
@@ -43,10 +48,10 @@ class LossSums:
     """
 
     nll: float = 0.0
-    pairs: int = 0
-    target_tokens: int = 0
+    pairs: Count = 0
+    target_tokens: Count = 0
     alignment_loss: float = 0.0
-    linked_rows: int = 0
+    linked_rows: Count = 0
 
     def __add__(self, other: LossSums) -> LossSums:
         return LossSums(*map(add, astuple(self), astuple(other)))
