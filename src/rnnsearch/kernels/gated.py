@@ -43,7 +43,8 @@ def step(
     context: Float[Tensor, "*rest context"] | None = None,
     keep: Float[Tensor, "*#rest hidden"] | None = None,
 ) -> Float[Tensor, "*rest state"]:
-    """Computes the same as `model.cells:GatedCell.forward`, in a search but for int8 with two products."""
+    """Computes the same as `model.cells:GatedCell.forward`. In a search on a CPU, unless in int8, two
+    products suffice."""
     cache = open_cache()
     in_search = cache is not None and not cache.int8 and not torch.is_grad_enabled()
     if (
