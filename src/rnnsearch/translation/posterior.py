@@ -329,7 +329,7 @@ def _all_words(output: OutputLayer) -> list[_Words]:
             found.append(_Words(by_feature, functional.pad(bias, (0, missing), value=-torch.inf)))
         return found
 
-    return once(output.bias, make)
+    return once(output.bias, make)  # not of the matrix, which two tied layers share
 
 
 def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch target"]:
