@@ -163,7 +163,7 @@ class Run:
         `make_network`. Raises InputError if the weights are missing, damaged or those of another network."""
         place = usable_device(device)
         tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
-        tensors = dequantise(tensors, self.model_path)
+        tensors = dequantise(tensors, tied=self.settings.model.tie_output, file=self.model_path)
         if misfit := difference(tensors, self.shapes(trust_code=trust_code)):
             raise InputError(f"does not fit config.toml: {misfit}", file=self.model_path)
         for name, tensor in tensors.items():

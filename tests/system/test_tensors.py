@@ -127,7 +127,7 @@ def test_a_matrix_comes_back_within_half_a_step_of_its_row() -> None:
     matrix[5] = 0
     kept = quantise({"a.weight": matrix}, tied=False)
     assert kept["a.weight"].dtype == torch.int8
-    back = dequantise(kept)["a.weight"]
+    back = dequantise(kept, tied=False)["a.weight"]
     assert ((back - matrix).abs() <= 0.5001 * kept["a.weight" + SCALE].unsqueeze(1)).all()
     assert not back[5].any()
     again = (back / scales_of(back, WEIGHT_LIMIT)).round().to(torch.int8)
@@ -136,19 +136,20 @@ def test_a_matrix_comes_back_within_half_a_step_of_its_row() -> None:
 
 def test_vectors_and_matrices_of_few_rows_are_kept_exactly() -> None:
     tensors = {"v": torch.randn(30), "v_a.weight": torch.randn(1, 30)}
-    assert same(dequantise(quantise(tensors, tied=False)), tensors)
+    assert same(dequantise(quantise(tensors, tied=False), tied=False), tensors)
 
 
 def test_a_tied_output_is_kept_once() -> None:
     embedding = torch.randn(20, 4)
     kept = quantise({EMBEDDING: embedding, OUTPUT: embedding}, tied=True)
     assert OUTPUT not in kept
-    whole = dequantise(kept)
+    whole = dequantise(kept, tied=True)
     assert torch.equal(whole[OUTPUT], whole[EMBEDDING])
+    assert OUTPUT not in dequantise(kept, tied=False)  # it is missing
 
 
 @pytest.mark.parametrize("scales", [None, torch.ones(19), torch.ones(20, dtype=torch.float64)])
 def test_scales_that_do_not_fit_are_refused(scales: torch.Tensor | None) -> None:
     kept = quantise({"a.weight": torch.randn(20, 4)}, tied=False) | {"a.weight" + SCALE: scales}
     with pytest.raises(InputError, match=r"scales of the int8 matrix a\.weight"):
-        dequantise({name: tensor for name, tensor in kept.items() if tensor is not None})
+        dequantise({name: tensor for name, tensor in kept.items() if tensor is not None}, tied=False)

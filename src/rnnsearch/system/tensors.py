@@ -165,9 +165,9 @@ def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
     return kept
 
 
-def dequantise(tensors: Mapping[str, Tensor], file: Path | None = None) -> dict[str, Tensor]:
+def dequantise(tensors: Mapping[str, Tensor], *, tied: bool, file: Path | None = None) -> dict[str, Tensor]:
     """Returns the float32 tensors of `quantise`'s result; others are unchanged. Raises InputError for missing
-    or wrong scales. file: in its message."""
+    or wrong scales. tied: as in `quantise`. file: in the message."""
     whole = dict(tensors)
     for name, matrix in tensors.items():
         if matrix.dtype == torch.int8:
@@ -175,6 +175,6 @@ def dequantise(tensors: Mapping[str, Tensor], file: Path | None = None) -> dict[
             if matrix.dim() != 2 or (scales.dtype, scales.shape) != (torch.float32, matrix.shape[:1]):
                 raise InputError(f"does not hold the scales of the int8 matrix {name}", file=file)
             whole[name] = matrix.float() * scales.unsqueeze(1)
-    if OUTPUT not in whole and EMBEDDING in whole:
-        whole[OUTPUT] = whole[EMBEDDING]
+    if tied and EMBEDDING in whole:
+        whole.setdefault(OUTPUT, whole[EMBEDDING])
     return whole
