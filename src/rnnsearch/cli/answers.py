@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import typer
 
@@ -73,7 +73,8 @@ class Task:
     text. form: of the answers. doing, unit: for the progress bar."""
 
     form: str
-    doing, unit = "answering", "pairs"
+    doing: ClassVar[str]
+    unit: ClassVar[str] = "pairs"
 
     def key(self, runs: Runs) -> str:
         """Returns a checksum of everything that the answers depend on, except the text."""
