@@ -20,6 +20,7 @@ from rnnsearch.system.files import (
     prepare_output,
     read_json,
     read_toml,
+    reading,
     remove_partial_files,
     whole_folder,
     write_text,
@@ -238,3 +239,19 @@ def test_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(files, "LARGEST", 5)
     with pytest.raises(ValueError, match="more than 5 bytes"):
         read_toml(file)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied"), "file: cannot be read: Permission denied"),
+        (FileNotFoundError(errno.ENOENT, "No such file"), r"file: is not a run: No such file \(remove it\)"),
+        (ValueError("line 1"), "file: is damaged: line 1"),
+    ],
+)
+def test_a_file_that_may_not_be_read_is_not_called_damaged(error: Exception, said: str) -> None:
+    with (
+        pytest.raises(InputError, match=f"^{said}$"),
+        reading(Path("file"), "remove it", "is not a run", "is damaged"),
+    ):
+        raise error

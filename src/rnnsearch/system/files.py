@@ -278,9 +278,12 @@ def reading(
     file: Path, remedy: str = "", unread: str = "cannot be read", damaged: str = ""
 ) -> Iterator[None]:
     """Turns OSError and ValueError into an InputError, whose message begins with `unread` and ends with the
-    remedy; that of a ValueError is only `damaged`, if given, and the error."""
+    remedy; that of a ValueError is only `damaged`, if given, and the error. A file that may not be read is
+    neither damaged nor missing, and says so."""
     try:
         yield
+    except PermissionError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file) from None
     except (OSError, ValueError) as error:
         if damaged and isinstance(error, ValueError):
             raise InputError(f"{damaged}: {error}", file=file) from None
