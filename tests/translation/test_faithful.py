@@ -70,6 +70,7 @@ two numbers for one are one | costs 1,234.56 euros | 1 1234.56 euros | 1 1 2 | 1
 an unknown word is no second number | $ 1,234.56 now | <unk> 1234.56 | 1 1 | 1234.56
 a decimal with a comma | fell 1.2 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1,2 euros
 half of a wrong decimal goes | fell 1.3 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1.3 euros
+a comma in front of a number stays its own | euros 7 pays | euros , 7 pays | 0 1 1 2 | euros , 7 pays
 thousands in digits | 12 thousand books | 12 000 livre | 0 1 2 | 12 000 livre
 a number is not repeated | Peter reads 7 | 7 lit 7 | 2 1 2 | 7 lit
 a number that occurs twice is | 7 and 7 | 7 et 7 | 0 1 2 | 7 et 7

@@ -179,8 +179,10 @@ class Faithful:
         runs: list[list[_Word]] = []
         for number, group in groupby(made, is_number):
             run = list(group)
-            size = max((at + 1 for at, word in enumerate(run) if _is_number(word)), default=0)
-            core, rest = run[:size], run[size:]
+            places = [at for at, word in enumerate(run) if _is_number(word)] or [0, -1]
+            first, end = places[0], places[-1] + 1
+            core, rest = run[first:end], run[end:]
+            runs.append(run[:first])
             if number and not is_right(_digits_of(core)):
                 runs += [list(part) for _, part in groupby(core, lambda word: word.read)]
             elif not all(map(_is_number, core)) and core[0].read is not None:  # a decimal in several words

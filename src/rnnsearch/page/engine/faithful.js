@@ -193,12 +193,11 @@ function numbers(sentence, made) {
   const isRight = (value) => right.has(value) || right.has(value.replace(/(000)+$/, "")); // 12 000 for 12 thousand
   const within = (one) => isNumber(one) || ([",", "."].includes(one.text) && given.has(one.read));
   const all = runs(made, within).flatMap(([number, run]) => {
-    const size = run.findLastIndex(isNumber) + 1;
-    const core = run.slice(0, size);
-    const rest = run.slice(size);
-    if (number && !isRight(digitsOf(core))) return [...runs(core, (one) => one.read).map(([, part]) => part), rest];
-    if (!core.every(isNumber) && core[0].read !== null) return [[copy(core.map((one) => one.text).join(""), core, core[0].read)], rest]; // a decimal in several words
-    return [core, rest];
+    const [first, end] = [Math.max(0, run.findIndex(isNumber)), run.findLastIndex(isNumber) + 1];
+    const [before, core, rest] = [run.slice(0, first), run.slice(first, end), run.slice(end)];
+    if (number && !isRight(digitsOf(core))) return [before, ...runs(core, (one) => one.read).map(([, part]) => part), rest];
+    if (!core.every(isNumber) && core[0].read !== null) return [before, [copy(core.map((one) => one.text).join(""), core, core[0].read)], rest]; // a decimal in several words
+    return [before, core, rest];
   });
   const written = new Map();
   const count = (value, more) => written.set(value, (written.get(value) ?? 0) + more);
