@@ -3,9 +3,10 @@
     python scripts/shipped_model.py en fr --data DATA --work en-fr.work \\
         --out models/src/rnnsearch_models/en-fr
 
-`scripts/shipped_models.toml` names the sources of text with their weights, and the test sets. After an
-interruption, give the same command again: finished steps are not repeated, and training continues. `--from
-MODEL` begins with the weights and vocabularies of another model. Needs the extra `align` for eflomal.
+`scripts/shipped_models.toml` names the sources of text with their weights, and the test sets. The source
+`phrases` is in `scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and what fills them.
+After an interruption, give the same command again: finished steps are not repeated, and training continues.
+`--from MODEL` begins with the weights and vocabularies of another model. Needs the extra `align` for eflomal.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ EXAMPLES = {
 }
 """Example sentences on a page."""
 SEED = 20261123
+KINDS = Path(__file__).parents[1] / "docs" / "studies" / "everyday-kinds.tsv"
+"""Sentences that measure what people type first. None is in the text."""
+PHRASES, FILLINGS = Path(__file__).with_name("phrases"), 8
+"""Folder of the phrases, and how many sentences are made of a phrase with slots."""
 
 
 def rnnsearch(*words: object) -> str:
@@ -70,7 +75,7 @@ def read_sources(path: Path, data: Path) -> dict[str, Any]:
             what = f"{key} of {source['name']} is {value!r}, not a positive whole number"
             raise InputError(what, file=path)
     names = [source["name"] for source in table["source"]]
-    for name in [*names, table["development"], *table["tests"].values()]:
+    for name in {*names, table["development"], *table["tests"].values()} - {PHRASES.name}:
         for file in files_of(data, name):
             if not file.is_file():
                 raise InputError("is missing", file=file, remedy=f"see the sources in {path}")
@@ -82,8 +87,32 @@ def files_of(data: Path, name: str, sides: Sequence[str] = ("en", "fr")) -> list
     return [data / f"{name}.{side}.gz" for side in sides]
 
 
+def phrases() -> Iterator[tuple[str, str]]:
+    """Yields the (English, French) phrases. In one with slots, as "at {time}" has, they are filled at random,
+    on both sides alike."""
+    drawn, fillings = random.Random(SEED), dict[str, list[list[str]]]()
+    for slot, *sides in read_rows(PHRASES / "slots.tsv"):
+        fillings.setdefault(slot, []).append(sides)
+    for sides in read_rows(PHRASES / "phrases.tsv"):
+        for _ in range(FILLINGS if "{" in sides[0] else 1):
+            chosen = {slot: drawn.choice(values) for slot, values in fillings.items()}
+            english, french = (
+                side.format_map({slot: both[at] for slot, both in chosen.items()})
+                for at, side in enumerate(sides)
+            )
+            yield english, french
+
+
+def read_rows(path: Path) -> Iterator[list[str]]:
+    """Yields the columns of each line."""
+    yield from (line.split("\t") for line in path.read_text("utf-8").splitlines())
+
+
 def pairs_of(data: Path, name: str) -> Iterator[tuple[str, str]]:
     """Yields the (English, French) pairs of a text, repaired by `normalised`."""
+    if name == PHRASES.name:
+        yield from phrases()
+        return
     source, target = files_of(data, name)
     for english, french in read_pairs(source, target):
         if english and french:
@@ -106,10 +135,11 @@ def write_pairs(files: Sequence[Path], pairs: Iterable[tuple[str, str]]) -> None
 
 
 def make_text(table: dict[str, Any], data: Path, work: Path) -> list[list[Path]]:
-    """Makes the two files of each source: distinct pairs of the allowed lengths, without sentences of a test
-    set."""
+    """Makes the two files of each source: distinct pairs of the allowed lengths, without sentences that
+    measure."""
     held_out = {*table["tests"].values(), table["development"]}
     kept_back = {line for name in held_out for pair in pairs_of(data, name) for line in pair}
+    kept_back |= {line for row in read_rows(KINDS) for line in row[2:]}
     texts = []
     for source in table["source"]:
         name, count = source["name"], source.get("pairs")
