@@ -89,6 +89,7 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
             r"training\.seed is not a setting of a study: list the seeds, as seeds = \[1, 2\]",
         ),
         ("seeds = [1, 1]" + SMALL, "a seed is named twice"),
+        (SMALL + "seeds = [1, 1]", "a seed is named twice"),
         ('baseline = "two"' + SMALL, r"there is no variant 'two', only one"),
         (SMALL.replace("one", '"a/b"'), r"variants\.a/b"),
         (FILES.replace(', "train.fr"', ""), "alternate, source and target"),
@@ -115,9 +116,10 @@ def test_a_study_that_does_not_exist() -> None:
 
 
 def test_runs_are_variants_times_seeds(plan: Plan) -> None:
-    runs = plan("seeds = [7, 8]" + SMALL + "[variants.two]\n").runs
-    assert [(run.name, run.seed) for run in runs] == [("one-7", 7), ("two-7", 7), ("one-8", 8), ("two-8", 8)]
-    assert [run.settings.training.seed for run in runs] == [7, 7, 8, 8]
+    runs = plan("seeds = [7, 8]" + SMALL + "[variants.two]\n[variants.three]\nseeds = [9]\n").runs
+    names = [("one-7", 7), ("two-7", 7), ("three-9", 9), ("one-8", 8), ("two-8", 8)]
+    assert [(run.name, run.seed) for run in runs] == names
+    assert [run.settings.training.seed for run in runs] == [7, 7, 9, 8, 8]
 
 
 def test_quick_changes_what_its_table_says(plan: Plan) -> None:
@@ -127,6 +129,7 @@ def test_quick_changes_what_its_table_says(plan: Plan) -> None:
     [corpus]
     builtin = true
     [variants.one]
+    seeds = [3]
     training.max_updates = 500
     [quick]
     seeds = [5]
@@ -137,6 +140,7 @@ def test_quick_changes_what_its_table_says(plan: Plan) -> None:
     usual, quick = plan(text), plan(text, quick=True)
     assert (usual.study.seeds, usual.study.corpus.pairs, usual.sentences) == ([1, 2], None, None)
     assert (quick.study.seeds, quick.study.corpus.pairs, quick.sentences) == ([5], 100, 9)
+    assert [[run.seed for run in folder.runs] for folder in (usual, quick)] == [[3], [5]]
     updates = [folder.variants["one"].training.max_updates for folder in (usual, quick)]
     assert updates == [500, 7]
     with pytest.raises(InputError, match=r"no table \[quick\]"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -88,9 +89,11 @@ class StudyTest(_StudyTable):
 
 
 class Variant(_StudyTable):
-    """Changes of one variant: a recipe of its own, and settings."""
+    """Changes of one variant: a recipe of its own, settings, and seeds."""
 
     recipe: str | None = None
+    seeds: list[Seed] = []
+    """instead of the study's"""
     model: dict[str, Any] = {}
     training: dict[str, Any] = {}
     search: dict[str, Any] = {}
@@ -132,7 +135,8 @@ class Study(_StudyTable):
         for name in (self.baseline, *(name for pair in self.comparisons for name in pair)):
             if name is not None and name not in self.variants:
                 raise ValueError(f"there is no variant {name!r}, only {', '.join(self.variants)}")
-        for seeds in (self.seeds, self.quick.seeds if self.quick else []):
+        of_variants = (variant.seeds for variant in self.variants.values())
+        for seeds in (self.seeds, *of_variants, self.quick.seeds if self.quick else []):
             if len(set(seeds)) < len(seeds):
                 raise ValueError("seeds: a seed is named twice")
         training = [self.settings.get("training", {}), *(one.training for one in self.variants.values())]
@@ -185,15 +189,15 @@ class StudyFolder:
 
     @property
     def runs(self) -> list[StudyRun]:
-        """Lists all runs: every variant with the first seed, then with the second, and so on."""
+        """Lists all runs: every variant with its first seed, then with its second, and so on."""
         runs = []
-        for seed in self.study.seeds:
-            for variant, settings in self.variants.items():
+        for variant, settings in self.variants.items():
+            for place, seed in enumerate(self.study.variants[variant].seeds or self.study.seeds):
                 training = settings.training.model_copy(update={"seed": seed})
                 seeded = settings.model_copy(update={"training": training})
                 name = f"{variant}-{seed}"
-                runs.append(StudyRun(name, variant, seed, self.path / "runs" / name, seeded))
-        return runs
+                runs.append((place, StudyRun(name, variant, seed, self.path / "runs" / name, seeded)))
+        return [run for _, run in sorted(runs, key=itemgetter(0))]
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -245,7 +249,12 @@ def open_study(
     if changes is None:
         raise InputError("the study has no table [quick]", file=where, remedy="leave --quick out")
     sizes = changes.model_dump(include={"pairs", "dev_pairs", "long_pairs"}, exclude_none=True)
-    smaller = {"seeds": changes.seeds or study.seeds, "corpus": study.corpus.model_copy(update=sizes)}
+    smaller: dict[str, Any] = {"corpus": study.corpus.model_copy(update=sizes)}
+    if changes.seeds:
+        smaller["seeds"] = changes.seeds
+        smaller["variants"] = {
+            name: one.model_copy(update={"seeds": []}) for name, one in study.variants.items()
+        }
     study = study.model_copy(update=smaller)
 
     def resolved(variant: Variant, where: str) -> Settings:
@@ -253,7 +262,7 @@ def open_study(
         recipe = study.recipe if variant.recipe is None else variant.recipe
         name, settings = read_recipe(folder / recipe if recipe.endswith(".toml") else recipe)
         validated(settings, name)
-        for late in (study.settings, variant.model_dump(exclude={"recipe"}), changes.settings):
+        for late in (study.settings, variant.model_dump(exclude={"recipe", "seeds"}), changes.settings):
             for section, values in late.items():
                 settings[section] = settings.get(section, {}) | values
         for override in overrides:

@@ -106,7 +106,7 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
     learning = [*_learning(variants, translated), *map(Paragraph, remarks)]
     document = Document(
         folder.study.title or Path(folder.name).stem,
-        f"Mean ± sample standard deviation over {count} seeds." if count > 1 else "One seed.",
+        f"Mean ± sample standard deviation over {count} seeds; no ±: one seed." if count > 1 else "One seed.",
         [
             *(_test_section(folder, name, variants) for name in folder.tests),
             Section("learning", "Learning and cost", learning),
