@@ -159,6 +159,9 @@ def test_alignment_error_is_that_of_the_references_links() -> None:
     )
     assert (found.value("a", "AER"), found.value("a", "precision")) == (0.0, 1.0)
     assert found.value("a", "posterior AER") == 1.0
+    blind = replace(answers, attends=False)  # as RNNencdec
+    unaligned = measure(replace(TEST, gold=gold), [System("a", REFERENCES, run=blind)])
+    assert not any("AER" in score.metric for score in unaligned.scores)
 
 
 def test_a_model_that_tosses_a_coin_has_perplexity_2() -> None:

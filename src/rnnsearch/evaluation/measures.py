@@ -155,7 +155,7 @@ def system_statistics(
     if run is not None:
         found |= nll_statistics(run.references)
         for form, links in (("{}", run.by_attention), ("posterior {}", run.posterior)):
-            if test.gold is not None and links is not None:
+            if test.gold is not None and links is not None and run.attends:
                 scored = alignment_statistics(*counted_links(test, links, (run.source, run.target)))
                 found |= {form.format(rate): one for rate, one in scored.items()}
     return found
