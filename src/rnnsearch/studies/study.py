@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -190,14 +190,15 @@ class StudyFolder:
     @property
     def runs(self) -> list[StudyRun]:
         """Lists all runs: every variant with its first seed, then with its second, and so on."""
+        seeds = {name: variant.seeds or self.study.seeds for name, variant in self.study.variants.items()}
+        rounds = zip_longest(*([(name, seed) for seed in seeds[name]] for name in seeds))
         runs = []
-        for variant, settings in self.variants.items():
-            for place, seed in enumerate(self.study.variants[variant].seeds or self.study.seeds):
-                training = settings.training.model_copy(update={"seed": seed})
-                seeded = settings.model_copy(update={"training": training})
-                name = f"{variant}-{seed}"
-                runs.append((place, StudyRun(name, variant, seed, self.path / "runs" / name, seeded)))
-        return [run for _, run in sorted(runs, key=itemgetter(0))]
+        for variant, seed in filter(None, chain.from_iterable(rounds)):
+            settings, name = self.variants[variant], f"{variant}-{seed}"
+            training = settings.training.model_copy(update={"seed": seed})
+            seeded = settings.model_copy(update={"training": training})
+            runs.append(StudyRun(name, variant, seed, self.path / "runs" / name, seeded))
+        return runs
 
     @property
     def sides(self) -> tuple[str, str]:
