@@ -28,7 +28,7 @@ from fit_confidence import change_search, fit_confidence
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run, write_config
 from rnnsearch.system.files import write_text
-from rnnsearch.text.formats.lines import read_pairs
+from rnnsearch.text.formats.lines import IGNORED, raw_lines, read_pairs
 from rnnsearch.text.vocabulary import WordFilter
 from rnnsearch.training.log import read_statistics
 
@@ -105,7 +105,7 @@ def phrases() -> Iterator[tuple[str, str]]:
 
 def read_rows(path: Path) -> Iterator[list[str]]:
     """Yields the columns of each line."""
-    yield from (line.split("\t") for line in path.read_text("utf-8").splitlines())
+    yield from (line.split("\t") for line in raw_lines(path, IGNORED))
 
 
 def pairs_of(data: Path, name: str) -> Iterator[tuple[str, str]]:
