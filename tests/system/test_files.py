@@ -244,7 +244,10 @@ def test_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (PermissionError(errno.EACCES, "Permission denied"), "file: cannot be read: Permission denied"),
+        (
+            PermissionError(errno.EACCES, "Permission denied"),
+            r"file: cannot be read: Permission denied \(check its permissions\)",
+        ),
         (FileNotFoundError(errno.ENOENT, "No such file"), r"file: is not a run: No such file \(remove it\)"),
         (ValueError("line 1"), "file: is damaged: line 1"),
     ],

@@ -283,7 +283,8 @@ def reading(
     try:
         yield
     except PermissionError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from None
+        what = f"cannot be read: {error.strerror}"
+        raise InputError(what, file=file, remedy="check its permissions") from None
     except (OSError, ValueError) as error:
         if damaged and isinstance(error, ValueError):
             raise InputError(f"{damaged}: {error}", file=file) from None
