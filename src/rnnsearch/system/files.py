@@ -288,7 +288,7 @@ def reading(
     except (OSError, ValueError) as error:
         if damaged and isinstance(error, ValueError):
             raise InputError(f"{damaged}: {error}", file=file) from None
-        what = getattr(error, "strerror", None) or error
+        what = str(getattr(error, "strerror", None) or error)
         raise InputError(f"{unread}: {what}", file=file, remedy=remedy) from None
 
 
