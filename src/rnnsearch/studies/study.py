@@ -10,7 +10,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from rnnsearch.config import (
     Positive,
@@ -30,6 +30,15 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 Symmetrisation = Literal[
     "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"
 ]
+
+
+def _distinct(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("a seed is named twice")
+    return seeds
+
+
+Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
 Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
 
@@ -92,7 +101,7 @@ class Variant(_StudyTable):
     """Changes of one variant: a recipe of its own, settings, and seeds."""
 
     recipe: str | None = None
-    seeds: list[Seed] = []
+    seeds: Seeds = []
     """instead of the study's"""
     model: dict[str, Any] = {}
     training: dict[str, Any] = {}
@@ -102,7 +111,7 @@ class Variant(_StudyTable):
 class Quick(_StudyTable):
     """Changes for --quick: of the seeds, the corpus, the test sets and the settings of all variants."""
 
-    seeds: list[Seed] = []
+    seeds: Seeds = []
     pairs: Positive | None = None
     dev_pairs: Positive | None = None
     long_pairs: Positive | None = None
@@ -117,7 +126,7 @@ class Study(_StudyTable):
     title: str = ""
     recipe: str = ""
     """recipe of the corpus, and of every variant that names none"""
-    seeds: list[Seed] = Field([1], min_length=1)
+    seeds: Seeds = Field([1], min_length=1)
     baseline: Name | None = None
     """variant with which the others are compared; default: the first one"""
     comparisons: list[tuple[Name, Name]] = []
@@ -135,10 +144,6 @@ class Study(_StudyTable):
         for name in (self.baseline, *(name for pair in self.comparisons for name in pair)):
             if name is not None and name not in self.variants:
                 raise ValueError(f"there is no variant {name!r}, only {', '.join(self.variants)}")
-        of_variants = (variant.seeds for variant in self.variants.values())
-        for seeds in (self.seeds, *of_variants, self.quick.seeds if self.quick else []):
-            if len(set(seeds)) < len(seeds):
-                raise ValueError("seeds: a seed is named twice")
         training = [self.settings.get("training", {}), *(one.training for one in self.variants.values())]
         if any("seed" in settings for settings in training):
             raise ValueError("training.seed is not a setting of a study: list the seeds, as seeds = [1, 2]")
