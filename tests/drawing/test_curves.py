@@ -51,3 +51,14 @@ def test_two_pictures_share_no_name() -> None:
     drawn = svg("one")
     used = set(re.findall(r'(?:href="|url\()#([^")]*)', drawn))
     assert used <= first
+
+
+def test_many_curves_differ_and_their_long_names_fit() -> None:
+    count = 2 * len(SERIES)
+    figure = curve_figure([Curve("n" * 22, place, [0, 1], [0, place]) for place in range(count)], "x", "y")
+    looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}
+    assert len(looks) == count
+    figure.draw_without_rendering()
+    legend = figure.legends[0].get_window_extent()
+    assert figure.bbox.x0 <= legend.x0 < legend.x1 <= figure.bbox.x1
+    assert figure.axes[0].bbox.height >= figure.bbox.height / 4

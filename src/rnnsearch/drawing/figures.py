@@ -79,24 +79,35 @@ def curve_figure(curves: Sequence[Curve], x_label: str, y_label: str, *, ticks: 
             axes.set_xticks(range(len(ticks)), ticks)
         axes.set_xlabel(x_label)
         axes.set_title(y_label, loc="left", fontsize=FONT, color=DIM)  # horizontal text is easier to read
-        columns = min(3, max(1, len(curves)))
-        legend = figure.legend(
-            lines, [""] * len(lines), loc="outside lower center", ncols=columns, frameon=False
-        )
-        for text, curve in zip(legend.get_texts(), curves, strict=True):  # `_a` would be left out as a label
-            text.set_text(shorten(curve.name, _LONGEST_NAME))
+        _draw_legend(figure, lines, [shorten(curve.name, _LONGEST_NAME) for curve in curves])
     return figure
 
 
+def _draw_legend(figure: Figure, lines: Sequence[Line2D], names: Sequence[str]) -> None:
+    """Draws the legend in as many columns, at most three, as the figure is wide. Many rows make it higher."""
+    for columns in range(min(3, max(1, len(lines))), 0, -1):
+        legend = figure.legend(
+            lines, [""] * len(lines), loc="outside lower center", ncols=columns, frameon=False
+        )
+        for text, name in zip(legend.get_texts(), names, strict=True):  # `_a` would be left out as a label
+            text.set_text(name)
+        extent = legend.get_window_extent()
+        if columns == 1 or extent.width <= figure.bbox.width:
+            figure.set_figheight(HEIGHT + max(0.0, extent.height / figure.dpi - 1))
+            return
+        legend.remove()
+
+
 def _draw(axes: Axes, curve: Curve) -> Line2D:
-    """Draws line, markers and band. Returns the line."""
-    colour, marker = SERIES[curve.place % len(SERIES)], MARKERS[curve.place % len(MARKERS)]
+    """Draws and returns the line, with markers and band. A colour that recurs has another dash and marker."""
+    again, place = divmod(curve.place, len(SERIES))
+    colour, marker = SERIES[place], MARKERS[(place + again) % len(MARKERS)]
     y, low, high = (np.array(values, dtype=np.float64) for values in (curve.y, curve.low, curve.high))
     (line,) = axes.plot(
         curve.x,
         y,
         color=colour,
-        linestyle=DASHES[curve.place % len(DASHES)],
+        linestyle=DASHES[(place + again) % len(DASHES)],
         linewidth=1.8,
         marker=marker if len(curve.x) <= 20 else "",
         markersize=5.5,
