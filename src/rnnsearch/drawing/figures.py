@@ -84,7 +84,8 @@ def curve_figure(curves: Sequence[Curve], x_label: str, y_label: str, *, ticks: 
 
 
 def _draw_legend(figure: Figure, lines: Sequence[Line2D], names: Sequence[str]) -> None:
-    """Draws the legend in as many columns, at most three, as the figure is wide. Many rows make it higher."""
+    """Draws the legend in as many columns, at most three, as the figure is wide. What is higher than
+    an inch makes the figure higher."""
     for columns in range(min(3, max(1, len(lines))), 0, -1):
         legend = figure.legend(
             lines, [""] * len(lines), loc="outside lower center", ncols=columns, frameon=False

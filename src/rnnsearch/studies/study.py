@@ -39,6 +39,7 @@ def _distinct(seeds: list[int]) -> list[int]:
 
 
 Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
+"""Seeds of training, none of them twice."""
 Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
 
