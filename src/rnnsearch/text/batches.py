@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float, Float32, Int64, Integer, UInt
-from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.text.arrays import Array
 from rnnsearch.text.dataset import Pairs
 from rnnsearch.text.vocabulary import EOS
 
-Indices = Int64[NDArray[np.int64], " _"]
+Indices = Int64[Array[np.int64], " _"]
 
 
 class Position(NamedTuple):
@@ -47,8 +47,8 @@ class BatchOrder:
 
     def __init__(
         self,
-        source_lengths: Integer[NDArray[np.integer], " pairs"],
-        target_lengths: Integer[NDArray[np.integer], " pairs"],
+        source_lengths: Integer[Array[np.integer], " pairs"],
+        target_lengths: Integer[Array[np.integer], " pairs"],
         settings: TrainingSettings,
     ) -> None:
         self.settings = settings
@@ -175,7 +175,7 @@ class Batch:
 
 
 def pad(
-    sentences: Sequence[Sequence[int] | UInt[NDArray[np.unsignedinteger], " _"]],
+    sentences: Sequence[Sequence[int] | UInt[Array[np.unsignedinteger], " _"]],
 ) -> tuple[Int64[Tensor, "batch position"], Int64[Tensor, " batch"]]:
     """Pads sentences of ids, which include the end of sentence, on the right with id 0. Returns (ids,
     lengths)."""
@@ -201,7 +201,7 @@ def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = Fa
 
 
 def known_alignment(
-    links: Sequence[UInt[NDArray[np.unsignedinteger], "_ 2"]],
+    links: Sequence[UInt[Array[np.unsignedinteger], "_ 2"]],
     source_lengths: Int64[Tensor, " batch"],
     target_lengths: Int64[Tensor, " batch"],
 ) -> Float32[Tensor, "batch target source"]:
