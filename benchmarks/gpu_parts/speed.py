@@ -190,7 +190,7 @@ def kernels(options: Options, write: Write) -> None:
         used = {
             one.key[:90]: (one.self_device_time_total if cuda else one.self_cpu_time_total, one.count)
             for one in profiled.key_averages()
-            if not cuda or "CUDA" in str(one.device_type)
+            if not cuda or ("CUDA" in str(one.device_type) and not one.is_user_annotation)
         }
         busy = sum(time for time, _ in used.values()) / 1e6
         found |= {"seconds": whole, "busy seconds": busy, "busy share": busy / whole}

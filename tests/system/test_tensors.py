@@ -71,8 +71,8 @@ def test_one_bit_anywhere_is_noticed(tmp_path: Path) -> None:
     [
         ({"notes": "[" * 100_000}, "nested too deeply"),
         ({"notes": "3"}, "its notes are no table"),
-        ({}, "is damaged"),
-        (None, "is damaged"),
+        ({}, "is damaged: it has no notes"),
+        (None, "rnnsearch has not written it"),
     ],
 )
 def test_notes_that_are_none(tmp_path: Path, metadata: dict[str, str] | None, said: str) -> None:

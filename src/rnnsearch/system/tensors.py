@@ -68,7 +68,9 @@ def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, 
             place = str(path) if str(path).isprintable() else f"/proc/self/fd/{named.fileno()}"
             with safe_open(place, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                metadata = file.metadata()
+                metadata = file.metadata() or {}
+        if "notes" not in metadata:
+            raise ValueError("it has no notes, so rnnsearch has not written it")
         if strange := metadata.keys() - {"notes", "sha256"}:
             raise ValueError(f"its metadata has {min(strange)!r}")
         notes = parse_json(metadata["notes"])
