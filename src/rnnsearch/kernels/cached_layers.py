@@ -60,7 +60,8 @@ class LinearCache:
         return self.once(modules, lambda: self._product(modules))
 
     def _product(self, modules: Sequence[HasWeight]) -> Product:
-        matrix, bias = modules[0].weight, modules[0].bias
+        matrix: Tensor = modules[0].weight
+        bias: Tensor | None = modules[0].bias
         if len(modules) > 1:
             matrix = torch.cat([each.weight for each in modules])
             bias = torch.cat([_bias_or_zeros(each) for each in modules])

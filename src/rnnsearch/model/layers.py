@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -70,15 +69,11 @@ def orthogonal(parameter: Tensor) -> None:
             nn.init.orthogonal_(block)
 
 
-@runtime_checkable
-class HasWeight(Protocol):
+class HasWeight(nn.Module):
     """A module with a matrix (out, in) and perhaps a bias (out,)."""
 
-    @property
-    def weight(self) -> Tensor: ...
-
-    @property
-    def bias(self) -> Tensor | None: ...
+    weight: nn.Parameter
+    bias: nn.Parameter | None
 
 
 @plain
@@ -99,11 +94,9 @@ def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) 
     return torch.cat([module(x) for module in modules], -1)
 
 
-class Linear(nn.Module):
+class Linear(HasWeight):
     """y = W x (+ b) on the last dimension. init: initialises W, default N(0, 0.01²). b begins at 0."""
 
-    weight: nn.Parameter
-    bias: nn.Parameter | None
     init: Initialiser
 
     def __init__(

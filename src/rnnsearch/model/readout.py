@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rnnsearch.model.layers import Linear, gaussian, linear, tanh, zeros
+from rnnsearch.model.layers import HasWeight, Linear, gaussian, linear, tanh, zeros
 
 
 class Readout(nn.Module):
@@ -66,10 +66,12 @@ class TanhReadout(Readout):
 READOUTS: dict[str, type[Readout]] = {"maxout": MaxoutReadout, "tanh": TanhReadout}
 
 
-class OutputLayer(nn.Module):
+class OutputLayer(HasWeight):
     """p(y_i) ∝ exp(y_iᵀ W_o t_i) (A.2.2): W_o is (K, l); factored, as in the released implementation, it is
     (K, m) after a layer l → m. tied: the target embedding matrix (K, m), to be used as W_o.
     """
+
+    bias: nn.Parameter
 
     def __init__(
         self, readout_size: int, embedding_size: int, words: int, factored: bool, tied: nn.Parameter | None
