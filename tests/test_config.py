@@ -138,9 +138,6 @@ def test_a_folder_hides_no_recipe_and_a_star_is_part_of_a_name(
     ("overrides", "said"),
     [
         ({"baem": 3}, "unknown setting search.baem"),
-        ({"beam": 0}, "search.beam: Input should be greater than 0"),
-        ({"beam": 2, "nbest": 3}, "search.nbest = 3 is more than search.beam = 2"),
-        ({"normalise": "often"}, "search.normalise"),
         ({"beam": None}, "search.beam"),
     ],
 )

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import assert_refused
 
 fsspec = pytest.importorskip("fsspec")
 from rnnsearch import ray_data  # noqa: E402
@@ -199,32 +200,28 @@ def test_shards(corpora: list[str], names: list[str] | str, corpus: Path) -> Non
         assert [shard.name for shard in ray_data.find_shards(corpora)] == names
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("translate RUN crawl/en --ray local", "--ray needs a folder for the answers (add --out DIR)"),
-        ("align RUN crawl/en --ray local --out o --picture", "--picture cannot be used with --ray"),
-        (
-            "align RUN crawl/en --ray local --out o --device cuda:1",
-            "--device cuda:1 cannot be used with --ray",
-        ),
-        ("translate RUN --ray local --out o", "a corpus is needed"),
-        ("translate missing crawl/en --ray local --out o", "missing"),
-        ("align RUN crawl/en crawl/fr --ray local --out o --reverse-run RUN", "translates from en to fr"),
-        ("translate RUN crawl/en/part-0.en --workers 2", "--workers needs --ray"),
-        ("score RUN crawl/en crawl/fr --ray ADDRESS --out o", "--ray ADDRESS cannot be used: "),
-        ("score RUN crawl/en crawl/fr --ray ray://ADDRESS --out o", "--ray ray://ADDRESS cannot be used: "),
-    ],
-)
+MISTAKES = """
+translate RUN crawl/en --ray local → --ray needs a folder for the answers (add --out DIR)
+align RUN crawl/en --ray local --out o --picture → --picture cannot be used with --ray
+align RUN crawl/en --ray local --out o --device cuda:1 → --device cuda:1 cannot be used with --ray
+translate RUN --ray local --out o → a corpus is needed
+translate missing crawl/en --ray local --out o → missing
+align RUN crawl/en crawl/fr --ray local --out o --reverse-run RUN → translates from en to fr
+translate RUN crawl/en/part-0.en --workers 2 → --workers needs --ray
+score RUN crawl/en crawl/fr --ray ADDRESS --out o → --ray ADDRESS cannot be used:
+score RUN crawl/en crawl/fr --ray ray://ADDRESS --out o → --ray ray://ADDRESS cannot be used:
+"""
+
+
+@pytest.mark.parametrize("case", MISTAKES.strip().split("\n"))
 def test_wrong_options_are_one_line(
-    line: str, message: str, corpus: Path, tiny_run: Path, command: Callable[..., Any]
+    case: str, corpus: Path, tiny_run: Path, command: Callable[..., Any]
 ) -> None:
     with socket.socket() as free:  # nobody listens there
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-        done = command(line.replace("RUN", str(tiny_run)).replace("ADDRESS", address))
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done.err
-    assert message.replace("ADDRESS", address) in done.err
+        line, message = case.replace("RUN", str(tiny_run)).replace("ADDRESS", address).split(" → ")
+        assert_refused(command(line), message)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +252,7 @@ def test_a_ray_that_cannot_start_is_one_line(
     done = command(f"translate {tiny_run} crawl/en --ray local --out out")
     for name in [name for name in sys.modules if name.partition(".")[0] == "ray"]:
         del sys.modules[name]
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done.err
-    assert f"--ray local cannot be used: {message} (start Ray" in done.err
+    assert_refused(done, f"--ray local cannot be used: {message} (start Ray")
 
 
 @pytest.mark.slow

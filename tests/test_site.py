@@ -212,11 +212,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     words = [
         sys.executable,
-        str(ROOT / "scripts/docsite"),
+        ROOT / "scripts/docsite",
         "--out",
-        str(folder / "site"),
+        folder / "site",
         "--work",
-        str(folder / "chapters"),
+        folder / "chapters",
     ]
     done = subprocess.run(
         words,

@@ -92,8 +92,8 @@ translate nosuch → there is no folder and no installed model 'nosuch' (
 translate no/such → no/such/config.toml: is not a run: No such file or directory (name a folder that `rnnsearch train` made)
 translate {store} {three} → store/config.toml: is not a run
 translate {three} {two} → three/config.toml: is not a run: Not a directory
-translate {run} {folder} → folder: is a folder, not a text file
-translate {run} {here}/nosuch → nosuch: no such file
+translate {run} {folder} → folder: is a folder, not a text file (name a file in it)
+translate {run} {here}/nosuch → nosuch: no such file (check the path)
 translate {run} {latin1} → latin1:2: byte 8 of the line is not UTF-8 (convert the file
 translate {run} {short} → short.gz: the compressed file is damaged or incomplete
 translate {run} {plain} → plain.gz: the compressed file is damaged or incomplete: Not a gzipped file
@@ -118,7 +118,9 @@ translate {run} {three} --alignment-plots {two} → two: cannot be written: File
 translate {run} {three} --out {two} → two: already exists (choose another file, or add --overwrite)
 translate {run} {three} --out {folder} --overwrite → folder: is not a regular file
 translate {run} {three} --out /dev/null --overwrite → /dev/null: is not a regular file
-translate {run} {three} --out {two}/out → two: is a file, not a folder (name another folder)
+translate {run} {three} --out . → is not a regular file (name another file)
+translate {run} {three} --out  → is not a regular file (name another file)
+translate {run} {three} --out {two}/sub/out → two: is a file, not a folder (name another folder)
 translate {run} {three} --dictionary {here}/nosuch → nosuch: no such file
 translate {run} {three} --glossary {glossary} → glossary:2: is not a source term, a TAB and a target term
 translate {run} {three} --dictionary {dictionary} → dictionary:2: is not a source word and a target word
@@ -127,13 +129,15 @@ score {run} {three} {two} → three has 3 lines and
 score {run} {three} {latin1} → latin1:2: byte 8
 score {run} - - → both sides cannot come from standard input
 score {run} {three} {three} --search.batch_size 0 → search.batch_size: Input should be
+score {run} {three} {three} --out {folder} → is not a regular file (name another file)
 score {run} {three} {unordered} → unordered:3: sentence 1 of 3 comes after sentence 2
-score {run} {three} {toomany} → toomany:2: sentence 3 of 3
-score {run} {three} {mixed} → mixed:2: is not a line of an n-best list
+score {run} {three} {toomany} → toomany:2: sentence 3 of 3 (numbers start at 0, in the order of the source lines)
+score {run} {three} {mixed} → mixed:2: is not a line of an n-best list (write id ||| hypothesis ||| …)
 score {run} {three} {nbest} --json → nbest: --json and --out cannot be used with an n-best list
 align {run} {three} → a run, a source text and a target text are needed
 align {run} {two} {three} → two has 2 lines and
 align {run} {two} {two} --gold {links} → links: has 1 sentences, but
+align {run} {two} {two} --out {folder} → is not a regular file (name another file)
 align {run} {folder} {three} → folder: is a folder, not a text file
 align {run} {two} {two} --search.batch_size -1 → search.batch_size: Input should be
 evaluate --hyp {three} → Missing option '--ref'
@@ -151,6 +155,9 @@ evaluate --run {three} --ref {two} --src {two} → is not a run
 evaluate --hyp {two} --ref {two} --tokenise nosuch → no BLEU tokenisation 'nosuch'
 aer --links {three} --gold {links} → three:1: 'The' is not a link
 aer --links {links} --gold {crooked} → crooked:2: 'x-1' is not a link
+aer --links {links} {links} --gold {links} → the same link file is given twice
+aer --links {links} {empty} --gold {links} → empty: there are 0 sentences of links but 1 of gold links
+aer --links {links} --gold {here}/nosuch.wa → nosuch.wa: no such file
 aer --links {links} --gold {empty} → 1 sentences of links but 0 of gold links
 prepare {three} {three} → Missing option '--out'
 prepare {three} {two} --out {here}/s → three has 3 lines and
@@ -161,6 +168,7 @@ prepare {three} {three} --dev {two} {three} --out {here}/s → two has 2 lines a
 prepare {three} {three} --dev {three} --out {here}/s → three: has no target text
 prepare {three} {three} --out {store} → store: exists and is not empty
 prepare {three} {three} --out {two} → two: is a file, not a folder
+prepare {three} {three} --out {two}/s → two: is a file, not a folder
 prepare {three} {three} --out {here}/s --recipe nosuch → no recipe 'nosuch' (name a TOML file or one of aligner, demo,
 prepare {three} {three} --out {here}/s --set data.vocabulary_size=0 → data.vocabulary_size: Input should be greater than 0
 prepare {three} {three} --out {here}/s --workers -2 → Invalid value for '--workers'
@@ -185,6 +193,7 @@ train demo --data {store} --out {here}/r --set model.hidden_size=100000 → GB o
 train demo --data {store} --out {here}/r --set training.seed=-1 → training.seed: Input should be greater than or equal to 0
 train demo --data {store} --out {here}/r --set data.vocabulary_size=10 → store: the data settings of a prepared dataset are fixed
 train demo --data {here}/nosuch --out {here}/r → nosuch: does not exist (make it with `rnnsearch prepare`)
+train demo --data {two} --out {here}/r → two: is not a folder (make it with
 train demo --data {run} --out {here}/r → run: is not a prepared dataset
 train demo --data {store} --out {run} → run: holds a run already (--resume to go on with it, or name another folder for --out)
 train demo --data {store} --out {run} --resume → run: was trained with model.embedding_size = 16, which is now

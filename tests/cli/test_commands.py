@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import Command, assert_refused, sets, sizes
+from pairs import write
 
 FIELDS = {
     *("text", "tokens", "source_tokens", "score", "log_probabilities", "finished", "alignment", "confidence")
@@ -38,11 +39,6 @@ def target(source: Path) -> Path:
 
 def read(path: Path) -> list[str]:
     return path.read_text("utf-8").split("\n")[:-1]
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return path
 
 
 def parsed(lines: list[str]) -> list[dict[str, Any]]:

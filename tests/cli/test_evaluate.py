@@ -10,6 +10,7 @@ from urllib.error import URLError
 import pytest
 import sacrebleu
 from command_line import Command, assert_refused
+from pairs import write
 
 from rnnsearch.evaluation.bleu import bleu
 
@@ -26,14 +27,10 @@ def texts(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     chosen = [number for number, line in enumerate(read(tiny_corpus / "test.en")) if len(line.split()) < 12][
         :8
     ]
-    for side in ("en", "fr"):
-        lines = read(tiny_corpus / f"test.{side}")
-        (folder / f"test.{side}").write_text(
-            "".join(f"{lines[number]}\n" for number in chosen), encoding="utf-8"
-        )
-    (folder / "short.out").write_text(
-        "".join(f"{' '.join(line.split()[:-1])}\n" for line in read(folder / "test.fr")), encoding="utf-8"
-    )
+    for name in ("test.en", "test.fr"):
+        lines = read(tiny_corpus / name)
+        write(folder / name, [lines[number] for number in chosen])
+    write(folder / "short.out", [" ".join(line.split()[:-1]) for line in read(folder / "test.fr")])
     return folder
 
 
@@ -63,8 +60,8 @@ def test_every_table_is_in_json(command: Command, texts: Path, tmp_path: Path) -
 def test_several_references_are_sacrebleus(command: Command, texts: Path, tmp_path: Path) -> None:
     reference, short = read(texts / "test.fr"), read(texts / "short.out")
     other = [" ".join(reversed(line.split())) for line in reference]
-    (tmp_path / "other").write_text("".join(f"{line}\n" for line in other), "utf-8")
-    (tmp_path / "one").write_text("oui\n")
+    write(tmp_path / "other", other)
+    write(tmp_path / "one", ["oui"])
     line = f"evaluate --hyp {texts}/short.out --ref {tmp_path}/other --ref {texts}/test.fr"
     found = json.loads(command(f"{line} --json").out)
     scores = {row["metric"]: row["value"] for row in found["scores"]}

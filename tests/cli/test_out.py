@@ -54,9 +54,13 @@ PAIRS = [
 @pytest.fixture(autouse=True)
 def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The eleven pairs, in `en` and `fr`."""
-    for name, lines in zip(("en", "fr"), zip(*PAIRS, strict=True), strict=True):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     monkeypatch.chdir(tmp_path)
+    write(PAIRS)
+
+
+def write(pairs: list[tuple[str, str]]) -> None:
+    for name, lines in zip(("en", "fr"), zip(*pairs, strict=True), strict=True):
+        Path(name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
 @pytest.fixture
@@ -173,17 +177,17 @@ def test_other_settings_or_another_run_are_refused(
     assert alike(Path("out").read_text("utf-8"), command(other).out) or "--json" in other
 
 
-@pytest.mark.parametrize("pairs", [4, 6])
-def test_another_text_is_refused(command: Command, ended: Ended, tiny_run: Path, pairs: int) -> None:
+ANOTHER_LINE = [*PAIRS[:5], ("He sees the horse.", "Il voit le cheval blanc."), *PAIRS[6:]]
+
+
+@pytest.mark.parametrize("pairs", [PAIRS[:4], ANOTHER_LINE], ids=["missing", "another"])
+def test_another_text_is_refused(
+    command: Command, ended: Ended, tiny_run: Path, pairs: list[tuple[str, str]]
+) -> None:
     """A line is another, or missing."""
     line = ALIGN.format(run=tiny_run)
     ended(3, f"{line} --out out")
-    lines = [f"{target}\n" for _, target in PAIRS]
-    lines[5] = "Il voit le cheval blanc.\n"
-    Path("fr").write_text("".join(lines[:pairs] if pairs < 6 else lines), "utf-8")
-    Path("en").write_text(
-        "".join(f"{source}\n" for source, _ in PAIRS[: len(lines[:pairs]) if pairs < 6 else None])
-    )
+    write(pairs)
     said = "out: was begun with another text (remove .out.state to begin anew)"
     assert_refused(command(f"{line} --out out"), said)
     STATE.unlink()
@@ -206,14 +210,6 @@ def test_a_file_that_is_there_is_not_replaced_unasked(
     assert (done.code, lines) == (0, 5)
     assert alike(out.read_text("utf-8"), command(line).out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["en", "fr", "out"]
-
-
-@pytest.mark.parametrize("out", [".", "''", "folder"])
-@pytest.mark.parametrize("line", [TRANSLATE, ALIGN, SCORE])
-def test_a_folder_is_not_a_file(command: Command, tiny_run: Path, line: str, out: str) -> None:
-    Path("folder").mkdir()
-    done = command(*f"{line.format(run=tiny_run)} --out".split(), out.strip("'"))
-    assert_refused(done, "is not a regular file (name another file)")
 
 
 def test_what_another_command_writes_is_left_alone(command: Command, ended: Ended, tiny_run: Path) -> None:

@@ -4,6 +4,7 @@ plain loop that follows the script's arithmetic. All refuse what would be a sile
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -130,17 +131,13 @@ def plain_multi_bleu(hypotheses: list[str], references: list[str]) -> float:
         hypothesis_words += len(ours)
         reference_words += len(theirs)
         for n in (1, 2, 3, 4):
-            in_reference: dict[tuple[str, ...], int] = {}
-            for start in range(len(theirs) - n + 1):
-                ngram = tuple(theirs[start : start + n])
-                in_reference[ngram] = in_reference.get(ngram, 0) + 1
-            in_hypothesis: dict[tuple[str, ...], int] = {}
-            for start in range(len(ours) - n + 1):
-                ngram = tuple(ours[start : start + n])
-                in_hypothesis[ngram] = in_hypothesis.get(ngram, 0) + 1
+            in_hypothesis, in_reference = (
+                Counter(tuple(words[start : start + n]) for start in range(len(words) - n + 1))
+                for words in (ours, theirs)
+            )
             for ngram, count in in_hypothesis.items():
                 every[n - 1] += count
-                matching[n - 1] += min(count, in_reference.get(ngram, 0))
+                matching[n - 1] += min(count, in_reference[ngram])
     if 0 in matching:
         return 0.0
     penalty = 1.0 if hypothesis_words >= reference_words else math.exp(1 - reference_words / hypothesis_words)

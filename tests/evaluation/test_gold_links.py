@@ -165,11 +165,6 @@ def test_a_file_of_another_kind_named_wa_is_refused(tmp_path: Path, name: str) -
         read_gold(path)
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none"):
-        read_gold(tmp_path / "none.wa")
-
-
 @pytest.mark.parametrize(("name", "sentences"), [("dev", 37), ("test", 200)])
 def test_the_shared_tasks_gold_links(shared_data: Path, name: str, sentences: int) -> None:
     path = shared_data / "wpt03" / f"{name}.wa"

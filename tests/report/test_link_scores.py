@@ -77,23 +77,6 @@ def test_reversed_files(command: Command, folder: Path) -> None:
     assert command("aer", "--links", "a.turned", "--gold", "gold").out != expected
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--links", "a", "a", "--gold", "gold"], "the same link file is given twice"),
-        (
-            ["--links", "a", "short", "--gold", "gold"],
-            "short: there are 1 sentences of links but 20 of gold links",
-        ),
-    ],
-)
-def test_mistakes(command: Command, folder: Path, words: list[str], message: str) -> None:
-    (folder / "short").write_text("0-0\n")
-    refused = command("aer", *words)
-    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-    assert message in refused.err
-
-
 FROM_ONE = "1-1 2p2 3-3\n1-1 2-3 3p2\n1-1\n"
 FROM_ZERO = "0-0 1-1 2-2\n0-0 1-2 2-1\n0-0\n"
 

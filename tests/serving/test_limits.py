@@ -131,7 +131,7 @@ def test_an_answer_too_large_is_refused_before_the_work(
 
 
 def test_short_requests_pass_long_ones_and_long_sentences_are_translated_in_parts(
-    held_of: Callable[..., Held], served: list[ServedModel], monkeypatch: pytest.MonkeyPatch
+    held_of: Callable[..., Held], served: list[ServedModel]
 ) -> None:
     held = held_of(characters=20_000, deadline=300)
     held.service.queue._batch = 1
@@ -146,14 +146,11 @@ def test_short_requests_pass_long_ones_and_long_sentences_are_translated_in_part
         assert neighbour.result()[0] == 200
     assert held.batches[1] == ["A cat ."]
     sentence = answer["translations"][0]["sentences"][1]
-    settings = replace_limit(served[0], LONGEST_PART)
-    (expected,) = served[0].translator.translate([f"{long} ."], **settings)
+    translator = served[0].translator
+    most = min(LONGEST_PART, translator.search.max_source_length)
+    (expected,) = translator.translate([f"{long} ."], max_source_length=most)
     assert (status, sentence["source_tokens"]) == (200, expected.source_tokens)
     assert sentence["hypotheses"][0]["text"] == expected.text
-
-
-def replace_limit(model: ServedModel, most: int) -> dict[str, int]:
-    return {"max_source_length": min(most, model.translator.search.max_source_length)}
 
 
 def test_what_is_too_long_does_not_get_into_the_queue(

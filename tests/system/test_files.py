@@ -17,7 +17,6 @@ from rnnsearch.system.files import (
     only_one,
     parse_json,
     parse_toml,
-    prepare_output,
     read_json,
     read_toml,
     reading,
@@ -103,15 +102,6 @@ def test_only_one_process_at_a_time(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="stop"), only_one(tmp_path / "other" / "folder", "baking"):
         raise ValueError("stop")
     assert names(tmp_path) == ["new"]  # a lock leaves nothing behind
-
-
-def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"/file: is a file, not a folder .name another folder"):
-        prepare_output(tmp_path / "file" / "sub" / "x", overwrite=False)
-    for out in (tmp_path / "file", tmp_path / "file" / "out"):
-        with pytest.raises(InputError, match="is a file, not a folder"):
-            write(out, "a")
 
 
 def write(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import assert_refused
 
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
@@ -114,7 +114,6 @@ def test_every_corpus_has_its_file_and_all_are_aligned_together(
     ("forward", "reverse", "message"),
     [
         ("0-0\n", "0-0\n\n", "f has 1 lines and r has 2, so they are not parallel"),
-        ("0-0\n1-1\n", "0-0\n", "f has 2 lines and r has 1"),
         ("0-0\nx\n", "0-0\n\n", "f:2: 'x' is not a link"),
         ("", "", "f: is empty"),
     ],
@@ -173,13 +172,11 @@ def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[l
         "--out x": "a corpus, or an aligner's files",
         "--forward a.en --out x": "files of both directions",
         "a.en a.fr --forward f --reverse r --out x": "a corpus, or an aligner's files",
-        "a.en a.fr --out x --symmetrise best": "does not know 'best' \\(use one of: grow-diag-final-and",
+        "a.en a.fr --out x --symmetrise best": "does not know 'best' (use one of: grow-diag-final-and",
         "a.en a.fr --out x --words all": "--words does not know 'all'",
         "a.en --out x": "a.en: has no target text",
         "empty empty --out x": "there are no words",
         "blank blank --out x": "there are no words",
     }.items():
-        refused = command("links", *words.split())
-        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-        assert re.search(message, refused.err), refused.err
+        assert_refused(command("links", *words.split()), message)
     assert not Path("x").exists()

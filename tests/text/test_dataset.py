@@ -36,18 +36,6 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "file").touch()
-    for name, message in {
-        "none": "does not exist",
-        "empty": "is not a prepared dataset",
-        "file": "is not a folder",
-    }.items():
-        with pytest.raises(InputError, match=rf"{name}: {message}.* \(make it with"):
-            Corpus.open(tmp_path / name)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rnnsearch.cli.translate import as_nbest
-from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.text.nbest import NbestEntry, is_nbest, parse_nbest, rerank
 
@@ -27,24 +26,6 @@ def test_fields_are_kept() -> None:
         NbestEntry(2, "c", ()),
     ]
     assert list(parse_nbest([], 3, "list")) == []
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (["hello"], "list:1: is not a line of an n-best list (write id ||| hypothesis ||| …)"),
-        (["0 ||| a", ""], "list:2: is not a line of an n-best list"),
-        (
-            ["0 ||| a", "3 ||| b"],
-            "list:2: sentence 3 of 3 (numbers start at 0, in the order of the source lines)",
-        ),
-        (["1 ||| a", "1 ||| b", "0 ||| c"], "list:3: sentence 0 of 3 comes after sentence 1"),
-    ],
-)
-def test_a_wrong_line_is_named(lines: list[str], said: str) -> None:
-    with pytest.raises(InputError) as error:
-        list(parse_nbest(lines, 3, "list"))
-    assert said in str(error.value)
 
 
 def test_each_sentence_is_ordered_by_itself() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import assert_refused
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import write
@@ -203,42 +204,32 @@ def test_the_command(
     assert not list(tmp_path.glob(".*"))
 
 
-FILES = "--in-domain domain.en domain.fr --pool laws.en laws.fr"
+MISTAKES = """
+--pool a b --out o --words 5 → --in-domain
+FILES --words 5 → --out
+FILES --out o → give one of --words, --share and --pairs
+FILES --out o --words 5 --share 0.5 → give one of --words, --share and --pairs
+--in-domain a b --pool - d --out o --words 5 → a: no such file
+--in-domain domain.en --pool domain.en domain.fr --out o --words 5 → domain.en: has no target text
+--in-domain domain.en domain.fr --pool - domain.fr --out o --words 5 → -: the pool is read several times
+FILES --out laws --words 5 → laws.en: already exists
+FILES --out o --words 5 stray → unexpected extra argument
+FILES --out o --share 0.0001 → the amount is too small
+"""
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--pool a b --out o --words 5", "--in-domain"),
-        (f"{FILES} --words 5", "--out"),
-        (f"{FILES} --out o", "give one of --words, --share and --pairs"),
-        (f"{FILES} --out o --words 5 --share 0.5", "give one of --words, --share and --pairs"),
-        ("--in-domain a b --pool - d --out o --words 5", "a: no such file"),
-        (
-            "--in-domain domain.en --pool domain.en domain.fr --out o --words 5",
-            "domain.en: has no target text",
-        ),
-        (
-            "--in-domain domain.en domain.fr --pool - domain.fr --out o --words 5",
-            "-: the pool is read several times",
-        ),
-        (f"{FILES} --out laws --words 5", "laws.en: already exists"),
-        (f"{FILES} --out o --words 5 stray", "unexpected extra argument"),
-        (f"{FILES} --out o --share 0.0001", "the amount is too small"),
-    ],
-)
+@pytest.mark.parametrize("case", MISTAKES.strip().split("\n"))
 def test_the_command_says_what_is_wrong(
     corpora: Corpora,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     command: Callable[..., Any],
-    options: str,
-    message: str,
+    case: str,
 ) -> None:
+    words, message = case.replace("FILES", "--in-domain domain.en domain.fr --pool laws.en laws.fr").split(
+        " → "
+    )
     monkeypatch.chdir(tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())
-    done = command("select", *options.split())
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
-    assert done.err.count("\n") == 1
+    assert_refused(command(f"select {words}"), message)
     assert sorted(path.name for path in tmp_path.iterdir()) == before

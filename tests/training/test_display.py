@@ -21,9 +21,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         "FORCE_COLOR": "1",
         "TERM": "xterm",
         "RNNSEARCH_QUIET": "",
+        "TTY_INTERACTIVE": "1",
     }.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("TTY_INTERACTIVE", "1")
     return monkeypatch
 
 

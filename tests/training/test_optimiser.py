@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +37,19 @@ GRADIENTS = [[1.0, -0.1, 0.0], [0.3, 4.0, -1e-4], [-2.0, 0.0, 1e-4], [0.5, 0.5, 
 """Of four updates: signs change, one number's gradient is 0 at first, sizes differ by orders."""
 
 
-def updated(**settings: Any) -> list[list[float]]:
+def path_of(make: Callable[[list[nn.Parameter]], torch.optim.Optimizer]) -> list[list[float]]:
     """The parameter after each update, in float64."""
     parameter = nn.Parameter(torch.tensor(START, dtype=torch.float64))
-    optimiser = make_optimiser([parameter], TrainingSettings(**settings))
-    path = []
+    optimiser, path = make([parameter]), []
     for gradient in GRADIENTS:
         parameter.grad = torch.tensor(gradient, dtype=torch.float64)
         optimiser.step()
         path.append(parameter.tolist())
     return path
+
+
+def updated(**settings: Any) -> list[list[float]]:
+    return path_of(lambda parameters: make_optimiser(parameters, TrainingSettings(**settings)))
 
 
 def assert_path(found: list[list[float]], expected: list[list[float]]) -> None:
@@ -78,12 +83,7 @@ def test_adadelta(rho: float, epsilon: float, chunk: int, monkeypatch: pytest.Mo
     ],
 )
 def test_others_are_torchs(kind: Any, settings: dict[str, Any], named: dict[str, Any]) -> None:
-    parameter = nn.Parameter(torch.tensor(START, dtype=torch.float64))
-    theirs, path = kind([parameter], lr=0.01, weight_decay=0.1, **named), []
-    for gradient in GRADIENTS:
-        parameter.grad = torch.tensor(gradient, dtype=torch.float64)
-        theirs.step()
-        path.append(parameter.tolist())
+    path = path_of(partial(kind, lr=0.01, weight_decay=0.1, **named))
     own = {"optimiser": kind.__name__.lower(), "learning_rate": 0.01, "weight_decay": 0.1}
     assert_path(updated(**own, **settings), path)
 
@@ -110,26 +110,19 @@ def test_schedule_without_an_end() -> None:
         total_updates(TrainingSettings(schedule="cosine", max_minutes=5, patience=3), 100)
 
 
-def with_gradients(*gradients: list[float]) -> list[nn.Parameter]:
-    parameters = [nn.Parameter(torch.zeros(len(gradient), dtype=torch.float64)) for gradient in gradients]
-    for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = torch.tensor(gradient, dtype=torch.float64)
-    return parameters
-
-
 @pytest.mark.parametrize(
     ("threshold", "factor"),
     [(1.0, 1 / 13), (6.5, 1 / 2), (13.5, 1.0), (100.0, 1.0), (0.0, 1.0)],
 )
 def test_clip(threshold: float, factor: float) -> None:
     """The norm is that of all parameters together: √(3² + 4² + 12²) = 13; 0 never clips (B.2 has 1)."""
-    parameters = [
-        *with_gradients([3.0, 0.0], [-4.0, 12.0]),
-        nn.Parameter(torch.zeros(2)),
-    ]  # the last has no gradient
+    gradients = [3.0, 0.0], [-4.0, 12.0]
+    parameters = [nn.Parameter(torch.zeros(2, dtype=torch.float64)) for _ in range(3)]
+    for parameter, gradient in zip(parameters[:2], gradients, strict=True):  # the last has none
+        parameter.grad = torch.tensor(gradient, dtype=torch.float64)
     assert float(gradient_norm(parameters)) == pytest.approx(13.0)
     clip(parameters, 13.0, threshold)
-    for parameter, whole in zip(parameters[:2], ([3.0, 0.0], [-4.0, 12.0]), strict=True):
+    for parameter, whole in zip(parameters[:2], gradients, strict=True):
         assert parameter.grad is not None
         assert parameter.grad.tolist() == pytest.approx([factor * value for value in whole], rel=1e-6)
     assert parameters[2].grad is None
@@ -160,18 +153,24 @@ def rows_of(gradient: Tensor, rows: list[int]) -> Tensor:
     )
 
 
+def step_both(ours: Adadelta, reference: torch.optim.Adadelta, rows: list[int]) -> None:
+    """Ours by a sparse gradient of these rows, torch's by the same with zeros in the others."""
+    (sparse,), (whole,) = (each.param_groups[0]["params"] for each in (ours, reference))
+    gradient = torch.randn_like(whole)
+    sparse.grad = rows_of(gradient, rows)
+    whole.grad = torch.zeros_like(gradient)
+    whole.grad[rows] = gradient[rows]
+    ours.step()
+    reference.step()
+
+
 def test_rows_left_alone() -> None:
     """Rows come and go: some every time, some after long gaps, one never, one for the first time at the
     end."""
     sparse, whole = (nn.Parameter(torch.ones(5, 3, dtype=torch.float64)) for _ in range(2))
     ours, reference = Adadelta([sparse], rho=0.8), torch.optim.Adadelta([whole], rho=0.8)
     for rows in ([0, 1], [0], [2, 0], [0], [0], [0, 1], [1, 2], [0, 3]):
-        gradient = torch.randn(5, 3, dtype=torch.float64)
-        sparse.grad = rows_of(gradient, rows)
-        whole.grad = torch.zeros_like(gradient)
-        whole.grad[rows] = gradient[rows]
-        ours.step()
-        reference.step()
+        step_both(ours, reference, rows)
         torch.testing.assert_close(sparse, whole)
     assert torch.equal(sparse[4], torch.ones(3, dtype=torch.float64))
 
@@ -231,12 +230,7 @@ def test_updates_are_counted_beyond_the_integers_of_float32() -> None:
     sparse, whole = (nn.Parameter(torch.ones(2, 3)) for _ in range(2))
     ours, reference = Adadelta([sparse], rho=0.5), torch.optim.Adadelta([whole], rho=0.5)
     for number, rows in enumerate(([0, 1], [0], [0], [0], [0, 1])):
-        gradient = torch.randn(2, 3)
-        sparse.grad = rows_of(gradient, rows)
-        whole.grad = torch.zeros_like(gradient)
-        whole.grad[rows] = gradient[rows]
-        ours.step()
-        reference.step()
+        step_both(ours, reference, rows)
         state = ours.state[sparse]
         if number == 0:  # 2^24 - 2 updates more, none of them of these rows' concern
             state["updates"] += 2**24 - 2

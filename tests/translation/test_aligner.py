@@ -33,10 +33,10 @@ class Known:
         assert how["posterior"]
         for source, target in pairs:
             words, tokens = self.words(source), self.words(target)
-            rows = [[self.table.get(token, {}).get(word, 0.0) for word in words] for token in tokens]
-            weights = np.zeros((len(tokens), len(words) + 1), dtype=np.float32)
-            weights[:, :-1] = np.array(rows).reshape(len(tokens), len(words))
-            weights[:, -1] = 1 - weights.sum(1)
+            rows = np.array(
+                [[self.table.get(token, {}).get(word, 0.0) for word in words] for token in tokens]
+            )
+            weights = np.column_stack((rows, 1 - rows.sum(1))).astype(np.float32)
             yield Translation(target, tokens, [*words, "</s>"], 0.0, [], weights)
 
 
@@ -78,17 +78,6 @@ def test_links_have_the_probability_on_which_both_directions_agree() -> None:
     assert (kept["source"], kept["target"]) == PAIR
 
 
-def test_a_threshold_decides_which_probabilities_are_links() -> None:
-    for threshold, link, expected in ((0.2, (3, 3), True), (0.95, (1, 2), False), (0.95, (6, 6), True)):
-        (pair,) = aligner().align([PAIR], threshold=threshold)
-        assert (link in pair.links) == expected
-    one = Aligner(Known(FORWARD, "en"))  # type: ignore[arg-type]
-    (pair,) = one.align([PAIR])
-    assert pair.links == [(1, 2), (2, 1), (3, 3), (3, 4), (5, 5), (6, 6)]
-    assert float(pair.probabilities[1, 2]) == pytest.approx(0.9)
-    assert (2, 2) in one.align([PAIR], threshold=0.1)[0].links
-
-
 def test_a_phrase_has_a_span_in_words_and_in_characters() -> None:
     (pair,) = aligner().align([PAIR])
     assert pair.target_span(1, 3) == (1, 3)
@@ -128,7 +117,7 @@ def test_a_span_leaves_out_a_stray_link_and_bridges_words_without_links() -> Non
     assert pair.target_span(0, 3) == (0, 7)
 
 
-@pytest.mark.parametrize(("first", "end"), [(-1, 2), (2, 2), (0, 8), (3, 1)])
+@pytest.mark.parametrize(("first", "end"), [(-1, 2), (2, 2), (0, 8)])
 def test_words_that_are_not_there_have_no_span(first: int, end: int) -> None:
     (pair,) = aligner().align([PAIR])
     with pytest.raises(InputError, match=f"there are no words {first} to {end} in a sentence of 7 words"):
@@ -189,7 +178,7 @@ PAIRS = [("a b c", "x y z"), ("a", "")]
 
 
 def weighed(**options: Any) -> Aligner:
-    return Aligner(WEIGHED, **{"method": DEFAULT, **options})  # type: ignore[arg-type]
+    return Aligner(WEIGHED, **options)  # type: ignore[arg-type]
 
 
 STRONGEST = [(0, 0), (2, 1)]
@@ -209,6 +198,7 @@ def test_one_direction(threshold: float | None, expected: list[tuple[int, int]])
     """A word has its strongest link, or with a threshold any number of them."""
     first, second = weighed().align(PAIRS, threshold=threshold)
     assert first.links == first.forward_links == expected
+    assert np.array_equal(first.probabilities.T, WEIGHTS[:, :-1])
     assert (first.reverse, first.reverse_links, second.links) == (None, None, [])
 
 
@@ -284,7 +274,7 @@ def test_what_gold_links_count() -> None:
 
 def test_measures_of_pairs_and_of_all() -> None:
     gold = [GoldLinks(frozenset([(0, 0), (1, 2)])), GoldLinks(frozenset())]
-    found = list(map(measure_pair, weighed(reverse=REVERSE).align(PAIRS), gold))
+    found = list(map(measure_pair, weighed(reverse=REVERSE, method=DEFAULT).align(PAIRS), gold))
     of_first = {"source_words": 3, "target_words": 3}
     of_first |= {"log_probability": -6 / 4}  # the end of sentence is one more
     of_first |= {"under_translated": 0}  # coverage 1.0, 0.8, 0.5

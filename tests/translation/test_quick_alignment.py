@@ -227,4 +227,3 @@ def test_empty_lines_and_single_words() -> None:
     found = quick([one], ends)
     assert found.shape == (2, 2, 1)
     assert found.squeeze(2).tolist() == [[1.0, 0.0], [0.0, 0.0]]
-    assert SOURCE.shape == (2, 4)

@@ -152,8 +152,6 @@ NO_TEXT = [
     ("translate", ["The man.", None], "line 2 is NoneType, not text (give strings)"),
     ("translate", b"The man.", "bytes was given, not lines"),
     ("translate", ["", b"The man."], "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
-    ("translate", [["The", "man"]], "line 1 is list, not text"),
-    ("score", None, "NoneType was given, not pairs"),
     ("align", "ab", "str was given, not pairs"),
     ("align", ["ab"], "pair 1 is str, not a source and a target line (give tuples of two strings)"),
     ("align", [("", ""), ("", "", "")], "pair 2 is tuple, not a source and a target line"),
@@ -187,7 +185,6 @@ def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Trans
     assert result.tokens == ["Personne", "ne", "xyzzyfie", "."]  # as given, not <unk>
     assert result.source_tokens == ["Nobody", "xyzzy", ".", "</s>"]
     assert len(result.log_probabilities) == 5
-    assert list(translator.force([])) == []
 
 
 def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:

@@ -26,8 +26,6 @@ def text(tmp_path: Path) -> Path:
     [
         (b"", ""),
         (b"\n", "\n"),
-        (b"a", "a\n"),
-        (b"a\n", "a\n"),
         (b"a\nb", "a\nb\n"),
         (b"a\n\n\nb\n\n", "a\n\n\nb\n\n"),
         (b"a\r\nb\r\n\r\n", "a\nb\n\n"),
@@ -120,13 +118,6 @@ def test_files_packed_in_parts_are_one(tmp_path: Path, suffix: str) -> None:
     assert list(read_lines(tmp_path / f"text{suffix}")) == ["a", "bc", "d"]
 
 
-def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, text: Path) -> None:
-    with pytest.raises(InputError, match=r"text\.en: no such file \(check the path\)"):
-        list(read_lines(text))
-    with pytest.raises(InputError, match="is a folder"):
-        list(read_lines(tmp_path))
-
-
 def test_a_line_without_end_is_refused(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "LONGEST_LINE", 100)
     text.write_bytes(b"a" * 99 + b"\n" + b"a" * 100 + b"\n")
@@ -148,7 +139,6 @@ def test_a_dash_is_standard_input(text: Path, monkeypatch: pytest.MonkeyPatch) -
         (b"1\n2\n3\n", b"1\n", (3, 1)),
         (b"1\n", b"1\n2\n3", (1, 3)),
         (b"", b"\n", (0, 1)),
-        (b"1\n", b"1\n\n", (1, 2)),
     ],
 )
 def test_files_that_are_not_parallel_are_refused(
