@@ -28,11 +28,12 @@ from rnnsearch.translation.faithful import COPIED
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", help="a trained run, or a model's folder or name")
-    parser.add_argument("text", nargs=2, metavar=("SRC", "REF"), help="the text of the fit")
+    parser.add_argument("source", help="the text of the fit")
+    parser.add_argument("reference", help="its translation")
     parser.add_argument("--held-out", nargs=2, metavar=("SRC", "REF"), action="append", default=[])
     parser.add_argument("--write", action="store_true", help="write the fit into the run's config.toml")
     arguments = parser.parse_args()
-    fitted = fit_confidence(arguments.run, arguments.text, arguments.held_out)
+    fitted = fit_confidence(arguments.run, [arguments.source, arguments.reference], arguments.held_out)
     if arguments.write:
         change_search(Run.open(arguments.run), confidence=fitted)
 
