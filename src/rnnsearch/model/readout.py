@@ -71,6 +71,7 @@ class OutputLayer(HasWeight):
     (K, m) after a layer l → m. tied: the target embedding matrix (K, m), to be used as W_o.
     """
 
+    weight: nn.Parameter
     bias: nn.Parameter
 
     def __init__(
