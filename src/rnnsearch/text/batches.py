@@ -15,11 +15,10 @@ from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.arrays import Array
 from rnnsearch.text.dataset import Pairs
 from rnnsearch.text.vocabulary import EOS
 
-Indices = Int64[Array[np.int64], " _"]
+Indices = Int64[np.ndarray, " _"]
 
 
 class Position(NamedTuple):
@@ -47,8 +46,8 @@ class BatchOrder:
 
     def __init__(
         self,
-        source_lengths: Integer[Array[np.integer], " pairs"],
-        target_lengths: Integer[Array[np.integer], " pairs"],
+        source_lengths: Integer[np.ndarray, " pairs"],
+        target_lengths: Integer[np.ndarray, " pairs"],
         settings: TrainingSettings,
     ) -> None:
         self.settings = settings
@@ -175,7 +174,7 @@ class Batch:
 
 
 def pad(
-    sentences: Sequence[Sequence[int] | UInt[Array[np.unsignedinteger], " _"]],
+    sentences: Sequence[Sequence[int] | UInt[np.ndarray, " _"]],
 ) -> tuple[Int64[Tensor, "batch position"], Int64[Tensor, " batch"]]:
     """Pads sentences of ids, which include the end of sentence, on the right with id 0. Returns (ids,
     lengths)."""
@@ -201,7 +200,7 @@ def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = Fa
 
 
 def known_alignment(
-    links: Sequence[UInt[Array[np.unsignedinteger], "_ 2"]],
+    links: Sequence[UInt[np.ndarray, "_ 2"]],
     source_lengths: Int64[Tensor, " batch"],
     target_lengths: Int64[Tensor, " batch"],
 ) -> Float32[Tensor, "batch target source"]:

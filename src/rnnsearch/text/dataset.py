@@ -15,12 +15,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 import tomli_w
 from jaxtyping import Int64, Integer, UInt
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rnnsearch.config import DataSettings, first_fault, without_removed
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import check_regular, file_checksum, read_text, read_toml, reading
-from rnnsearch.text.arrays import Array
 from rnnsearch.text.codec import SIDES, Codec, load_codecs
 
 FORMAT = 2
@@ -38,8 +38,8 @@ AGAIN = "prepare the corpus again"
 
 _WRITTEN = 1 << 16  # rows rearranged at a time
 
-Integers = Integer[Array[np.integer[Any]], " _"]
-Ids = UInt[Array[np.unsignedinteger[Any]], " _"]
+Integers = Integer[np.ndarray, " _"]
+Ids = UInt[np.ndarray, " _"]
 
 
 class TrainContents(BaseModel):
@@ -58,7 +58,7 @@ class StoreContents(BaseModel):
     train: TrainContents
 
 
-def offsets_of(lengths: Integer[Array[np.integer[Any]], " n"]) -> Int64[Array[np.int64], " n+1"]:
+def offsets_of(lengths: Integer[np.ndarray, " n"]) -> Int64[np.ndarray, " n+1"]:
     """Returns the cumulative sum of the lengths, beginning with 0."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -93,9 +93,7 @@ class SentenceIds:
     lengths: of all sentences, int32; by default from the offsets.
     """
 
-    def __init__(
-        self, *parts: tuple[Ids, Int64[Array[np.int64], " _"]], lengths: Integers | None = None
-    ) -> None:
+    def __init__(self, *parts: tuple[Ids, Int64[np.ndarray, " _"]], lengths: Integers | None = None) -> None:
         self._parts = parts
         self._starts = [0, *accumulate(len(offsets) - 1 for _, offsets in parts)]
         self._lengths = lengths
@@ -202,7 +200,7 @@ def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[
             file.write(chunk.astype(dtype, copy=False).tobytes())
 
 
-def map_rows(folder: Path, name: str) -> tuple[Array[Any], Array[np.int64]]:
+def map_rows(folder: Path, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Returns (values, offsets) as `write_rows` wrote them. Raises InputError if a file is missing or
     damaged."""
     values, offsets = map_array(_values(folder, name)), map_array(folder / f"{name}.offsets.npy")
@@ -215,7 +213,7 @@ def _values(folder: Path, name: str) -> Path:
     return folder / f"{name}.{'positions' if '.links.' in name else 'ids'}.npy"
 
 
-def map_array(path: Path) -> Array[Any]:
+def map_array(path: Path) -> NDArray[Any]:
     """Returns a one-dimensional array of integers. Raises InputError if the file is missing or holds anything
     else."""
     try:

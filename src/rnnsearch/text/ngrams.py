@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
+from numpy.typing import NDArray
 
-from rnnsearch.text.arrays import Array
 from rnnsearch.text.vocabulary import EOS, Vocabulary
 
-Ids = Int64[Array[np.int64], " _"]
-Floats = Float64[Array[np.float64], " _"]
+Ids = Int64[np.ndarray, " _"]
+Floats = Float64[np.ndarray, " _"]
 
 ABSENT = -1
 
@@ -57,8 +57,8 @@ class NgramModel(NamedTuple):
 
     words: int
     keys: list[Ids]
-    logs: list[Array[np.float32]]
-    backoffs: list[Array[np.float32]]
+    logs: list[NDArray[np.float32]]
+    backoffs: list[NDArray[np.float32]]
 
     @classmethod
     def estimate(cls, text: EncodedText, words: int, order: int) -> NgramModel:
@@ -127,7 +127,7 @@ class _Grams(NamedTuple):
     keys: Ids
     counts: Ids
     suffixes: Ids  # the number of the n-gram without its first word
-    begins: Array[np.bool_]  # whether its first word is <s>
+    begins: NDArray[np.bool_]  # whether its first word is <s>
 
 
 def _grams(text: EncodedText, words: int, order: int) -> list[_Grams]:

@@ -18,7 +18,6 @@ from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import prepare_output, written_whole
 from rnnsearch.system.progress import Progress, silent
-from rnnsearch.text.arrays import Array
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.formats.lines import in_step
 from rnnsearch.text.formats.opening import is_on_disk
@@ -33,7 +32,7 @@ other word is unknown."""
 
 Names = Sequence[str | Path]
 Tokenisers = tuple[Tokeniser, Tokeniser]
-Scores = Float32[Array[np.float32], " pairs"]
+Scores = Float32[np.ndarray, " pairs"]
 
 _CHUNK = 2_000  # pairs scored at a time
 
@@ -111,7 +110,7 @@ def pair_scores(contrasts: Sequence[Contrast], lines: Sequence[LinePair]) -> tup
     return np.where(filled, source + target, np.inf).astype(np.float32), words
 
 
-def best(scores: Scores, words: Ids, amount: float, unit: str) -> Bool[Array[np.bool_], " pairs"]:
+def best(scores: Scores, words: Ids, amount: float, unit: str) -> Bool[np.ndarray, " pairs"]:
     """Returns a mask of the pairs with the lowest scores up to an amount in all; of equally good pairs, the
     earlier one comes first. words: of the target sides. unit: "pairs", target "words", or "share" of the
     target words."""
@@ -120,7 +119,8 @@ def best(scores: Scores, words: Ids, amount: float, unit: str) -> Bool[Array[np.
     order = np.argsort(scores, kind="stable")
     kept = np.zeros(len(order), np.bool_)
     kept[order[: np.searchsorted(np.cumsum(sizes[order]), limit, side="right")]] = True
-    return kept & np.isfinite(scores)
+    kept &= np.isfinite(scores)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
