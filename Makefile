@@ -7,7 +7,7 @@ BIN := .venv/bin
 MADE := .venv/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check docs docs-fast wheel-test clean
+.PHONY: help demo test test-slow check docs docs-fast wheel-test digests clean
 
 help:
 	@echo "make demo      train, translate, score and draw an alignment on the built-in corpus"
@@ -17,6 +17,7 @@ help:
 	@echo "make docs      the site, with its chapters executed, in build/site"
 	@echo "make docs-fast the same without executing the chapters: for a look at the prose"
 	@echo "make wheel-test install the wheel in an empty environment and try it"
+	@echo "make digests   accept edited equations as those that the kernels equal, if the tests of equality pass"
 	@echo "make clean     remove the environment and every cache"
 
 demo: $(MADE)
@@ -47,6 +48,9 @@ docs-fast: $(MADE)
 
 wheel-test: $(MADE)
 	$(BIN)/python scripts/wheel_test.py
+
+digests: $(MADE)
+	$(BIN)/python scripts/digests.py
 
 $(MADE): pyproject.toml models/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

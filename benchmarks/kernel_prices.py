@@ -12,12 +12,17 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
 
+from rnnsearch import bench
 from rnnsearch.bench import bench_training, bench_translation
 from rnnsearch.config import Settings, read_recipe, validated
-from rnnsearch.kernels import KERNELS
-from rnnsearch.system.kernel_dispatch import LOADED
+from rnnsearch.kernels.convert import FASTER
+from rnnsearch.model.decoder import Decoder
+from rnnsearch.model.layers import Linear
+from rnnsearch.model.readout import OutputLayer
+from rnnsearch.training import setup
 
 SIZES = {
     "tiny": ("demo", 100, 6, {"training": {"batch_size": 4}, "search": {"batch_size": 2}}),
@@ -26,34 +31,36 @@ SIZES = {
 }
 """Name → recipe, words of the vocabularies, words of a sentence, settings that differ from the recipe's."""
 
-WITHOUT = {
+WITHOUT: dict[str, tuple[object, ...]] = {
     "–": (),
-    "tanh": ("model.layers:tanh",),
-    "cell in search": ("model.cells:GatedCell.forward",),
-    "decoder's loop": ("model.decoder:Decoder.teacher_force",),
-    "loss": ("training.loss:negative_log_likelihood",),
-    "ranking": ("translation.beam:best_sums",),
-    "weight cache": ("system.kernel_dispatch:linear_cache",),
-    "all": tuple(KERNELS),
+    "decoder's loop": (Decoder,),
+    "converted layers": (Linear, OutputLayer),
+    "loss": ("fast_loss",),
+    "ranking": ("fast_best_sums",),
+    "all": (Decoder, Linear, OutputLayer, "fast_loss", "fast_best_sums"),
 }
-"""Name → reference functions that are called themselves. Search has no loop and no loss, training no
-ranking."""
+"""Name → classes that are not converted, and functions that have no kernel. Search has no loop and no loss,
+training no ranking."""
 
 
 @contextmanager
-def without(names: tuple[str, ...]) -> Iterator[None]:
-    """Calls these reference functions themselves, and of all others their kernels."""
-    LOADED.clear()
-    LOADED.update(dict.fromkeys(names))
-    try:
+def without(parts: tuple[object, ...]) -> Iterator[None]:
+    """Leaves these parts plain."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.dict(FASTER))
+        for part in parts:
+            if part == "fast_loss":
+                stack.enter_context(patch.object(setup, "fast_loss", lambda dtype: None))
+            elif part == "fast_best_sums":
+                stack.enter_context(patch.object(bench, "fast_best_sums", None))
+            else:
+                del FASTER[part]  # type: ignore[arg-type]
         yield
-    finally:
-        LOADED.clear()
 
 
-def seconds(settings: Settings, words: int, length: int, names: tuple[str, ...]) -> tuple[float, float]:
+def seconds(settings: Settings, words: int, length: int, parts: tuple[object, ...]) -> tuple[float, float]:
     """Returns the seconds of an update and of the translation of a batch."""
-    with without(names):
+    with without(parts):
         return (
             bench_training(settings, words=words, length=length, repetitions=3).seconds,
             bench_translation(settings, words=words, length=length, repetitions=3).seconds,
@@ -74,7 +81,7 @@ def main() -> None:
     table["training"]["threads"] = 1
     settings = validated(table, name)
     rounds = [
-        {kernel: seconds(settings, words, length, names) for kernel, names in WITHOUT.items()}
+        {kernel: seconds(settings, words, length, parts) for kernel, parts in WITHOUT.items()}
         for _ in range(options.rounds)
     ]
     print("without\tan update takes\ta search takes")

@@ -29,10 +29,11 @@ from torch.profiler import ProfilerActivity, profile
 
 from rnnsearch.bench import random_ids, random_network, timed
 from rnnsearch.config import Settings, load_config
+from rnnsearch.kernels import convert, fast_best_sums, output_loss
+from rnnsearch.kernels.products import FastOutput
 from rnnsearch.model.decoder import Decoder
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.model.readout import OutputLayer, Readout
-from rnnsearch.system.kernel_dispatch import linear_cache
+from rnnsearch.model.readout import Readout
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training import trainer as training
 from rnnsearch.training.trainer import Trainer
@@ -44,7 +45,7 @@ PARTS: dict[str, dict[str, tuple[Any, str]]] = {
     "update": BEGIN
     | {
         "decoder and readout": (TranslationNetwork, "_teacher_force"),
-        "output layer, softmax, loss and their gradients": (training, "negative_log_likelihood"),
+        "output layer, softmax, loss and their gradients": (output_loss._OutputLoss, "apply"),
         "backward pass of all other parts": (Tensor, "backward"),
         "norm of the gradient": (training, "gradient_norm"),
         "clipping, optimiser, averages": (Trainer, "step"),
@@ -54,7 +55,7 @@ PARTS: dict[str, dict[str, tuple[Any, str]]] = {
         "alignment and context": (Decoder, "attend"),
         "cell": (Decoder, "advance"),
         "readout": (Readout, "forward"),
-        "output layer": (OutputLayer, "forward"),
+        "output layer": (FastOutput, "logits"),
         "choice of the best words": (beam, "best_candidates"),
         "finished sentences": (beam.SearchProgress, "take"),
         "selection of states": (beam, "advance"),
@@ -108,10 +109,10 @@ def work_of(what: str, settings: Settings, words: int, length: int) -> tuple[Cal
     """Returns (an update or a search, its sentences)."""
     if what == "update":
         return update_of(settings, words, length)
-    network, limits = random_network(settings, words, torch.float32), settings.search
+    limits = settings.search
+    network = convert(random_network(settings, words), getattr(torch, limits.precision))
     ids, lengths = random_ids(limits.batch_size, length, words)
-    cache = linear_cache(getattr(torch, limits.precision))
-    return lambda: search([network], [cache], ids, lengths, limits), len(ids)
+    return lambda: search([network], ids, lengths, limits, sums=fast_best_sums), len(ids)
 
 
 def main() -> None:

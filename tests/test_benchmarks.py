@@ -16,12 +16,13 @@ import torch
 from command_line import sizes
 from gpu_parts import speed, values
 from gpu_parts.common import Options, Row, small
+from small import small_network
 
 from rnnsearch.builtin.corpus import write
 from rnnsearch.config import load_config
-from rnnsearch.kernels import KERNELS
-from rnnsearch.model.layers import tanh
-from rnnsearch.system.kernel_dispatch import LOADED, linear_cache
+from rnnsearch.kernels import convert
+from rnnsearch.kernels.gated import FastDecoder
+from rnnsearch.model.decoder import Decoder
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.trainer import Trainer
 
@@ -63,15 +64,12 @@ def test_kernel_prices_leave_each_kernel_out() -> None:
     assert all(re.fullmatch(r"[+-]\d+\.\d % \(.+\)", cell) for row in [*others, none] for cell in row[1:])
 
 
-def test_kernel_prices_name_kernels() -> None:
+def test_kernel_prices_leave_out_what_they_name() -> None:
     prices = runpy.run_path(str(BENCHMARKS / "kernel_prices.py"))
-    named = {name for names in prices["WITHOUT"].values() for name in names}
-    assert named == set(KERNELS)
-    with prices["without"](("model.layers:tanh",)):
-        tanh(torch.zeros(1))
-        linear_cache(torch.float32)
-        assert LOADED["model.layers:tanh"] is None
-        assert LOADED["system.kernel_dispatch:linear_cache"] is not None
+    network = small_network()
+    with prices["without"](prices["WITHOUT"]["decoder's loop"]):
+        assert type(convert(network).decoder) is Decoder
+    assert type(convert(network).decoder) is FastDecoder
 
 
 def rows_of(part: Callable[[Options, Callable[[Row], None]], None], device: str) -> list[Row]:

@@ -23,9 +23,10 @@ from rnnsearch.bench import (
     timed,
 )
 from rnnsearch.config import Settings, load_config
+from rnnsearch.kernels import convert
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.system.machine import PRECISIONS, hardware
+from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.network_step import search
 
@@ -109,12 +110,12 @@ def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
     """
     training = settings.training.model_copy(update={"device": "meta"})
     with torch.device("meta"):
-        network = TranslationNetwork(
-            settings.model, words, words, product_dtype=PRECISIONS[training.precision], trust_code=True
-        )
+        network = TranslationNetwork(settings.model, words, words, trust_code=True)
     batch = random_batch(settings, words, length).to("meta")
     with FlopCounterMode(display=False) as counter:
-        Trainer(network, training, 1 << 30).add_gradients([batch], training.batch_size, 1)
+        Trainer(network, training, 1 << 30, faster=faster(training)).add_gradients(
+            [batch], training.batch_size, 1
+        )
     return int(counter.get_total_flops())
 
 
@@ -134,8 +135,9 @@ def translation(options: Options, write: Write) -> None:
 
 def update_of(settings: Settings, words: int, length: int) -> tuple[Callable[[], object], int]:
     """Returns (one update, to be repeated; its pairs)."""
-    network = random_network(settings, words, PRECISIONS[settings.training.precision])
-    trainer = Trainer(network.to(settings.training.device), settings.training, 1 << 30)
+    training = settings.training
+    network = random_network(settings, words).to(training.device)
+    trainer = Trainer(network, training, 1 << 30, faster=faster(training))
     batch, numbers = random_batch(settings, words, length), count(1)
     return lambda: trainer.update([batch], next(numbers)), len(batch.source)
 
@@ -143,13 +145,12 @@ def update_of(settings: Settings, words: int, length: int) -> tuple[Callable[[],
 def waits(options: Options, write: Write) -> None:
     """Writes where the host waits for a GPU: once in an update, and every few words in a search."""
     settings, sizes = settings_for(options), sizes_of(options)
-    network = random_network(settings, sizes["words"], torch.float32).to(options.device)
+    network = convert(random_network(settings, sizes["words"]).to(options.device))
     ids, lengths = (part.to(options.device) for part in random_ids(8, sizes["length"], sizes["words"]))
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0})
-    cache = linear_cache()
     kinds = {
         "an update": update_of(settings_for(options, "training.batch_size=8"), **sizes)[0],
-        f"a search over {sizes['length']} words": lambda: search([network], [cache], ids, lengths, limits),
+        f"a search over {sizes['length']} words": lambda: search([network], ids, lengths, limits),
     }
     for what, work in kinds.items():
         with row(write, f"waits in {what}") as found:

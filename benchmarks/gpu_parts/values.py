@@ -10,14 +10,16 @@ import torch
 from gpu_parts.common import FLOAT32, FLOAT64, Options, Row, Write, held, relative, row, small
 from torch import Tensor
 
+from rnnsearch.kernels import convert, fast_loss
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.layers import keep_mask
 from rnnsearch.records import Hypothesis
-from rnnsearch.system.kernel_dispatch import linear_cache
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.training.loss import negative_log_likelihood
+from rnnsearch.training.setup import faster
+from rnnsearch.training.trainer import Faster, Trainer
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import search
 from rnnsearch.translation.posterior import quick_alignment
@@ -85,8 +87,8 @@ def _gradients(
 ) -> dict[str, Tensor]:
     """Returns NLL and gradients."""
     settings, network, batch = small(device, changes, dtype)
-    network.product_dtype = products
-    sums = Trainer(network, settings.training, 0).add_gradients([batch], len(batch.source), 1)
+    kernels = Faster(partial(convert, dtype=products), fast_loss(products) or negative_log_likelihood)
+    sums = Trainer(network, settings.training, 0, faster=kernels).add_gradients([batch], len(batch.source), 1)
     gradients = {name: parameter.grad for name, parameter in network.named_parameters()}
     return {"nll": sums[:1]} | {name: grad for name, grad in gradients.items() if grad is not None}
 
@@ -110,7 +112,7 @@ def training(options: Options, write: Write) -> None:
 def _updated(device: str, changes: str, dtype: torch.dtype) -> dict[str, Tensor]:
     """Returns losses, parameters and averages after two updates. The first update has two batches."""
     settings, network, batch = small(device, changes, dtype)
-    trainer = Trainer(network, settings.training, 0)
+    trainer = Trainer(network, settings.training, 0, faster=faster(settings.training))
     batches = [batch, small(device, changes, dtype, seed=2)[2]]
     torch.manual_seed(5)
     updates = [trainer.update(some, number) for number, some in enumerate((batches, batches[:1]), 1)]
@@ -154,22 +156,20 @@ def _searched(device: str, changes: str, networks: int = 1) -> list[list[Hypothe
     models = [small(device, changes, seed=seed, sentences=8) for seed in range(1, networks + 1)]
     settings, _, batch = models[0]
     several = [network for _, network, _ in models]
-    weights = [linear_cache() for _ in several]
-    return search(several, weights, batch.source, batch.source_lengths, settings.search)
+    return search(list(map(convert, several)), batch.source, batch.source_lengths, settings.search)
 
 
 def _forced(
     device: str, wiring: str, posterior: bool, products: torch.dtype = torch.float32
 ) -> dict[str, Tensor]:
     _, network, batch = small(device, f"model.wiring={wiring}")
-    network.product_dtype = products
-    log_p, alpha = forced_decoding([network], batch, posterior=posterior)
+    log_p, alpha = forced_decoding([convert(network, products)], batch, posterior=posterior)
     return {"log p": log_p, "α": alpha}
 
 
 def _quick(device: str, change: str) -> dict[str, Tensor]:
     _, network, batch = small(device, change)
-    return {"posterior": quick_alignment([network], [linear_cache()], batch, posterior=True)}
+    return {"posterior": quick_alignment([convert(network)], batch, posterior=True)}
 
 
 PARTS: dict[str, Callable[[Options, Write], None]]

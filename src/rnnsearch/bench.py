@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 
 from rnnsearch.config import Settings
+from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.kernel_dispatch import linear_cache
-from rnnsearch.system.machine import PRECISIONS, hardware, set_up_cpu
+from rnnsearch.system.machine import hardware, set_up_cpu
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
+from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.network_step import search
 
@@ -65,9 +66,9 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     """
     training = settings.training
     with connected_ranks(training.device) as ranks:  # the ranks of torchrun share an update
-        network = random_network(settings, words, PRECISIONS[training.precision]).to(training.device)
+        network = random_network(settings, words).to(training.device)
         batch = random_batch(settings, words, length)
-        trainer = Trainer(network, training, 1 << 30, ranks)
+        trainer = Trainer(network, training, 1 << 30, ranks, faster(training))
         mine, updates = ranks.share(batch), itertools.count(1)
 
         def update() -> None:
@@ -92,23 +93,23 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     same length."""
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
     device = settings.training.device
-    network = random_network(settings, words, torch.float32).to(device)
+    network = random_network(settings, words).to(device)
     ids, lengths = (part.to(device) for part in random_ids(limits.batch_size, length, words))
-    cache = linear_cache(getattr(torch, limits.precision))
+    fast = convert(network, getattr(torch, limits.precision))
 
     def translate() -> None:
-        search([network], [cache], ids, lengths, limits)
+        search([fast], ids, lengths, limits, sums=fast_best_sums)
 
     seconds = timed(translate, repetitions, device)
     what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)
     return _throughput(what, network, device, limits.precision, sizes, seconds)
 
 
-def random_network(settings: Settings, words: int, product_dtype: torch.dtype) -> TranslationNetwork:
+def random_network(settings: Settings, words: int) -> TranslationNetwork:
     """Sets up the CPU, and returns an untrained network of these settings."""
     set_up_cpu(settings.training.threads, torchrun_value("LOCAL_WORLD_SIZE", 1))
     torch.manual_seed(settings.training.seed)
-    return TranslationNetwork(settings.model, words, words, product_dtype=product_dtype, trust_code=True)
+    return TranslationNetwork(settings.model, words, words, trust_code=True)
 
 
 def random_ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]:

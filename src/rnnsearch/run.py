@@ -16,7 +16,6 @@ from torch import Tensor
 from rnnsearch.config import Settings, stored
 from rnnsearch.errors import InputError
 from rnnsearch.installed import folder_of, package_version
-from rnnsearch.model.layers import skip_initialisation
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.files import (
     checksum,
@@ -119,39 +118,39 @@ class Run:
             raise InputError("is damaged: run.checksums is not a table", file=file)
         return cls(path, settings, *load_codecs(path, settings.data, checksums))
 
-    def make_network(
-        self, *, trust_code: bool = False, product_dtype: torch.dtype = torch.float32, copies: int = 1
-    ) -> TranslationNetwork:
+    def make_network(self, *, trust_code: bool = False, copies: int = 1) -> TranslationNetwork:
         """Returns the network of these settings, with new parameters.
 
-        trust_code: whether parts from outside rnnsearch may be imported. product_dtype: of the matrix
-        products in training. copies: the memory that training needs, as a multiple of the parameters'.
+        trust_code: whether parts from outside rnnsearch may be imported. copies: the memory that training
+        needs, as a multiple of the parameters'.
 
         Raises InputError if a part cannot be made, or if memory cannot hold the network.
         """
         held = "weights, gradients and optimiser state" if copies > 1 else "parameters"
         needed = copies * tensor_bytes(self.shapes(trust_code=trust_code))
         check_memory(needed, f"the {held} of this network")
-        return self._network(trust_code, product_dtype)
+        return self._network(trust_code)
 
     def shapes(self, *, trust_code: bool = False) -> dict[str, Tensor]:
         """Returns the parameters of the network by name, as tensors with shape and type but without their
         values."""
         # A user's own code may need data.
-        with skip_initialisation(), torch.device("cpu" if self._foreign else "meta"):
-            return self._network(trust_code).state_dict()
+        return self._empty_network(trust_code).state_dict()
+
+    def _empty_network(self, trust_code: bool) -> TranslationNetwork:
+        """Returns the network with parameters that have no values yet."""
+        with torch.device("cpu" if self._foreign else "meta"):
+            return self._network(trust_code)
 
     @property
     def _foreign(self) -> bool:
         model = self.settings.model
         return any(":" in part for part in (model.cell, model.encoder, model.alignment, model.readout))
 
-    def _network(self, trust_code: bool, product_dtype: torch.dtype = torch.float32) -> TranslationNetwork:
+    def _network(self, trust_code: bool) -> TranslationNetwork:
         sizes = len(self.source.vocabulary), len(self.target.vocabulary)
         try:
-            return TranslationNetwork(
-                self.settings.model, *sizes, product_dtype=product_dtype, trust_code=trust_code
-            )
+            return TranslationNetwork(self.settings.model, *sizes, trust_code=trust_code)
         except Exception as error:
             if isinstance(error, InputError) or not self._foreign:
                 raise
@@ -171,9 +170,8 @@ class Run:
                 raise InputError(
                     f"is damaged: {name} holds values that are not numbers", file=self.model_path
                 )
-        with skip_initialisation():
-            network = self.make_network(trust_code=trust_code)
-        network.load_state_dict(tensors)
+        network = self._empty_network(trust_code)
+        network.take(tensors)
         return network.to(place).eval()
 
 

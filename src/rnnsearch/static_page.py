@@ -11,6 +11,8 @@ from typing import Any
 
 from rnnsearch.errors import InputError
 from rnnsearch.installed import model_names
+from rnnsearch.kernels.digest import edited
+from rnnsearch.kernels.gated import FastDecoder
 from rnnsearch.page import page_files
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.run import Run
@@ -30,6 +32,28 @@ PARTS = {
     "decoder": ("forward",),
 }
 """Setting → the parts that the page's engine supports. It supports all decoder variants and sizes."""
+EQUALS = (
+    *FastDecoder.EQUALS,
+    "model.layers:WordEmbedding.forward",
+    "model.encoder:BidirectionalEncoder.__init__",
+    "model.encoder:BidirectionalEncoder.forward",
+    "model.encoder:run_cell",
+    "model.alignment.additive:AdditiveAlignment.keys",
+    "model.decoder:Decoder.__init__",
+    "model.decoder:Decoder.start",
+    "model.readout:Readout.__init__",
+    "model.readout:Readout.forward",
+    "model.readout:MaxoutReadout.activation",
+    "model.readout:OutputLayer.__init__",
+    "model.readout:OutputLayer.features",
+    "model.readout:OutputLayer.forward",
+    "model.readout:OutputLayer.logits",
+    "model.network:TranslationNetwork.begin",
+    "model.network:TranslationNetwork.step",
+    "translation.beam:best_sums",
+    "translation.beam:final_score",
+)
+"""Functions that the page's engine repeats in JavaScript."""
 CONFIG, MODELS = "config.json", "models"
 TEXT, WEIGHTS = "text.json", "model.safetensors"
 SEARCH = (
@@ -94,8 +118,11 @@ def made_here(folder: Path) -> bool:
 
 
 def check_exportable(run: Run) -> None:
-    """Raises InputError for a model that the page's engine cannot run; the message names the first
-    unsupported setting."""
+    """Raises InputError for a model that the page's engine cannot run, and if an equation is edited; the
+    message names the first one, or the first unsupported setting."""
+    for function in edited(EQUALS):
+        what = f"{function} is edited, and the engine of the page has the equation as it was"
+        raise InputError(what, file=run.path, remedy="translate with `rnnsearch translate` or `serve`")
     for setting, known in PARTS.items():
         value = getattr(run.settings.model, setting)
         if value not in known:

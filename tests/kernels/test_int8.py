@@ -8,9 +8,7 @@ import torch
 from torch import Tensor
 
 from rnnsearch.kernels import int8
-from rnnsearch.kernels.int8 import Int8Linear, shared_inputs
-from rnnsearch.model.layers import Linear, linear, linear_together
-from rnnsearch.system.kernel_dispatch import linear_cache
+from rnnsearch.kernels.int8 import Int8Linear, SharedInputs
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.tensors import WEIGHT_LIMIT
 
@@ -52,10 +50,10 @@ def test_int8_by_definition(rows: int, shift: float, with_bias: bool) -> None:
     matrix, drawn_bias, x = drawn(rows)
     bias, x = drawn_bias if with_bias else None, x + shift
     used = Int8Linear(matrix, bias)
-    error = (used(x) - by_definition(matrix, bias, x, used.limit)).abs()
+    error = (used(x) - by_definition(matrix, bias, x, used.inputs.limit)).abs()
     # A float32 division may fall on the other side of a half than Python's: one step of one input, times a
     # weight.
-    assert (error <= 1e-3 + 1.01 * steps(x, used.limit) * matrix.abs().amax(1)).all()
+    assert (error <= 1e-3 + 1.01 * steps(x, used.inputs.limit) * matrix.abs().amax(1)).all()
     assert (error < 1e-3).float().mean() > 0.9
 
 
@@ -74,23 +72,21 @@ def test_no_row_knows_of_the_others() -> None:
 
 
 def test_a_shared_input_is_quantised_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And again after a change in place, or outside the context."""
+    """And again after a change in place."""
     matrix, bias, x = drawn()
-    one, other = Int8Linear(matrix, bias), Int8Linear(matrix.flip(0), None)
+    inputs = SharedInputs()
+    one, other = Int8Linear(matrix, bias, inputs), Int8Linear(matrix.flip(0), None, inputs)
     calls: list[int] = []
     scales_of = int8.scales_of
     monkeypatch.setattr(int8, "scales_of", lambda *of: calls.append(1) or scales_of(*of))
-    before, flipped = one(x), other(x)
-    with shared_inputs():
-        assert torch.equal(one(x), before)
-        assert torch.equal(other(x), flipped)
-        assert len(calls) == 3
-        x.mul_(-2.0)
-        assert not torch.equal(one(x), before)
-        assert torch.equal(one(x), one(x.clone()))
-        assert len(calls) == 5
-    one(x)
-    assert len(calls) == 6
+    before, flipped = Int8Linear(matrix, bias)(x), Int8Linear(matrix.flip(0), None)(x)
+    assert torch.equal(one(x), before)
+    assert torch.equal(other(x), flipped)
+    assert len(calls) == 3
+    x.mul_(-2.0)
+    assert not torch.equal(one(x), before)
+    assert torch.equal(one(x), one(x.clone()))
+    assert len(calls) == 5
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -105,7 +101,7 @@ def test_with_seven_bits_no_sum_of_two_products_leaves_sixteen(
         monkeypatch.delattr(torch.cpu, "_is_vnni_supported")
     matrix, bias, x = drawn()
     used = Int8Linear(matrix, bias)
-    assert 2 * (2 * used.limit + 1) * WEIGHT_LIMIT < 2**15
+    assert 2 * (2 * used.inputs.limit + 1) * WEIGHT_LIMIT < 2**15
     assert (used(x) - by_definition(matrix, bias, x, 63)).abs().max() < 0.5
 
 
@@ -127,14 +123,3 @@ def test_bfloat16_only_where_a_cpu_multiplies_faster_in_it(
     assert fastest_precision(torch.device("cpu")) == precision
     monkeypatch.delattr(torch.cpu, "get_capabilities")
     assert fastest_precision(torch.device("cpu")) == "float32"
-
-
-def test_layers_together_are_the_layers_side_by_side() -> None:
-    torch.manual_seed(2)
-    first, second, x = Linear(IN, OUT, bias=True), Linear(IN, 2 * OUT), torch.randn(4, 3, IN)
-    for bias in (first.bias, None):
-        first.bias = bias
-        for precision in (torch.int8, torch.float32):
-            with linear_cache(precision)(), torch.no_grad():
-                apart = torch.cat((linear(first, x), linear(second, x)), -1)
-                torch.testing.assert_close(linear_together((first, second), x), apart)

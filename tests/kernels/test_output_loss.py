@@ -12,8 +12,8 @@ from small import drawn
 from torch import Tensor, nn
 
 from rnnsearch.kernels import output_loss as module
+from rnnsearch.kernels.output_loss import negative_log_likelihood
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.training.loss import negative_log_likelihood
 
 ROWS, SIZE, WORDS = 11, 4, 7
 
@@ -104,7 +104,7 @@ def test_bfloat16_products(smoothing: float) -> None:
     weight = torch.randn(300, 32) * 0.3
     features, output = torch.randn(200, 32).requires_grad_(), layer(weight, torch.randn(300))
     targets = torch.randint(0, 300, (200,))
-    loss, nll = negative_log_likelihood(output, features, targets, smoothing, torch.bfloat16)
+    loss, nll = negative_log_likelihood(output, features, targets, smoothing, dtype=torch.bfloat16)
     expected = reference(output, features, targets, smoothing)
     assert loss.dtype == nll.dtype == torch.float32
     assert 0 < abs(loss.item() - expected.item()) < 2e-3 * expected.item()

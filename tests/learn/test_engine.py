@@ -16,7 +16,6 @@ from torch import Tensor
 
 from rnnsearch.config import SearchSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.network_step import search
@@ -58,7 +57,7 @@ def assert_close(found: dict[str, list[float]], expected: dict[str, Tensor]) -> 
 def greedy(network: TranslationNetwork, pairs: Batch) -> tuple[list[list[int]], Tensor]:
     """Returns each sentence's translation without its end, and the rows of α of the first."""
     limits = SearchSettings(beam=1, nbest=1, max_length_ratio=LONGEST)
-    found = search([network], [linear_cache()], pairs.source, pairs.source_lengths, limits)
+    found = search([network], pairs.source, pairs.source_lengths, limits)
     written = [[word for word in best.ids if word][:LONGEST] for (best,) in found]
     return written, torch.tensor(found[0][0].weights[:LONGEST])
 

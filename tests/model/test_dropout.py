@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from rnnsearch.model.layers import Dropout, recurrent_dropout
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.kernel_dispatch import kernels_used
 
 
 def features(network: TranslationNetwork, dropout: Dropout | None) -> Tensor:
@@ -22,12 +21,10 @@ def features(network: TranslationNetwork, dropout: Dropout | None) -> Tensor:
 
 
 def inputs_of(module: nn.Module, network: TranslationNetwork, dropout: Dropout) -> list[tuple[Any, ...]]:
-    """The arguments of every call of a module during one teacher-forced pass, as it is written: the kernels
-    call no cell."""
+    """The arguments of every call of a module during one teacher-forced pass."""
     calls: list[tuple[Any, ...]] = []
     handle = module.register_forward_pre_hook(lambda _, arguments: calls.append(arguments))
-    with kernels_used(False):
-        features(network, dropout)
+    features(network, dropout)
     handle.remove()
     return calls
 

@@ -9,6 +9,8 @@ import torch
 from small import Sentences, assert_as_finite_differences, gradients, nll, sentences, small_network
 from torch import nn
 
+from rnnsearch.kernels import convert
+
 REPRESENTATIVE: list[dict[str, Any]] = [
     {},
     {"wiring": "eq4", "readout": "tanh"},
@@ -52,8 +54,7 @@ def test_bfloat16_products(changed: dict[str, Any]) -> None:
             parameter.mul_(0.4)  # at 0.7 the units saturate and the maxout flips
     loss = nll(network, batch)
     exact = gradients(network, loss)
-    network.product_dtype = torch.bfloat16
-    low_loss = nll(network, batch)
+    low_loss = nll(convert(network, torch.bfloat16), batch)
     low = gradients(network, low_loss)
     assert 0 < abs(low_loss.item() - loss.item()) < 0.01 * loss.item()
     assert all(gradient.dtype == torch.float32 for gradient in low.values())

@@ -15,11 +15,12 @@ from started_commands import settings
 from rnnsearch.builtin.corpus import write
 from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.kernels import fast_loss
 from rnnsearch.run import Run
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.preparation import prepare
-from rnnsearch.training import log, loop, trainer, validation
+from rnnsearch.training import log, loop, setup, validation
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.setup import run_lock
@@ -109,7 +110,8 @@ def test_patience_keeps_the_best_weights(
 def test_a_gradient_that_is_not_finite_changes_nothing_and_stops_when_it_repeats(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = trainer.negative_log_likelihood
+    honest = fast_loss(torch.float32)
+    assert honest
     calls = 0
 
     def poisoned(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -118,11 +120,11 @@ def test_a_gradient_that_is_not_finite_changes_nothing_and_stops_when_it_repeats
         loss, nll = honest(*arguments)
         return (loss * float("nan"), nll) if calls > 5 else (loss, nll)
 
-    monkeypatch.setattr(trainer, "negative_log_likelihood", poisoned)
+    monkeypatch.setattr(setup, "fast_loss", lambda dtype: poisoned)
     with pytest.raises(InputError, match=r"10 gradients in a row were not finite \(update 15\)"):
         train(corpus, tmp_path / "run", max_updates=100, save_every=1, validate_every=1000)
     assert (tmp_path / "messages").read_text().count("the gradient is not finite") == 10
-    monkeypatch.setattr(trainer, "negative_log_likelihood", honest)
+    monkeypatch.setattr(setup, "fast_loss", lambda dtype: honest)
     train(corpus, tmp_path / "clean", max_updates=5, save_every=1, validate_every=1000)
     before, after = (
         load_tensors(tmp_path / run / "checkpoints" / "last.safetensors", "")[0] for run in ("run", "clean")

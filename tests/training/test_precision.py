@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from rnnsearch.config import load_config
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.machine import PRECISIONS
 from rnnsearch.text.batches import BatchOrder, Position, collate
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.preparation import prepare
+from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer
 
 PAIRS, UPDATES, WINDOW = 2500, 120, 20
@@ -38,8 +38,8 @@ def curve(corpus: Corpus, precision: str, seed: int = 1) -> NDArray[np.float64]:
     settings = load_config(overrides=[*SETTINGS.split(), f"training.precision={precision}"])
     torch.manual_seed(seed)
     sizes = len(corpus.source.vocabulary), len(corpus.target.vocabulary)
-    network = TranslationNetwork(settings.model, *sizes, product_dtype=PRECISIONS[precision])
-    trainer = Trainer(network, settings.training, 0)
+    network = TranslationNetwork(settings.model, *sizes)
+    trainer = Trainer(network, settings.training, 0, faster=faster(settings.training))
     order = BatchOrder(corpus.train.source.lengths, corpus.train.target.lengths, settings.training)
     batches = islice(order.batches(Position(0, 0)), UPDATES)
     updates = [

@@ -14,7 +14,6 @@ import torch
 from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis
-from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.text.batches import Batch, pad
 from rnnsearch.translation.beam import final_score
 from rnnsearch.translation.forced import forced_decoding
@@ -41,7 +40,7 @@ def found_by(
     chosen = slice(None) if rows is None else rows
     source, lengths = SOURCE[chosen], LENGTHS[chosen]
     source = source[:, : int(lengths.max())]
-    return search(networks, [linear_cache() for _ in networks], source, lengths, settings)
+    return search(networks, source, lengths, settings)
 
 
 def one_way(both: TranslationNetwork, settings: SearchSettings, rows: list[int] | None = None) -> list[Any]:

@@ -10,9 +10,9 @@ import torch
 from posterior_by_hand import BATCH, LENGTHS, SOURCE, TARGET, TARGET_LENGTHS, by_hand, network
 
 from rnnsearch.config import ModelSettings
+from rnnsearch.kernels import convert
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.kernel_dispatch import linear_cache
 from rnnsearch.text.batches import Batch
 from rnnsearch.translation import forced
 from rnnsearch.translation import posterior as posterior_module
@@ -25,8 +25,8 @@ WORDS = int(TARGET_LENGTHS.max())
 def quick(
     networks: list[TranslationNetwork], batch: Batch = BATCH, precision: str = "float32", **options: Any
 ) -> torch.Tensor:
-    weights = [linear_cache(getattr(torch, precision)) for _ in networks]
-    return quick_alignment(networks, weights, batch, **{"posterior": True, **options})
+    fast = [convert(network, getattr(torch, precision)) for network in networks]
+    return quick_alignment(fast, batch, **{"posterior": True, **options})
 
 
 @pytest.fixture

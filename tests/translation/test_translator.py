@@ -16,6 +16,7 @@ import pytest
 from rnnsearch import InputError, Translation, Translator
 from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels.int8 import Int8Linear
+from rnnsearch.kernels.products import Converted
 from rnnsearch.translation.batching import READ_AHEAD
 from rnnsearch.translation.faithful import LONGEST_ARTICLE
 from rnnsearch.translation.translator import merge_subwords
@@ -177,7 +178,7 @@ def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run:
         assert again.translate(LINES, beam=2, max_length_ratio=1.0) == expected
         assert again.translate(LINES[:1], precision="int8") == used.translate(LINES[:1], precision="int8")
         assert (again.search, again.dictionary) == (used.search, used.dictionary)
-        assert used._caches  # what was converted is still there
+        assert used._converted  # what was converted is still there
 
 
 def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Translator) -> None:
@@ -254,10 +255,12 @@ def test_int8_products(translator: Translator) -> None:
     """Scores are those of float32 but for the rounding, also with nothing to translate; each matrix is
     converted once."""
     first = translator.translate(LINES, beam=3, precision="int8")
-    weights = dict(translator._caches["int8", True][0]._made)
-    assert sum(isinstance(each, Int8Linear) for _, each in weights.values()) > 5
+    (converted,) = translator._converted["int8"]
+    products = {layer: layer._product for layer in converted.modules() if isinstance(layer, Converted)}
+    assert sum(isinstance(each, Int8Linear) for each in products.values()) > 5
     again = translator.translate(LINES, beam=3, precision="int8")
-    assert translator._caches["int8", True][0]._made == weights
+    assert translator._converted["int8"] == [converted]
+    assert all(layer._product is product for layer, product in products.items())
     assert [result.score for result in again] == [result.score for result in first]
     found = [(line, result) for line, result in zip(LINES, first, strict=True) if line and result.finished]
     assert found

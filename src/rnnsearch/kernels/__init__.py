@@ -1,19 +1,11 @@
-"""Faster forms of functions of the model, the loss and the search.
+"""A faster copy of the network, the loss and the search's choice of the best sums.
 
-`system/kernel_dispatch.py` substitutes them. Without this package, or with `training.kernels` and
-`search.kernels` off, the program is slower, computes in float32, and its results differ by rounding only.
+Whoever runs a training or a search asks for them; without them, plain PyTorch computes the same, more slowly
+and up to rounding. Each names the plain functions that it equals, and is not used once one of them is edited.
 """
 
-KERNELS = {
-    "model.layers:tanh": "cached_layers:tanh",
-    "model.cells:GatedCell.forward": "gated:step",
-    "model.decoder:Decoder.teacher_force": "gated:teacher_force",
-    "model.layers:linear": "cached_layers:linear",
-    "model.layers:linear_together": "cached_layers:linear_together",
-    "system.kernel_dispatch:linear_cache": "cached_layers:LinearCache",
-    "system.kernel_dispatch:once": "cached_layers:once",
-    "system.kernel_dispatch:product_dtype": "cached_layers:product_dtype",
-    "training.loss:negative_log_likelihood": "output_loss:negative_log_likelihood",
-    "translation.beam:best_sums": "topk:best_sums",
-}
-"""Function of rnnsearch → its kernel in rnnsearch.kernels, both as `module:function`."""
+from rnnsearch.kernels.convert import convert
+from rnnsearch.kernels.output_loss import fast_loss
+from rnnsearch.kernels.topk import fast_best_sums
+
+__all__ = ["convert", "fast_best_sums", "fast_loss"]

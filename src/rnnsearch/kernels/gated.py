@@ -1,11 +1,11 @@
-"""The gated cell on a CPU: a step of a search, and the decoder with the paper's alignment model, for which a
-whole target sentence is one autograd function.
+"""The decoder with the paper's cell and alignment model on a CPU, for which a whole target sentence is one
+autograd function.
 
-They compute the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are adjacent in
+It computes the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are adjacent in
 memory: one product gives the pre-activations of both gates, another, with r∘s instead of s, that of the
 candidate. The inputs are [r∘s | c | e | s] with [U | C | W] and [C | W | U], and the gradients of
 the matrices are computed once for all steps. States, gates and energies have the network's dtype, products
-that of the open cache. Gradients are of first order only; `of_x` is the gradient of x.
+that of the conversion. Gradients are of first order only; `of_x` is the gradient of x.
 
 An energy is e_ij = v_aᵀ tanh(q_i + k_j) with q_i = W_a s_{i−1} and k_j = U_a h_j. The intermediate tensor is
 n' times as large as the energies (1,000 at the paper's size), so it is made for a few sentences at a time,
@@ -23,54 +23,90 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from rnnsearch.kernels.cached_layers import once, open_cache, product_dtype, tanh_
+from rnnsearch.kernels.products import Precision
 from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.alignment.base import Energies, Keys
 from rnnsearch.model.cells import GatedCell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
-from rnnsearch.system.kernel_dispatch import reference
 
 
-def step(
-    cell: GatedCell,
-    projected: Float[Tensor, "*rest projected"],
-    state: Float[Tensor, "*rest state"],
-    context: Float[Tensor, "*rest context"] | None = None,
-    keep: Float[Tensor, "*#rest hidden"] | None = None,
-) -> Float[Tensor, "*rest state"]:
-    """Computes the same as `model.cells:GatedCell.forward`. In a search on a CPU, unless in int8, two
-    products suffice."""
-    cache = open_cache()
-    in_search = cache is not None and not cache.int8 and not torch.is_grad_enabled()
-    if (
-        type(cell) is not GatedCell
-        or cell.C is None
-        or context is None
-        or keep is not None
-        or state.device.type != "cpu"
-        or not in_search
-    ):
-        return reference(GatedCell.forward)(cell, projected, state, context, keep)
-    n, C = cell.hidden_size, cell.C.weight
-    inner, gates = once(cell.U.weight, lambda: _with_state(cell, *C.split((n, 2 * n))))
-    rows = torch.cat((context, state), -1).to(gates.dtype)
-    z, r = F.linear(rows, gates).to(state.dtype).add_(projected[..., n:]).sigmoid_().chunk(2, -1)
-    rows[..., -n:] = r * state
-    candidate = tanh_(F.linear(rows, inner).to(state.dtype).add_(projected[..., :n]))
-    return torch.lerp(state, candidate, z)
+class FastDecoder(Decoder):
+    """A decoder that teacher-forces a whole target at once, if it has a gated cell and the paper's alignment
+    model and learns on a CPU."""
 
+    precision: Precision
+    WHAT = "training computes the decoder"
+    EQUALS = (
+        "model.layers:tanh",
+        "model.layers:Linear.forward",
+        "model.cells:GatedCell.__init__",
+        "model.cells:GatedCell.project",
+        "model.cells:GatedCell.forward",
+        "model.cells:GatedCell.hidden",
+        "model.alignment.additive:AdditiveAlignment.__init__",
+        "model.alignment.additive:AdditiveAlignment.energies",
+        "model.alignment.additive:AdditiveAlignment.attended",
+        "model.decoder:Source.context",
+        "model.decoder:Decoder.first_attended",
+        "model.decoder:Decoder.teacher_force",
+        "model.decoder:Decoder.step",
+        "model.decoder:Decoder.attend",
+        "model.decoder:Decoder.advance",
+        "model.decoder:eq4",
+        "model.decoder:appendix",
+        "model.decoder:released",
+    )
 
-def _with_state(
-    cell: GatedCell, C: Float[Tensor, "hidden context"], C_zr: Float[Tensor, "gates context"]
-) -> tuple[Float[Tensor, "hidden inputs"], Float[Tensor, "gates inputs"]]:
-    """Returns [C | U] and [C_zr | U_zr], in the dtype of the products."""
-    dtype = product_dtype(cell.U.weight)
-    return torch.cat((C, cell.U.weight), 1).to(dtype), torch.cat((C_zr, cell.U_zr.weight), 1).to(dtype)
+    def teacher_force(
+        self,
+        previous: Float[Tensor, "batch target embedding"],
+        start: DecoderState,
+        source: Source,
+        known: Float[Tensor, "batch target source"] | None,
+    ) -> DecoderState:
+        """Computes the same as `Decoder.teacher_force`.
+
+        All decoder variants have the same steps: c from s, then s from y, c and s. They differ in the first
+        word and in the state from which p(y_i) is read.
+        """
+        cell, alignment = self.cell, self.alignment
+        if (
+            type(cell) is not GatedCell
+            or type(alignment) is not AdditiveAlignment
+            or previous.device.type != "cpu"
+            or not torch.is_grad_enabled()
+        ):
+            return super().teacher_force(previous, start, source, known)
+        positions = previous.shape[1]
+        words, contexts = {
+            "eq4": (previous, positions),
+            "appendix": (previous[:, :-1], positions - 1),
+            "released": (previous[:, 1:], positions),
+        }[self.wiring]
+        found: tuple[Tensor, ...] = _TeacherForce.apply(  # type: ignore[no-untyped-call]
+            words,
+            start.cell.squeeze(1),
+            source,
+            source.annotations,
+            source.keys,
+            None if known is None else known[:, self.first_attended :],
+            contexts,
+            self.precision.of(cell.U.weight),
+            alignment.W_a.weight,
+            alignment.v_a.weight,
+            *_matrices(cell),
+        )
+        states, context, weights = (each.transpose(0, 1) for each in found)
+        if self.wiring == "eq4":
+            states = states[:, 1:]
+        elif self.wiring == "appendix":
+            context = torch.cat((start.context, context), 1)
+            weights = torch.cat((start.weights, weights), 1)
+        return DecoderState(states, context, weights, None)
 
 
 ROWS_TOGETHER = 1024
@@ -87,53 +123,6 @@ def weight_gradient(
     for part in torch.bmm(left.mT, right) if whole else ():
         gradient += part
     return gradient
-
-
-def teacher_force(
-    decoder: Decoder,
-    previous: Float[Tensor, "batch target embedding"],
-    start: DecoderState,
-    source: Source,
-    known: Float[Tensor, "batch target source"] | None,
-) -> DecoderState:
-    """Computes the same as `model.decoder:Decoder.teacher_force`.
-
-    All decoder variants have the same steps: c from s, then s from y, c and s. They differ in the first word
-    and in the state from which p(y_i) is read.
-    """
-    cell, alignment = decoder.cell, decoder.alignment
-    if (
-        type(cell) is not GatedCell
-        or type(alignment) is not AdditiveAlignment
-        or previous.device.type != "cpu"
-        or not torch.is_grad_enabled()
-    ):
-        return reference(Decoder.teacher_force)(decoder, previous, start, source, known)
-    positions = previous.shape[1]
-    words, contexts = {
-        "eq4": (previous, positions),
-        "appendix": (previous[:, :-1], positions - 1),
-        "released": (previous[:, 1:], positions),
-    }[decoder.wiring]
-    found: tuple[Tensor, ...] = _TeacherForce.apply(  # type: ignore[no-untyped-call]
-        words,
-        start.cell.squeeze(1),
-        source,
-        source.annotations,
-        source.keys,
-        None if known is None else known[:, decoder.first_attended :],
-        contexts,
-        product_dtype(cell.U.weight),
-        alignment.W_a.weight,
-        alignment.v_a.weight,
-        *_matrices(cell),
-    )
-    states, context, weights = (each.transpose(0, 1) for each in found)
-    if decoder.wiring == "eq4":
-        states = states[:, 1:]
-    elif decoder.wiring == "appendix":
-        context, weights = torch.cat((start.context, context), 1), torch.cat((start.weights, weights), 1)
-    return DecoderState(states, context, weights, None)
 
 
 def _matrices(cell: GatedCell) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -174,7 +163,8 @@ class _Steps:
         z, r = zr.chunk(2, -1)
         torch.mul(r, kept, out=candidate)
         rows[:, : self.n] = candidate
-        tanh_(candidate.copy_(torch.addmm(self.bias, rows[:, : -self.n], self.inner.t())))
+        candidate.copy_(torch.addmm(self.bias, rows[:, : -self.n], self.inner.t()))
+        candidate.add_(candidate).sigmoid_().mul_(2.0).sub_(1.0)  # tanh x = 2 σ(2x) − 1
         torch.lerp(state, candidate, z, out=out)
 
     def begin_backward(self) -> None:

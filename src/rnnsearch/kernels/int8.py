@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-
 import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
@@ -25,7 +20,12 @@ class Int8Linear:
     InputError if torch has no int8 products.
     """
 
-    def __init__(self, matrix: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
+    def __init__(
+        self,
+        matrix: Float[Tensor, "out in"],
+        bias: Float[Tensor, " out"] | None,
+        inputs: SharedInputs | None = None,
+    ) -> None:
         if not has_int8(matrix.device):
             raise InputError(
                 "there are no int8 products on this device", remedy='set search.precision = "bfloat16"'
@@ -34,15 +34,15 @@ class Int8Linear:
         self.prepared = torch.ops.onednn.qlinear_prepack(integers, None)
         self.zeros = torch.zeros(len(integers), dtype=torch.int32)
         self.bias = None if bias is None else bias.detach().float()
-        self.limit = input_limit()
+        self.inputs = SharedInputs() if inputs is None else inputs
 
     def __call__(self, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
         """Returns y in x's dtype."""
-        integers, scales = quantised_input(x, self.limit)
+        integers, scales = self.inputs.quantised(x)
         y = torch.ops.onednn.qlinear_pointwise(
             integers,
             1.0,
-            self.limit + 1,
+            self.inputs.limit + 1,
             self.prepared,
             self.scales,
             self.zeros,
@@ -58,37 +58,39 @@ class Int8Linear:
         return y.view(*x.shape[:-1], len(self.scales)).to(x.dtype)
 
 
-_shared: ContextVar[deque[tuple[Tensor, int, tuple[Tensor, Tensor]]] | None] = ContextVar(
-    "quantised inputs", default=None
-)
-"""The last quantised inputs: (x, its version, integers and scales)."""
 MOST_SHARED = 5
 """Inputs of a step, of which the first, E y, is also the last: E y, s, c, r∘s, the new s."""
 
 
-@contextmanager
-def shared_inputs() -> Iterator[None]:
-    """Quantises an input of several layers once, inside the context."""
-    token = _shared.set(deque(maxlen=MOST_SHARED))
-    try:
-        yield
-    finally:
-        _shared.reset(token)
+class SharedInputs:
+    """The last inputs of the layers of a network, so that an input of several layers is quantised once."""
+
+    def __init__(self) -> None:
+        self.limit = input_limit()
+        self._last: tuple[tuple[Tensor, int, tuple[Tensor, Tensor]], ...] = ()
+        """(x, its version, integers and scales) of each"""
+
+    def quantised(
+        self, x: Float[Tensor, "*rest in"]
+    ) -> tuple[UInt8[Tensor, "rows in"], Float[Tensor, "rows 1"]]:
+        """Returns (the rows of x in units of their scales, shifted by limit + 1 so that none is negative;
+        their scales)."""
+        if x.is_inference():  # such tensors do not count their changes
+            return quantised_input(x, self.limit)
+        for known, version, result in self._last:
+            if known is x and version == x._version:
+                return result
+        result = quantised_input(x, self.limit)
+        self._last = (*self._last[1 - MOST_SHARED :], (x, x._version, result))
+        return result
 
 
 def quantised_input(
     x: Float[Tensor, "*rest in"], limit: int
 ) -> tuple[UInt8[Tensor, "rows in"], Float[Tensor, "rows 1"]]:
-    """Returns (the rows of x in units of their scales, shifted by limit + 1 so that none is negative; their
-    scales)."""
-    shared = None if x.is_inference() else _shared.get()  # inference tensors do not count their changes
-    for known, version, result in shared or ():
-        if known is x and version == x._version:
-            return result
+    """Returns what `SharedInputs.quantised` does."""
     rows = x.reshape(-1, x.shape[-1]).float()
     scales = scales_of(rows, limit)
     # To int8 first: torch converts to uint8 several times more slowly. The sum wraps around, as it should.
     integers = (rows / scales).round_().to(torch.int8).view(torch.uint8).add_(limit + 1)
-    if shared is not None:
-        shared.append((x, x._version, (integers, scales)))
     return integers, scales

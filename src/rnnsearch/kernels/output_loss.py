@@ -9,6 +9,7 @@ core's cache. On a GPU a chunk is a whole group, because every chunk costs a doz
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.model.readout import OutputLayer
 
 CHUNK_ELEMENTS = 200_000
@@ -27,13 +29,25 @@ GROUP_ROWS = 512
 they would not fit its shared cache."""
 
 
+EQUALS = ("training.loss:negative_log_likelihood", "model.readout:OutputLayer.logits")
+
+
+def fast_loss(dtype: torch.dtype) -> partial[tuple[Tensor, Tensor]] | None:
+    """Returns the kernel of `training.loss:negative_log_likelihood`; None if that function is edited. dtype:
+    of the three products of a float32 layer."""
+    if plain_instead(EQUALS, "training computes the loss"):
+        return None
+    return partial(negative_log_likelihood, dtype=dtype)
+
+
 def negative_log_likelihood(
     output: OutputLayer,
     features: Float[Tensor, "rows feature"],
     targets: Int64[Tensor, " rows"],
     smoothing: float = 0.0,
-    dtype: torch.dtype = torch.float32,
     real: Bool[Tensor, " rows"] | None = None,
+    *,
+    dtype: torch.dtype = torch.float32,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Computes the same as `training.loss:negative_log_likelihood`."""
     low = dtype if features.dtype == torch.float32 else features.dtype

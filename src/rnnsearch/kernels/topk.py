@@ -8,14 +8,15 @@ import torch
 from jaxtyping import Float, Float32, Int, Int64
 from torch import Tensor
 
-from rnnsearch.system.kernel_dispatch import reference
+from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.translation import beam
 
+EQUALS = ("translation.beam:best_sums",)
 BLOCK = 256
 """Size of a block of scores, of which only the highest is compared at first."""
 
 
-def best_sums(
+def fast_best_sums(
     before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
 ) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
     """Computes the same as `translation.beam:best_sums`, but without forming most of the sums.
@@ -25,8 +26,14 @@ def best_sums(
     """
     hypotheses, words = after.shape[1:]
     blocks = words // BLOCK
-    if after.device.type != "cpu" or after.dtype != torch.float32 or hypotheses * blocks <= count:
-        return reference(beam.best_sums)(before, after, count)
+    few = hypotheses * blocks <= count
+    if (
+        few
+        or after.device.type != "cpu"
+        or after.dtype != torch.float32
+        or plain_instead(EQUALS, "search sorts")
+    ):
+        return beam.best_sums(before, after, count)
     rows, starts = torch.arange(len(after)).unsqueeze(1), torch.arange(hypotheses).unsqueeze(1) * words
     inside = after[:, :, : blocks * BLOCK].unflatten(2, (blocks, BLOCK))
     # Rounding is monotone: the sum of the maximum is the maximum of the sums.

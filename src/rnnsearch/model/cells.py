@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rnnsearch.model.layers import Linear, linear_together, orthogonal, tanh
-from rnnsearch.system.kernel_dispatch import plain
+from rnnsearch.model.layers import Linear, orthogonal, tanh
 
 Inputs = Float[Tensor, "*rest input"]
 Projected = Float[Tensor, "*rest projected"]
@@ -72,9 +71,8 @@ class GatedCell(Cell):
 
     def project(self, inputs: Inputs) -> Projected:
         """Returns [W e + b; W_z e; W_r e]."""
-        return linear_together((self.W, self.W_zr), inputs)
+        return torch.cat((self.W(inputs), self.W_zr(inputs)), -1)
 
-    @plain
     def forward(
         self,
         projected: Projected,

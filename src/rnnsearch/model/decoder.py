@@ -18,7 +18,6 @@ from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.cells import Cell
 from rnnsearch.model.encoder import Encoded
 from rnnsearch.model.layers import Linear, recurrent_dropout, tanh
-from rnnsearch.system.kernel_dispatch import plain
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,6 @@ class Decoder(nn.Module):
         if p(y_{i+1}) does. In the latter case α of y_1 is 0."""
         return int(self.wiring == "appendix")
 
-    @plain
     def teacher_force(
         self,
         previous: Float[Tensor, "batch target embedding"],

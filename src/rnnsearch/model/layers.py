@@ -7,62 +7,33 @@ recurrent states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rnnsearch.system.kernel_dispatch import plain
-
 Initialiser = Callable[[Tensor], object]
 """Sets the values of a parameter in place."""
-
-_initialising: ContextVar[bool] = ContextVar("initialising", default=True)
-
-
-@contextmanager
-def skip_initialisation() -> Iterator[None]:
-    """Leaves parameters that are created meanwhile uninitialised, for loading from a file: at the paper's
-    size, initialisation takes seconds."""
-    token = _initialising.set(False)
-    try:
-        yield
-    finally:
-        _initialising.reset(token)
-
-
-def initialising() -> bool:
-    """Tells whether parameters are to be initialised."""
-    return _initialising.get()
 
 
 def zeros(parameter: Tensor) -> None:
     """Sets a parameter to 0, as B.1 does for v_a and every bias."""
-    if initialising():
-        nn.init.zeros_(parameter)
+    nn.init.zeros_(parameter)
 
 
 def gaussian(deviation: float) -> Initialiser:
     """Returns an initialiser of N(0, deviation²). deviation: 0.001 for W_a and U_a, 0.01 for other matrices
     that are not recurrent."""
-    return partial(_gaussian, deviation=deviation)
-
-
-def _gaussian(parameter: Tensor, deviation: float) -> None:
-    if initialising():
-        nn.init.normal_(parameter, 0.0, deviation)
+    return partial(nn.init.normal_, mean=0.0, std=deviation)
 
 
 def orthogonal(parameter: Tensor) -> None:
     """Initialises a recurrent matrix, (blocks · n, n): every square block is a random orthogonal matrix."""
-    if not initialising():
-        return
     size = parameter.shape[1]
     with torch.no_grad():
         for block in parameter.split(size):
@@ -76,22 +47,23 @@ class HasWeight(nn.Module):
     bias: nn.Parameter | None
 
 
-@plain
 def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Returns tanh x."""
-    return torch.tanh(x)
+    """Returns tanh x. On a CPU it is 2 σ(2x) − 1, which takes a quarter of the time of torch's tanh; its
+    absolute error is one unit in the last place of 1 (6e-8 in float32)."""
+    return _Tanh.apply(x) if x.device.type == "cpu" else torch.tanh(x)  # type: ignore[no-untyped-call]
 
 
-@plain
-def linear(module: HasWeight, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
-    """Returns W x (+ b)."""
-    return F.linear(x, module.weight, module.bias)
+class _Tanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = torch.add(x, x).sigmoid_().mul_(2.0).sub_(1.0)
+        ctx.save_for_backward(y)
+        return y
 
-
-@plain
-def linear_together(modules: Sequence[nn.Module], x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
-    """Returns the outputs of several layers for one input, concatenated."""
-    return torch.cat([module(x) for module in modules], -1)
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (y,) = ctx.saved_tensors
+        return torch.ops.aten.tanh_backward(gradient, y)  # type: ignore[no-any-return]
 
 
 class Linear(HasWeight):
@@ -114,7 +86,7 @@ class Linear(HasWeight):
 
     def forward(self, x: Float[Tensor, "*rest in"]) -> Float[Tensor, "*rest out"]:
         """Computes W x (+ b)."""
-        return linear(self, x)
+        return F.linear(x, self.weight, self.bias)
 
 
 class WordEmbedding(nn.Module):

@@ -18,9 +18,8 @@ from rnnsearch.model.alignment import ALIGNMENTS, Alignment
 from rnnsearch.model.cells import CELLS, Cell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
-from rnnsearch.model.layers import Dropout, Linear, WordEmbedding, dropped, initialising, orthogonal
+from rnnsearch.model.layers import Dropout, Linear, WordEmbedding, dropped, orthogonal
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout
-from rnnsearch.system.kernel_dispatch import linear_cache
 
 
 class Direction(NamedTuple):
@@ -54,8 +53,7 @@ class TranslationNetwork(nn.Module):
     """p(y | x) of RNNsearch, or of another model in `settings`. source_words, target_words: K_x, K_y.
 
     `directions` are its decoders: one, or two, which read the target from either end and share annotations
-    and embeddings. product_dtype: dtype of matrix products in training. bfloat16 halves their cost on a CPU
-    that supports it; parameters, states, softmax and gradients stay float32.
+    and embeddings.
     """
 
     def __init__(
@@ -64,7 +62,6 @@ class TranslationNetwork(nn.Module):
         source_words: int,
         target_words: int,
         *,
-        product_dtype: torch.dtype = torch.float32,
         trust_code: bool = False,
     ) -> None:
         super().__init__()
@@ -73,7 +70,6 @@ class TranslationNetwork(nn.Module):
         alignment = resolve("model.alignment", settings.alignment, ALIGNMENTS, Alignment, trust_code)
         readout = resolve("model.readout", settings.readout, READOUTS, Readout, trust_code)
         m, n, readout_size = settings.embedding_size, settings.hidden_size, settings.maxout_size
-        self.product_dtype = product_dtype
         self.source_embedding = WordEmbedding(source_words, m)
         self.target_embedding = WordEmbedding(target_words, m)
         self.encoder = encoder(m, settings.encoder_size or n, cell)
@@ -95,8 +91,14 @@ class TranslationNetwork(nn.Module):
         self.decoder, self.readout, self.output = parts()
         if self.reading_order == "bidirectional":
             self.backward_decoder, self.backward_readout, self.backward_output = parts()
-        if settings.initialisation == "glorot" and initialising():
+        if settings.initialisation == "glorot":
             initialise_glorot(self)
+
+    def take(self, tensors: Mapping[str, Tensor]) -> None:
+        """Makes the given tensors its parameters, which may have no values yet."""
+        self.load_state_dict(tensors, assign=True)
+        for direction in self.directions if self.tied else ():
+            direction.output.weight = self.target_embedding.weight
 
     @property
     def directions(self) -> list[Direction]:
@@ -153,19 +155,18 @@ class TranslationNetwork(nn.Module):
         target_lengths: with the end of sentence; a decoder that reads from right to left needs them.
         """
         dropout = dropout or Dropout()
-        with linear_cache(self.product_dtype)():
-            results = []
-            begun = self.begin(source, lengths, dropout)
-            for direction, start in zip(self.directions, begun, strict=True):
-                if not direction.backward:
-                    results.append(self._teacher_force(direction, start, target, dropout, known))
-                    continue
-                assert target_lengths is not None
-                order = right_to_left(target_lengths, target.shape[1])
-                turned = None if known is None else reordered(known, order)
-                decoded = self._teacher_force(direction, start, reordered(target, order), dropout, turned)
-                results.append(TeacherForced(*(reordered(rows, order) for rows in decoded)))
-            return results
+        results = []
+        begun = self.begin(source, lengths, dropout)
+        for direction, start in zip(self.directions, begun, strict=True):
+            if not direction.backward:
+                results.append(self._teacher_force(direction, start, target, dropout, known))
+                continue
+            assert target_lengths is not None
+            order = right_to_left(target_lengths, target.shape[1])
+            turned = None if known is None else reordered(known, order)
+            decoded = self._teacher_force(direction, start, reordered(target, order), dropout, turned)
+            results.append(TeacherForced(*(reordered(rows, order) for rows in decoded)))
+        return results
 
     def _teacher_force(
         self,

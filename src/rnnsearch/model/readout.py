@@ -4,10 +4,11 @@ words (Eq. 4; A.2.2)."""
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rnnsearch.model.layers import HasWeight, Linear, gaussian, linear, tanh, zeros
+from rnnsearch.model.layers import HasWeight, Linear, gaussian, tanh, zeros
 
 
 class Readout(nn.Module):
@@ -90,6 +91,10 @@ class OutputLayer(HasWeight):
         return readout if self.factor is None else self.factor(readout)
 
     def forward(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
-        """Returns all K logits, for search and tests. The training loss takes `features`, and never holds all
-        logits at once."""
-        return linear(self, self.features(readout))
+        """Returns all K logits."""
+        return self.logits(self.features(readout))
+
+    def logits(self, features: Float[Tensor, "*rest feature"]) -> Float[Tensor, "*rest words"]:
+        """Returns W_o t + b. Training and forced decoding call it for a part of the rows at a time, because
+        all logits of a batch need too much memory."""
+        return F.linear(features, self.weight, self.bias)

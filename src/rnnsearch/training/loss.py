@@ -11,26 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.system.kernel_dispatch import plain
 
 AlignmentRows = Float[Tensor, "*rows source"]
 """α of target words, or their known alignment, over the source positions."""
 RowLosses = Float[Tensor, "*rows"]
+NegativeLogLikelihood = Callable[[OutputLayer, Tensor, Tensor, float, Tensor | None], tuple[Tensor, Tensor]]
+"""The signature of `negative_log_likelihood`."""
 
 
-@plain
 def negative_log_likelihood(
     output: OutputLayer,
     features: Float[Tensor, "rows feature"],
     targets: Int64[Tensor, " rows"],
     smoothing: float = 0.0,
-    dtype: torch.dtype = torch.float32,
     real: Bool[Tensor, " rows"] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Returns (the loss to differentiate, −Σ log p(y_i) in nats) with p = softmax(W_o t + b) (A.2.2).
@@ -42,11 +40,10 @@ def negative_log_likelihood(
     features: the input of W_o, for the target positions of all sentences together.
     targets: ids of y_i.
     smoothing: ε.
-    dtype: type of the three products of a float32 layer.
     real: mask that is False for padding, which is not counted and gets no gradient; None if there is no
     padding.
     """
-    log_p = torch.log_softmax(F.linear(features, output.weight, output.bias), -1)
+    log_p = torch.log_softmax(output.logits(features), -1)
     nll, uniform = -log_p.gather(1, targets.unsqueeze(1)).squeeze(1), -log_p.mean(1)
     if real is not None:
         nll, uniform = nll.masked_fill(~real, 0.0), uniform.masked_fill(~real, 0.0)

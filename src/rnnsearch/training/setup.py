@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from rnnsearch.config import ModelSettings, Settings
+from rnnsearch.config import ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.kernels import convert, fast_loss
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.run import CHECKPOINT, Run, require_no_run
 from rnnsearch.system.files import only_one, remove_partial_files, writing
@@ -21,9 +23,9 @@ from rnnsearch.text.batches import BatchOrder
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.ddp import Ranks, check_agreement
-from rnnsearch.training.loss import needs_links
+from rnnsearch.training.loss import needs_links, negative_log_likelihood
 from rnnsearch.training.optimiser import total_updates
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.training.trainer import Faster, Trainer
 
 LIMITS = ("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every")
 MAY_CHANGE = {("training", key) for key in (*LIMITS, "threads", "device")}
@@ -175,12 +177,19 @@ def make_trainer(run: Run, order: BatchOrder, ranks: Ranks, weights: dict[str, T
         what = f"training.accumulate = {training.accumulate}, and an epoch has {len(order)} batches"
         raise InputError(what, remedy="an update must not read a pair twice: lower it or training.batch_size")
     total = total_updates(training, len(order) / training.accumulate)
-    precision = PRECISIONS[training.precision]
     torch.manual_seed(training.seed)
-    network = run.make_network(trust_code=True, product_dtype=precision, copies=copies)
+    network = run.make_network(trust_code=True, copies=copies)
     if weights is not None:
         network.load_state_dict(weights)
-    return Trainer(network.to(training.device), training, total, ranks)
+    return Trainer(network.to(training.device), training, total, ranks, faster(training))
+
+
+def faster(settings: TrainingSettings) -> Faster:
+    """Returns the kernels that a training uses."""
+    if not settings.kernels:
+        return Faster(nll=negative_log_likelihood)
+    dtype = PRECISIONS[settings.precision]
+    return Faster(partial(convert, dtype=dtype), fast_loss(dtype) or negative_log_likelihood)
 
 
 def restore(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingProgress:

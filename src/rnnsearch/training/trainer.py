@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from operator import add
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
@@ -19,10 +19,15 @@ from rnnsearch.config import TrainingSettings
 from rnnsearch.model.layers import Dropout
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.ddp import Ranks
-from rnnsearch.training.loss import alignment_loss, alignment_weight, negative_log_likelihood, rows_to_force
+from rnnsearch.training.loss import (
+    NegativeLogLikelihood,
+    alignment_loss,
+    alignment_weight,
+    negative_log_likelihood,
+    rows_to_force,
+)
 from rnnsearch.training.optimiser import (
     WeightAverage,
     choose_gradients,
@@ -67,12 +72,20 @@ class Update(LossSums):
     applied: bool
 
 
+class Faster(NamedTuple):
+    """Equals of the network and of the NLL that compute faster. network: asked for every batch, since it may
+    keep what it makes of the weights."""
+
+    network: Callable[[TranslationNetwork], TranslationNetwork] = lambda network: network
+    nll: NegativeLogLikelihood = negative_log_likelihood
+
+
 class BatchLoss(nn.Module):
     """The loss of a batch and its statistics, as one module that DDP can wrap."""
 
-    def __init__(self, network: TranslationNetwork, settings: TrainingSettings) -> None:
+    def __init__(self, network: TranslationNetwork, settings: TrainingSettings, faster: Faster) -> None:
         super().__init__()
-        self.network, self.settings = network, settings
+        self.network, self.settings, self.faster = network, settings, faster
         self.dropout = Dropout(
             settings.dropout_embedding, settings.dropout_recurrent, settings.dropout_readout
         )
@@ -86,11 +99,12 @@ class BatchLoss(nn.Module):
         replaced: the rows that replace α in the contexts. weight: λ of the alignment loss.
         """
         nll, alignment, rows = torch.zeros(3, dtype=torch.float64, device=batch.source.device).unbind()
-        decoded_by_direction = self.network.teacher_forced(
+        network = self.faster.network(self.network)
+        decoded_by_direction = network.teacher_forced(
             batch.source, batch.source_lengths, batch.target, self.dropout, replaced, batch.target_lengths
         )
         losses = []
-        for direction, decoded in zip(self.network.directions, decoded_by_direction, strict=True):
+        for direction, decoded in zip(network.directions, decoded_by_direction, strict=True):
             loss, plain = self._nll(direction.output, decoded, batch)
             if self.settings.alignment_loss != "none":
                 assert batch.known_alignment is not None
@@ -108,20 +122,19 @@ class BatchLoss(nn.Module):
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Returns (the loss to differentiate, the plain NLL) of one direction."""
         real = source_mask(batch.target_lengths, batch.target.shape[1])
-        smoothing, dtype = self.settings.label_smoothing, self.network.product_dtype
         # On a CPU padding is left out, which would cost products. On a GPU it stays: to count the real
         # positions, the host would have to wait.
         on_cpu, rows = real.device.type == "cpu", (decoded.features, batch.target)
         features, targets = (each[real] if on_cpu else each.flatten(0, 1) for each in rows)
         mask = None if on_cpu else real.flatten()
-        return negative_log_likelihood(output, features, targets, smoothing, dtype, mask)
+        return self.faster.nll(output, features, targets, self.settings.label_smoothing, mask)
 
 
 class Trainer:
     """A network with its optimiser.
 
     total_updates: where the learning rate's schedule ends; 0 if it does not. ranks: the ranks that share each
-    batch; all must have the same network and optimiser state.
+    batch; all must have the same network and optimiser state. faster: equals that compute faster.
     """
 
     def __init__(
@@ -130,6 +143,7 @@ class Trainer:
         settings: TrainingSettings,
         total_updates: int,
         ranks: Ranks | None = None,
+        faster: Faster | None = None,
     ) -> None:
         self.network, self.settings, self.total_updates = network, settings, total_updates
         self.ranks = ranks or Ranks()
@@ -137,7 +151,9 @@ class Trainer:
         choose_gradients(network, settings)
         self.optimiser = make_optimiser(self.parameters, settings)
         self.average = WeightAverage(network, settings.average_decay) if settings.average_decay else None
-        self.loss = self.ranks.wrap(BatchLoss(network, settings), sparse_parameters(network))
+        self.loss = self.ranks.wrap(
+            BatchLoss(network, settings, faster or Faster()), sparse_parameters(network)
+        )
 
     def update(self, batches: Sequence[Batch], number: int, pairs: int | None = None) -> Update:
         """Does update `number` (1, 2, …): the loss is summed over the words of a sentence, its gradient
@@ -184,10 +200,9 @@ class Trainer:
         for place, batch in enumerate(batches):
             # DDP exchanges gradients in the last backward pass only.
             self.loss.require_backward_grad_sync = place == len(batches) - 1  # type: ignore[assignment]
-            with kernels_used(self.settings.kernels):
-                loss, plain = self.loss(batch, self._replaced(batch, number, place), weight)
-                # DDP averages over the ranks instead of summing.
-                (loss / pairs * self.ranks.world).backward()
+            loss, plain = self.loss(batch, self._replaced(batch, number, place), weight)
+            # DDP averages over the ranks instead of summing.
+            (loss / pairs * self.ranks.world).backward()
             sums = sums + plain
         return sums
 
@@ -205,16 +220,14 @@ class Trainer:
 
     @contextmanager
     def for_use(self) -> Iterator[TranslationNetwork]:
-        """Yields the network as it is saved and used: with averaged weights and float32 products."""
+        """Yields the network as it is saved and used, with averaged weights."""
         network, average = self.network, self.average
-        dtype, network.product_dtype = network.product_dtype, torch.float32
         if average:
             trained = {name: tensor.clone() for name, tensor in network.state_dict().items()}
             network.load_state_dict(average.weights)
         try:
             yield network
         finally:
-            network.product_dtype = dtype
             if average:
                 network.load_state_dict(trained)
 

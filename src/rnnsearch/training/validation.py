@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from rnnsearch.config import Settings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.system.tensors import save_tensors
 from rnnsearch.text.batches import collate
 from rnnsearch.text.dataset import Corpus, Pairs
@@ -34,8 +33,7 @@ def validate(
     training, pairs = settings.training, corpus.dev
     if pairs is None or not len(pairs):
         return {}, []
-    with kernels_used(training.kernels):
-        nll, words = nll_and_words(network, pairs, training.batch_size)
+    nll, words = nll_and_words(network, pairs, training.batch_size)
     scores = {"dev_nll": nll / len(pairs), "dev_nll_per_word": nll / words}
     lines, references = corpus.dev_source_lines, corpus.dev_target_lines
     translator = Translator([network], corpus.source, corpus.target, settings.search)

@@ -21,7 +21,6 @@ from torch import Tensor
 from rnnsearch.config import SearchSettings
 from rnnsearch.errors import SearchStoppedError
 from rnnsearch.records import Hypothesis
-from rnnsearch.system.kernel_dispatch import plain
 
 EOS, UNK = 0, 1
 """Ids of the end of sentence and of the unknown word in every vocabulary; repeated here because the search
@@ -61,6 +60,8 @@ class StepResult:
     state: SearchState
 
 
+BestSums = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
+"""The signature of `best_sums`."""
 StepFunction = Callable[[Tensor | None, Any], StepResult]
 """(previous ids (B, k) int64, its own state) → StepResult. The previous ids are None at the first step (k =
 1), since there is no beginning-of-sentence word."""
@@ -103,12 +104,13 @@ def beam_search(
     source_lengths: Int[Tensor, " batch"],
     settings: SearchSettings,
     cancelled: Callable[[], bool] = lambda: False,
+    sums: BestSums | None = None,
 ) -> list[list[Hypothesis]]:
     """Searches for the most probable translations. A finished hypothesis leaves its sentence's beam, which
     shrinks by one.
 
     source_lengths: (B,) end of sentence included. cancelled: asked before every step; once it returns True,
-    SearchStoppedError is raised.
+    SearchStoppedError is raised. sums: a faster equal of `best_sums`.
 
     Returns, per sentence, at least one and at most `settings.nbest` hypotheses, best first: the finished
     ones, or the best unfinished ones if none is finished (an empty one if no first word is possible). At the
@@ -124,7 +126,8 @@ def beam_search(
         if cancelled():
             raise SearchStoppedError
         result = step(previous, state)
-        chosen = best_candidates(result, progress.live, progress.widths, progress.early(), settings.no_unk)
+        forbid(result.log_probabilities, progress.early(), settings.no_unk)
+        chosen = best_candidates(result, progress.live, progress.widths, sums or best_sums)
         rows = progress.take(chosen)
         if not rows.size:
             break
@@ -229,13 +232,11 @@ def empty_beam(lengths: Indices) -> Beam:
     return Beam(np.arange(size), zero, none, none, zero, np.zeros((size, 1, positions), dtype=np.float32))
 
 
-def best_candidates(result: StepResult, live: Beam, widths: Indices, early: Mask, no_unk: bool) -> Beam:
-    """Returns the best continuations of each sentence by one id, `widths[b]` at most, best first. `early`
-    (B,) marks the sentences that must not end yet. The step's log p is overwritten."""
+def best_candidates(result: StepResult, live: Beam, widths: Indices, sums: BestSums) -> Beam:
+    """Returns the best continuations of each sentence by one id, `widths[b]` at most, best first."""
     log_p = result.log_probabilities
-    forbid(log_p, early, no_unk)
     so_far = torch.from_numpy(live.scores).to(log_p.device)  # (B, k)
-    values, indices = best_sums(so_far, log_p, int(widths.max()))  # (B, n)
+    values, indices = sums(so_far, log_p, int(widths.max()))  # (B, n)
     parents, ids = indices // log_p.shape[2], indices % log_p.shape[2]
     rows = torch.arange(len(log_p), device=log_p.device)[:, None]
     own = log_p[rows, parents, ids], result.weights[rows, parents]
@@ -244,7 +245,6 @@ def best_candidates(result: StepResult, live: Beam, widths: Indices, early: Mask
     return Beam(live.sentences, np.where(beyond, np.float32(IMPOSSIBLE), scores), *arrays)
 
 
-@plain
 def best_sums(
     before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
 ) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:

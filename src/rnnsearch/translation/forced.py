@@ -25,12 +25,10 @@ import torch
 from jaxtyping import Float, Int64
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import linear
 
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork, right_to_left
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, EncodedSentence
 
@@ -137,7 +135,7 @@ def log_p(
     rows = max(1, CHUNK_ELEMENTS // output.weight.shape[0])
     found = []
     for some, words in zip(features.flatten(0, 1).split(rows), targets.flatten().split(rows), strict=True):
-        logits = linear(some, output.weight, output.bias)
+        logits = output.logits(some)
         found.append(logits.gather(1, words.unsqueeze(1)).squeeze(1) - logits.logsumexp(1))
     return torch.cat(found).view_as(targets)
 
@@ -171,9 +169,9 @@ def steps(
     device, size = network.output.weight.device, len(target.ids)
     batch = Batch(*pad([source.ids]), *pad([target.ids])).to(device)
     decoder, _, output, backward = network.directions[0]
-    with kernels_used(False), recorded_energies(decoder.alignment) as energies:
+    with recorded_energies(decoder.alignment) as energies:
         _, given = _teacher_forced(network, batch)[0]
-        probabilities = linear(given.features[0], output.weight, output.bias).softmax(-1)
+        probabilities = output.logits(given.features[0]).softmax(-1)
     order = right_to_left(batch.target_lengths, size)[0].tolist() if backward else range(size)
     found = []
     for row, (number, step) in enumerate(zip(target.ids, order, strict=True)):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -24,10 +23,10 @@ from rnnsearch.config import SearchSettings
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis
-from rnnsearch.system.kernel_dispatch import Cache
 from rnnsearch.text.batches import Batch, pad
 from rnnsearch.translation.batching import batched_by_length
 from rnnsearch.translation.beam import (
+    BestSums,
     SearchState,
     StepFunction,
     StepResult,
@@ -58,20 +57,15 @@ class NetworkState:
 
 def network_step(
     network: TranslationNetwork,
-    cache: Cache = nullcontext,
     direction: int = 0,
 ) -> StepFunction:
     """Returns the step function previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of the
-    network's directions.
-
-    cache: the weight cache, as `linear_cache` makes it.
-    """
+    network's directions."""
 
     def step(previous: Int64[Tensor, "batch hypotheses"] | None, state: NetworkState) -> StepResult:
-        with cache():
-            log_probabilities, predicting_state, decoder = network.step(
-                previous, state.decoder, state.source, direction
-            )
+        log_probabilities, predicting_state, decoder = network.step(
+            previous, state.decoder, state.source, direction
+        )
         return StepResult(log_probabilities, predicting_state.weights, NetworkState(state.source, decoder))
 
     return step
@@ -110,32 +104,27 @@ def ensemble(steps: Sequence[StepFunction]) -> StepFunction:
 @torch.no_grad()
 def search(
     networks: Sequence[TranslationNetwork],
-    caches: Sequence[Cache],
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
     cancelled: Callable[[], bool] = lambda: False,
+    sums: BestSums | None = None,
 ) -> list[list[Hypothesis]]:
     """Searches as `beam_search` does, in one direction or in both. Words are in the order of the translation.
     Several networks form an ensemble. Annotations are computed once for each network.
 
-    caches: the cache of each network. source: ids. lengths: with the end of sentence. cancelled: as in
-    `beam_search`.
+    source: ids. lengths: with the end of sentence. cancelled, sums: as in `beam_search`.
     """
-    directions, starts, found = networks[0].directions, [], []
-    for network, cache in zip(networks, caches, strict=True):
-        with cache():
-            starts.append(network.begin(source, lengths))
+    directions, found = networks[0].directions, []
+    starts = [network.begin(source, lengths) for network in networks]
     of_each = settings if len(directions) == 1 else settings.model_copy(update={"nbest": settings.beam})
     for number, direction in enumerate(directions):
-        members = [
-            network_step(network, cache, number) for network, cache in zip(networks, caches, strict=True)
-        ]
+        members = [network_step(network, number) for network in networks]
         states = [NetworkState(*start[number]) for start in starts]
         step, state = (
             (members[0], states[0]) if len(members) == 1 else (ensemble(members), EnsembleState(states))
         )
-        beams = beam_search(step, state, lengths, of_each, cancelled)
+        beams = beam_search(step, state, lengths, of_each, cancelled, sums)
         found.append([list(map(in_order, beam)) for beam in beams] if direction.backward else beams)
     return found[0] if len(found) == 1 else ranked_by_all(found, networks, source, lengths, settings)
 

@@ -23,20 +23,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional
 
+from rnnsearch.kernels.digest import plain_instead
+from rnnsearch.kernels.products import FastOutput
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import Direction, TranslationNetwork, reordered, right_to_left
 from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
-from rnnsearch.system.kernel_dispatch import Cache, once, product_dtype
 from rnnsearch.text.batches import Batch
 from rnnsearch.translation.forced import mean_alignment
 
+EQUALS = (
+    "model.readout:Readout.forward",
+    "model.readout:MaxoutReadout.activation",
+    "model.readout:OutputLayer.features",
+    "model.readout:OutputLayer.forward",
+    "model.readout:OutputLayer.logits",
+    "model.decoder:Decoder.attend",
+    "translation.forced:alignment_posterior",
+    "translation.forced:log_p",
+)
+"""Functions whose values are computed here in another way."""
 LOSS = 0.1
 """Maximum total variation between a row and the exact posterior of the same state, apart from rounding. The
 actual difference is mostly far smaller. Later states depend on estimated rows; this further error has no
@@ -64,7 +77,6 @@ Row = Float[Tensor, "rows 1 source"]
 @torch.no_grad()
 def quick_alignment(
     networks: Sequence[TranslationNetwork],
-    caches: Sequence[Cache],
     batch: Batch,
     *,
     posterior: bool = False,
@@ -74,24 +86,21 @@ def quick_alignment(
 
     The longest target comes first: a pair leaves the batch when it ends. Its later rows may be 0.
 
-    caches: the cache of each network. posterior: only for networks that `has_quick_posterior` accepts.
+    posterior: only for networks that `has_quick_posterior` accepts.
     Ensembles give the mean, and so do the two directions of a decoder, as in `forced_decoding`.
     """
     longest_first = batch.target_lengths.argsort(descending=True, stable=True)
     batch = Batch(**{name: part[longest_first] for name, part in batch.parts().items()})
     sizes = batch.target_lengths.tolist()
     feeds = posterior and all(network.decoder.wiring == "released" for network in networks)
-    starts = []
-    for network, cache in zip(networks, caches, strict=True):
-        with cache():
-            starts.append(network.begin(batch.source, batch.source_lengths))
+    starts = [network.begin(batch.source, batch.source_lengths) for network in networks]
     found = []
     for number, direction in enumerate(networks[0].directions):
         order = right_to_left(batch.target_lengths, batch.target.shape[1]) if direction.backward else None
         read = batch if order is None else replace(batch, target=batch.target.gather(1, order))
         walkers = [
-            _Walker(network, number, cache, start[number], read, posterior)
-            for network, cache, start in zip(networks, caches, starts, strict=True)
+            _Walker(network, number, start[number], read, posterior)
+            for network, start in zip(networks, starts, strict=True)
         ]
         rows = walkers[0].source.annotations.new_zeros(*batch.target.shape, batch.source.shape[1])
         for i in range(sizes[0]):
@@ -106,11 +115,13 @@ def quick_alignment(
 
 
 def has_quick_posterior(networks: Sequence[TranslationNetwork]) -> bool:
-    """Tells whether `quick_alignment` can compute posteriors.
+    """Tells whether `quick_alignment` can compute posteriors: never once an equation of EQUALS is edited.
 
     A custom readout may be no sum of parts, which the bounds need. The two directions of a bidirectional
     decoder start at opposite ends, so neither can wait for the other's posterior.
     """
+    if plain_instead(EQUALS, "`align` computes every posterior"):
+        return False
     directions = [direction for network in networks for direction in network.directions]
     summed = all(type(direction.readout).forward is Readout.forward for direction in directions)
     return summed and len(directions) == len(networks)
@@ -124,21 +135,19 @@ class _Walker:
         self,
         network: TranslationNetwork,
         number: int,
-        cache: Cache,
         start: tuple[Source, DecoderState],
         batch: Batch,
         posterior: bool,
     ) -> None:
         direction = network.directions[number]
-        self.decoder, self.cache = direction.decoder, cache
+        self.decoder = direction.decoder
         self.source, self.state = start
         self.memory = self.state.memory
         """The alignment model's memory before the last row."""
-        with cache():
-            words, self.word_of = batch.target[:, :-1].unique(return_inverse=True)
-            self.embedded = network.target_embedding(words.unsqueeze(0)).squeeze(0)
-            self.projected = self.decoder.cell.project(self.embedded)
-            self.posterior = BoundedPosterior(direction, self.source, batch) if posterior else None
+        words, self.word_of = batch.target[:, :-1].unique(return_inverse=True)
+        self.embedded = network.target_embedding(words.unsqueeze(0)).squeeze(0)
+        self.projected = self.decoder.cell.project(self.embedded)
+        self.posterior = BoundedPosterior(direction, self.source, batch) if posterior else None
 
     def row(self, i: int, left: int) -> Row:
         """Returns row i of the first `left` pairs, with which later rows continue."""
@@ -147,28 +156,25 @@ class _Walker:
         self.memory = self.state.memory
         numbers = self.word_of[:left, i - 1 : i]  # of y_{i−1}
         word, embedded = (self.projected[numbers], self.embedded[numbers]) if i else (None, None)
-        with self.cache():
-            predicting_state, self.state = self.decoder.step(word, self.state, self.source)
-            if self.posterior is None:
-                return predicting_state.weights
-            hidden = self.decoder.cell.hidden(predicting_state.cell)
-            return self.posterior.row(i, hidden, embedded, predicting_state.weights)
+        predicting_state, self.state = self.decoder.step(word, self.state, self.source)
+        if self.posterior is None:
+            return predicting_state.weights
+        hidden = self.decoder.cell.hidden(predicting_state.cell)
+        return self.posterior.row(i, hidden, embedded, predicting_state.weights)
 
     def feed(self, row: Row) -> None:
         """Replaces the context of α by that of this alignment, in the decoder variant `released`."""
-        with self.cache():
-            if type(self.decoder.alignment).attended is Alignment.attended:
-                # The state holds no earlier weights, so only the context changes.
-                any_weight = row.any(-1, keepdim=True)
-                context = torch.where(any_weight, self.source.context(row), self.state.context)
-                self.state = replace(self.state, context=context)
-            else:
-                self.state = self.decoder.attend(replace(self.state, memory=self.memory), self.source, row)
+        if type(self.decoder.alignment).attended is Alignment.attended:
+            # The state holds no earlier weights, so only the context changes.
+            any_weight = row.any(-1, keepdim=True)
+            context = torch.where(any_weight, self.source.context(row), self.state.context)
+            self.state = replace(self.state, context=context)
+        else:
+            self.state = self.decoder.attend(replace(self.state, memory=self.memory), self.source, row)
 
 
 class BoundedPosterior:
-    """The posterior of one direction of a network for one batch. It must be made and used inside the open
-    weight cache.
+    """The posterior of one direction of a network for one batch.
 
     source: the encoded sentences. batch: its targets are in reading order.
     """
@@ -315,21 +321,22 @@ def _log_sum(
 
 
 def _all_words(output: OutputLayer) -> list[_Words]:
-    """Returns all words in blocks, prepared once for the open cache, in the dtype of its products. The last
-    block is filled up with words that are left out."""
+    """Returns all words in blocks, in the dtype of the products, once for a layer with converted weights. The
+    last block is filled up with words that are left out."""
+    if output in _converted_words:
+        return _converted_words[output]
+    dtype = output.precision.of(output.weight) if isinstance(output, FastOutput) else output.weight.dtype
+    found = []
+    for rows, bias in zip(output.weight.split(WORDS_AT_ONCE), output.bias.split(WORDS_AT_ONCE), strict=True):
+        missing = -len(rows) % MULTIPLE
+        by_feature = functional.pad(rows.to(dtype), (0, 0, 0, missing)).t().contiguous()  # faster than rows
+        found.append(_Words(by_feature, functional.pad(bias, (0, missing), value=-torch.inf)))
+    if isinstance(output, FastOutput):
+        _converted_words[output] = found
+    return found
 
-    def make() -> list[_Words]:
-        found = []
-        for rows, bias in zip(
-            output.weight.split(WORDS_AT_ONCE), output.bias.split(WORDS_AT_ONCE), strict=True
-        ):
-            missing = -len(rows) % MULTIPLE
-            filled = functional.pad(rows.to(product_dtype(output.weight)), (0, 0, 0, missing))
-            by_feature = filled.t().contiguous()  # twice as fast as rows
-            found.append(_Words(by_feature, functional.pad(bias, (0, missing), value=-torch.inf)))
-        return found
 
-    return once(output.bias, make)  # not of the matrix, which two tied layers share
+_converted_words: WeakKeyDictionary[OutputLayer, list[_Words]] = WeakKeyDictionary()
 
 
 def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch target"]:

@@ -15,10 +15,10 @@ import torch
 from rnnsearch.config import SearchOptions, SearchSettings, Settings, changed
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
+from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
 from rnnsearch.run import Run
-from rnnsearch.system.kernel_dispatch import Cache, kernels_used, linear_cache
 from rnnsearch.system.machine import fastest_precision, has_int8
 from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, EncodedSentence
@@ -86,11 +86,11 @@ class Translator:
         self.settings: Settings | None = None
         """The settings of the loaded run, which `save_pretrained` writes; None if no run was loaded."""
         self._faithful = Faithful(source, target.known, self.dictionary)
-        self._caches: dict[tuple[str, bool], list[Cache]] = {}
+        self._converted: dict[str, list[TranslationNetwork]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the attributes to pickle, without the weight caches, which are made again."""
-        return self.__dict__ | {"_caches": {}}
+        """Returns the attributes to pickle, without converted networks, which are made again."""
+        return self.__dict__ | {"_converted": {}}
 
     @classmethod
     def load(
@@ -256,8 +256,9 @@ class Translator:
 
         def searched(some: list[EncodedSentence]) -> list[Translation]:
             ids, lengths = (part.to(self._device) for part in pad([one.ids for one in some]))
-            caches = self._weights(settings.precision, settings.kernels)
-            beams = search(self.networks, caches, ids, lengths, settings, cancelled)
+            networks = self._fast(settings.precision, settings.kernels)
+            sums = fast_best_sums if settings.kernels else None
+            beams = search(networks, ids, lengths, settings, cancelled, sums)
             return [
                 distinct([self._in_words(one, each, settings) for each in beam])
                 for one, beam in zip(some, beams, strict=True)
@@ -270,8 +271,7 @@ class Translator:
 
         full = [part for part in parts if part.words]
         work = partial(in_halves, cost=cost, work=searched)
-        with kernels_used(settings.kernels):
-            done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
+        done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
         return [next(done) if part.words else empty_translation() for part in parts]
 
     @property
@@ -282,10 +282,14 @@ class Translator:
     def _annotation_size(self) -> int:
         return max(network.encoder.annotation_size for network in self.networks)
 
-    def _weights(self, precision: str, kernels: bool) -> list[Cache]:
-        """Returns each network's weight cache, whose weights are converted at their first use."""
-        made = [linear_cache(getattr(torch, precision)) for _ in self.networks]
-        return self._caches.setdefault((precision, kernels), made)
+    def _fast(self, precision: str, kernels: bool) -> list[TranslationNetwork]:
+        """Returns the networks, with `kernels` converted to this precision."""
+        if not kernels:
+            return self.networks
+        if precision not in self._converted:
+            made = [convert(network, getattr(torch, precision)) for network in self.networks]
+            return self._converted.setdefault(precision, made)
+        return self._converted[precision]
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
         """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional decoder
@@ -364,8 +368,8 @@ class Translator:
                 probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
                 log_p = probabilities.cpu().numpy() if scored else log_p
             if not exact:
-                caches = self._weights(fastest_precision(self._device), self.search.kernels)
-                weights = quick_alignment(self.networks, caches, batch, posterior=posterior)
+                networks = self._fast(fastest_precision(self._device), self.search.kernels)
+                weights = quick_alignment(networks, batch, posterior=posterior)
             return list(map(self._given, some, log_p, weights.cpu().numpy()))
 
         def cost(some: list[EncodedPair]) -> int:
@@ -373,8 +377,7 @@ class Translator:
             widest = max(target * max(source, len(self.target.vocabulary)), source * self._annotation_size)
             return len(some) * widest
 
-        with kernels_used(self.search.kernels):
-            return in_halves(pairs, cost, forced)
+        return in_halves(pairs, cost, forced)
 
     def _given(self, pair: EncodedPair, log_p: Floats | None, alpha: Floats) -> Translation:
         """Returns a given pair in words."""

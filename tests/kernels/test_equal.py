@@ -1,13 +1,11 @@
-"""The program without its kernels is slower and equal: every network, every recipe, training, search and
-forced decoding, and a whole training and translation with the package deleted."""
+"""The program without its kernels is slower and equal: every network, training, search, forced decoding and
+alignment, and a whole training and its translations."""
 
 from __future__ import annotations
 
 import itertools
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 import torch
@@ -16,23 +14,21 @@ from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, sentences, small_network
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings, TrainingSettings, load_config
-from rnnsearch.model.layers import tanh
+from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
-from rnnsearch.system import kernel_dispatch
-from rnnsearch.system.kernel_dispatch import kernels_used, linear_cache
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.batches import Batch
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.display import Display
 from rnnsearch.training.loop import train
+from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.network_step import search
 from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
 from rnnsearch.translation.translator import Translator
 
-T = TypeVar("T")
 SOURCE, LENGTHS, TARGET, TARGET_LENGTHS = sentences()
 KNOWN = torch.softmax(torch.randn(3, 5, 6, generator=torch.Generator().manual_seed(1)), -1)
 DECODERS = ("forward", "backward", "bidirectional")
@@ -50,17 +46,13 @@ TRAININGS: list[dict[str, Any]] = [
 ]
 
 
-def both(compute: Callable[[], T]) -> tuple[T, T]:
-    """Returns what is computed with the kernels, and without them."""
-    fast = compute()
-    with kernels_used(False):
-        return fast, compute()
-
-
-def gradients(network: TranslationNetwork, training: dict[str, Any]) -> dict[str, Tensor | None]:
+def gradients(
+    network: TranslationNetwork, training: dict[str, Any], kernels: bool
+) -> dict[str, Tensor | None]:
     """Returns the loss and every gradient of one update of one batch."""
-    settings = TrainingSettings.model_validate({"optimiser": "sgd"} | training | {"dropout_recurrent": 0.2})
-    trainer = Trainer(network, settings, 0)
+    own = {"optimiser": "sgd", "dropout_recurrent": 0.2, "kernels": kernels}
+    settings = TrainingSettings.model_validate(own | training)
+    trainer = Trainer(network, settings, 0, faster=faster(settings))
     torch.manual_seed(2)
     batch = Batch(SOURCE, LENGTHS, TARGET, TARGET_LENGTHS, KNOWN.to(network.output.weight.dtype))
     loss, sums = trainer.loss(batch, trainer._replaced(batch, 1, 0), 0.7)
@@ -71,9 +63,9 @@ def gradients(network: TranslationNetwork, training: dict[str, Any]) -> dict[str
 
 
 @torch.no_grad()
-def searched(network: TranslationNetwork) -> list[Any]:
+def searched(network: TranslationNetwork, kernels: bool) -> list[Any]:
     limits = SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5)
-    found = search([network], [linear_cache()], SOURCE, LENGTHS, limits)
+    found = search([network], SOURCE, LENGTHS, limits, sums=fast_best_sums if kernels else None)
     every = itertools.chain.from_iterable(found)
     return [(one.ids, one.finished, one.score, one.log_probabilities, one.weights) for one in every]
 
@@ -84,18 +76,20 @@ def forced(network: TranslationNetwork) -> tuple[Tensor, ...]:
     for posterior in (False, True):
         found += forced_decoding([network], batch, posterior=posterior)
         if not posterior or has_quick_posterior([network]):
-            found.append(quick_alignment([network], [linear_cache()], batch, posterior=posterior))
+            found.append(quick_alignment([network], batch, posterior=posterior))
     return tuple(found)
 
 
 def assert_equal(network: TranslationNetwork, training: dict[str, Any], rounding: float) -> None:
-    close = {"rtol": rounding, "atol": rounding}
-    torch.testing.assert_close(*both(lambda: gradients(network, training)), **close)
-    torch.testing.assert_close(*both(lambda: forced(network)), **close)
-    for one, other in zip(*both(lambda: searched(network)), strict=True):
+    close, fast = {"rtol": rounding, "atol": rounding}, convert(network)
+    torch.testing.assert_close(
+        gradients(network, training, True), gradients(network, training, False), **close
+    )
+    torch.testing.assert_close(forced(fast), forced(network), **close)
+    for one, other in zip(searched(fast, True), searched(network, False), strict=True):
         assert one[:2] == other[:2]
-        for fast, plain in zip(one[2:], other[2:], strict=True):
-            assert fast == pytest.approx(plain, rel=1e-5, abs=1e-5)  # a beam is in float32
+        for found, plain in zip(one[2:], other[2:], strict=True):
+            assert found == pytest.approx(plain, rel=1e-5, abs=1e-5)  # a beam is in float32
 
 
 @pytest.mark.parametrize("changed", NETWORKS, ids=str)
@@ -110,20 +104,6 @@ def test_every_loss_has_the_same_values(decoder: str, training: dict[str, Any]) 
     assert_equal(small_network(decoder=decoder), training, 1e-12)
 
 
-def test_the_switch_decides_which_form_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(kernel_dispatch.LOADED, "model.layers:tanh", torch.zeros_like)
-    values = both(lambda: tanh(torch.ones(1)))
-    assert torch.equal(torch.stack(values), torch.stack((torch.zeros(1), torch.tanh(torch.ones(1)))))
-
-
-@pytest.fixture
-def without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Imports as they are once somebody has deleted the folder."""
-    monkeypatch.setattr(kernel_dispatch, "LOADED", {})
-    for name in [name for name in sys.modules if name.startswith("rnnsearch.kernels")]:
-        monkeypatch.setitem(sys.modules, name, None)
-
-
 def trained(store: Path, path: Path, *changes: str) -> Run:
     own = ("optimiser=sgd", "learning_rate=0.1", "max_updates=6", "validate_every=6", "threads=1")
     chosen = [f"training.{change}" for change in (*own, "validate_bleu=false", "select_by=nll")]
@@ -131,27 +111,15 @@ def trained(store: Path, path: Path, *changes: str) -> Run:
     return train(settings, Corpus.open(store), path, display=Display(quiet=True))
 
 
-def test_a_training_and_its_translations_without_the_package(
-    tiny_store: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """The settings' switch and the deleted package are the same to the last bit; the kernels differ by
-    rounding."""
+def test_a_training_and_its_translations_without_kernels(tiny_store: Path, tmp_path: Path) -> None:
     lines = ["The man sees the horse.", "She sleeps."]
-    off = ("training.kernels=false", "search.kernels=false")
     fast, _ = load_tensors(trained(tiny_store, tmp_path / "fast").model_path, "")
-    switched_off = trained(tiny_store, tmp_path / "off", *off)
-    translated = Translator.load(switched_off.path).translate(lines)
-    aligned = Translator.load(switched_off.path).align([(line, line) for line in lines])
-    with_kernels = Translator.load(switched_off.path).translate(lines, kernels=True)
-    request.getfixturevalue("without_the_package")
-    deleted = trained(tiny_store, tmp_path / "deleted")
-    plain, _ = load_tensors(switched_off.model_path, "")
-    for name, tensor in load_tensors(deleted.model_path, "")[0].items():
-        assert torch.equal(tensor, plain[name]), name
+    off = trained(tiny_store, tmp_path / "off", "training.kernels=false", "search.kernels=false")
+    for name, tensor in load_tensors(off.model_path, "")[0].items():
         torch.testing.assert_close(tensor, fast[name], rtol=0, atol=1e-5)
-    translator = Translator.load(deleted.path)
+    translator = Translator.load(off.path)
+    translated = translator.translate(lines)
     assert translator.translate(lines, precision="int8") == translated
-    assert translator.align([(line, line) for line in lines]) == aligned
-    for one, other in zip(translated, with_kernels, strict=True):
+    for one, other in zip(translated, translator.translate(lines, kernels=True), strict=True):
         assert one.tokens == other.tokens
         assert one.score == pytest.approx(other.score, abs=1e-3)

@@ -1,0 +1,46 @@
+"""Renews the digests of the functions that kernels equal, after the tests that they do.
+
+    python scripts/digests.py
+
+The tests run with the new digests, since kernels are not used while a digest differs. If one fails, the old
+digests stay.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from rnnsearch import static_page
+from rnnsearch.kernels import digest, gated, output_loss, products, topk
+from rnnsearch.translation import posterior
+
+TESTS = ("tests/kernels", "tests/equations", "tests/translation/test_quick_alignment.py", "tests/learn")
+KERNELS = (
+    products.FastLinear.EQUALS,
+    products.FastOutput.EQUALS,
+    gated.FastDecoder.EQUALS,
+    output_loss.EQUALS,
+    topk.EQUALS,
+    posterior.EQUALS,
+    static_page.EQUALS,
+)
+
+
+def main() -> None:
+    """Writes the digests, and the old ones again if a test fails."""
+    file = Path(str(digest.DIGESTS))
+    before = file.read_text("utf-8") if file.exists() else "{}\n"
+    names = sorted({name for names in KERNELS for name in names})
+    file.write_text(
+        json.dumps({name: digest.source_digest(name) for name in names}, indent=1) + "\n", "utf-8"
+    )
+    if subprocess.run([sys.executable, "-m", "pytest", "-q", *TESTS]).returncode:
+        file.write_text(before, "utf-8")
+        sys.exit("a test failed: the digests are the old ones")
+
+
+if __name__ == "__main__":
+    main()
