@@ -22,10 +22,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnsearch.batch import Batch
 from rnnsearch.bench import random_batch, random_network
 from rnnsearch.config import load_config
 from rnnsearch.system.machine import hardware
-from rnnsearch.text.batches import Batch
 from rnnsearch.training.trainer import Trainer
 
 SIZES = {  # embedding, hidden, alignment, maxout, words, words a side

@@ -34,11 +34,11 @@ from rnnsearch.kernels.products import FastOutput
 from rnnsearch.model.decoder import Decoder
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import Readout
+from rnnsearch.search import beam
+from rnnsearch.search.step import search
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training import trainer as training
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation import beam
-from rnnsearch.translation.network_step import search
 
 BEGIN = {"encoder, keys, first state": (TranslationNetwork, "begin")}
 PARTS: dict[str, dict[str, tuple[Any, str]]] = {

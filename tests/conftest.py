@@ -29,7 +29,8 @@ if find_spec("beartype"):
     # (translator, aligner).
     shaped = {
         "training": ("loss", "optimiser", "trainer"),
-        "translation": ("beam", "forced", "network_step", "posterior"),
+        "translation": ("forced", "posterior"),
+        "search": ("beam", "step", "two_directions"),
         "text": ("batches", "dataset", "ngrams"),
     }
     modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]

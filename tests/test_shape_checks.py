@@ -17,7 +17,7 @@ shape_checks = pytest.importorskip("shape_checks", reason="needs jaxtyping and b
 def test_shapes_are_checked_at_the_first_calls_of_every_test(time: str) -> None:
     from jaxtyping import TypeCheckError
 
-    from rnnsearch.text.batches import pad
+    from rnnsearch.batch import pad
 
     fits, does_not = [np.array([1, 0], np.uint16)], [np.array([1.5, 0.0])]
     pad(fits)

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import Settings, load_config
 from rnnsearch.errors import one_line
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch
 
 Row = dict[str, Any]
 Write = Callable[[Row], None]

@@ -25,10 +25,10 @@ from rnnsearch.bench import (
 from rnnsearch.config import Settings, load_config
 from rnnsearch.kernels import convert
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.search.step import search
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.network_step import search
 
 PAPER = 667_000 * 80
 """Pairs that RNNsearch-50* was trained on (the paper's Table 2)."""

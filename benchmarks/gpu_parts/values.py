@@ -16,12 +16,12 @@ from rnnsearch.model.cells import CELLS
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.layers import keep_mask
-from rnnsearch.records import Hypothesis
+from rnnsearch.search.beam import Hypothesis
+from rnnsearch.search.step import search
 from rnnsearch.training.loss import negative_log_likelihood
 from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Faster, Trainer
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import search
 from rnnsearch.translation.posterior import quick_alignment
 
 DTYPES = {torch.float64: FLOAT64, torch.float32: FLOAT32}

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, read_gold, read_pharaoh
     from rnnsearch.evaluation.bleu import bleu, chrf
     from rnnsearch.evaluation.statistics import Score
-    from rnnsearch.records import Hypothesis, Translation
+    from rnnsearch.records import Translation
     from rnnsearch.run import Run
+    from rnnsearch.search.beam import Hypothesis
     from rnnsearch.text.dataset import Corpus
     from rnnsearch.text.links import symmetrise
     from rnnsearch.text.preparation import PrepareOptions, prepare

@@ -9,19 +9,21 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import Settings
 from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.search.two_directions import search_directions
 from rnnsearch.system.machine import hardware, set_up_cpu
-from rnnsearch.text.batches import Batch
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.network_step import search
+from rnnsearch.translation.forced import forced_decoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,8 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     fast = convert(network, getattr(torch, limits.precision))
 
     def translate() -> None:
-        search([fast], ids, lengths, limits, sums=fast_best_sums)
+        forced = partial(forced_decoding, [network])
+        search_directions([fast], forced, ids, lengths, limits, sums=fast_best_sums)
 
     seconds = timed(translate, repetitions, device)
     what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)

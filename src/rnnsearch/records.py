@@ -31,27 +31,6 @@ class _Record:
         return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hypothesis(_Record):
-    """The result of a search for one sentence: ids, never words.
-
-    ids: the target ids, with the end of sentence as the last one if `finished`.
-    score: the value by which a sentence's hypotheses are ranked (after length normalisation and penalties).
-    log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x). With a right-to-left
-    decoder, the condition is the words after y_i; with a bidirectional one, they are means over both
-    directions.
-    weights: (len(ids), source length) float32; row i is α_i (Eq. 6), with the end of the source sentence.
-    Rows sum to 1, or to 0 if the word read no context (the first one of the decoder variant `appendix`).
-    finished: False if the length limit cut it off.
-    """
-
-    ids: tuple[int, ...]
-    score: float
-    log_probabilities: tuple[float, ...]
-    weights: NDArray[np.float32]
-    finished: bool
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Translation(_Record):
     """One translated sentence, in words.

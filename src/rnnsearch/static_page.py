@@ -50,8 +50,8 @@ EQUALS = (
     "model.readout:OutputLayer.logits",
     "model.network:TranslationNetwork.begin",
     "model.network:TranslationNetwork.step",
-    "translation.beam:best_sums",
-    "translation.beam:final_score",
+    "search.beam:best_sums",
+    "search.beam:final_score",
 )
 """Functions that the page's engine repeats in JavaScript."""
 CONFIG, MODELS = "config.json", "models"

@@ -126,7 +126,7 @@ def test_an_edit_trains(
 
 
 def test_an_edit_of_the_choice_of_words_is_searched_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    edit(monkeypatch, "translation.beam:best_sums", "descending=True", "descending=False")
+    edit(monkeypatch, "search.beam:best_sums", "descending=True", "descending=False")
     before, after = torch.zeros(1, 1), torch.arange(600.0).view(1, 1, 600)
     assert torch.equal(fast_best_sums(before, after, 2)[0], torch.tensor([[0.0, 1.0]]))
 

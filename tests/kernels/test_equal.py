@@ -4,6 +4,7 @@ alignment, and a whole training and its translations."""
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,20 @@ from command_line import sizes
 from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, sentences, small_network
 from torch import Tensor
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import SearchSettings, TrainingSettings, load_config
 from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
+from rnnsearch.search.beam import best_sums
+from rnnsearch.search.two_directions import search_directions
 from rnnsearch.system.tensors import load_tensors
-from rnnsearch.text.batches import Batch
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.display import Display
 from rnnsearch.training.loop import train
 from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import search
 from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
 from rnnsearch.translation.translator import Translator
 
@@ -65,7 +67,10 @@ def gradients(
 @torch.no_grad()
 def searched(network: TranslationNetwork, kernels: bool) -> list[Any]:
     limits = SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5)
-    found = search([network], SOURCE, LENGTHS, limits, sums=fast_best_sums if kernels else None)
+    sums = fast_best_sums if kernels else best_sums
+    found = search_directions(
+        [network], partial(forced_decoding, [network]), SOURCE, LENGTHS, limits, sums=sums
+    )
     every = itertools.chain.from_iterable(found)
     return [(one.ids, one.finished, one.score, one.log_probabilities, one.weights) for one in every]
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rnnsearch.kernels import topk
-from rnnsearch.translation import beam
+from rnnsearch.search import beam
 
 VALUES = {
     "equal ones": lambda random, shape: random.integers(0, 4, shape),

@@ -14,11 +14,11 @@ import torch
 from small import SOURCE_WORDS, TARGET_WORDS, randomised, sentences, small_network
 from torch import Tensor
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import SearchSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch
+from rnnsearch.search.step import search
 from rnnsearch.training.trainer import Trainer
-from rnnsearch.translation.network_step import search
 
 ENGINE = Path(__file__).resolve().parents[2] / "docs/assets/learn"
 SIZES = {"embedding": 5, "hidden": 20, "alignment": 6, "maxout": 3}

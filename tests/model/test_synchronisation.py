@@ -10,8 +10,8 @@ import torch
 from small import sentences, small_network
 from torch import Tensor
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import load_config
-from rnnsearch.text.batches import Batch
 from rnnsearch.training import trainer as training
 
 EVERYWHERE = [f"training.dropout_{part}=0.2" for part in ("embedding", "recurrent", "readout")]

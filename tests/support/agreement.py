@@ -10,8 +10,8 @@ from small import Sentences, assert_by_hand, teacher_forced
 
 from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.translation.beam import beam_search
-from rnnsearch.translation.network_step import EnsembleState, NetworkState, ensemble, network_step
+from rnnsearch.search.beam import beam_search
+from rnnsearch.search.step import NetworkState, ensemble, network_step
 
 SEARCH = SearchSettings(beam=4, nbest=3, min_length_ratio=1.0, normalise="length")
 
@@ -37,10 +37,9 @@ def assert_search_as_teacher_forced(networks: list[TranslationNetwork], batch: S
     and of α where a context was read."""
     for network in networks:
         network.output.bias[0] -= 2.5  # fewer ends of sentence, so that searches take some steps
-    states = EnsembleState([NetworkState(*network.encode(*batch[:2])) for network in networks])
-    found = beam_search(
-        ensemble([network_step(network) for network in networks]), states, batch.lengths, SEARCH
-    )
+    states = [NetworkState(*network.encode(*batch[:2])) for network in networks]
+    step, state = ensemble([network_step(network) for network in networks], states)
+    found = beam_search(step, state, batch.lengths, SEARCH)
     longest = 0
     for b, hypotheses in enumerate(found):
         length = batch.lengths[b : b + 1]

@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch
-from rnnsearch.training.ddp import Ranks, connected_ranks
+from rnnsearch.training.ddp import connected_ranks
+from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.trainer import Trainer, Update
 
 MODEL = ModelSettings(

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsearch.config import SearchSettings
-from rnnsearch.records import Hypothesis
-from rnnsearch.translation.beam import StepResult, beam_search
+from rnnsearch.search.beam import Hypothesis, StepResult, beam_search
 
 Row = tuple[NDArray[np.float32], NDArray[np.float32]]
 Ids = tuple[int, ...]

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from small import randomised, small_network
 
+from rnnsearch.batch import Batch
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch
 
 SOURCE, LENGTHS = torch.tensor([[3, 6, 5, 0], [2, 0, 0, 0]]), torch.tensor([4, 2])
 TARGET, TARGET_LENGTHS = torch.tensor([[2, 4, 3, 1, 0], [4, 1, 0, 0, 0]]), torch.tensor([5, 3])

@@ -11,9 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch, known_alignment
+from rnnsearch.text.batches import known_alignment
 from rnnsearch.training.trainer import Trainer
 
 SOURCE_WORDS, TARGET_WORDS = 7, 6

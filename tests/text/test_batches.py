@@ -11,9 +11,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rnnsearch.batch import pad
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
-from rnnsearch.text.batches import BatchOrder, Position, collate, pad
+from rnnsearch.text.batches import BatchOrder, Position, collate
 from rnnsearch.text.dataset import Pairs, SentenceIds, offsets_of
 
 

@@ -12,10 +12,10 @@ import torch
 from small import sentences, small_network
 from torch import Tensor
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors, save_tensors
-from rnnsearch.text.batches import Batch
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.trainer import Trainer
 

@@ -34,12 +34,14 @@ from started_commands import (
     until_saved,
 )
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import TrainingSettings, load_config
 from rnnsearch.errors import InputError
-from rnnsearch.text.batches import Batch, BatchOrder, Position
+from rnnsearch.text.batches import BatchOrder, Position
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training import ddp
-from rnnsearch.training.ddp import Ranks, check_agreement
+from rnnsearch.training.ranks import Ranks
+from rnnsearch.training.setup import check_agreement
 
 QUICK = ("adadelta, sparse rows, averaged", "adamw, links, backward decoder")
 

@@ -14,10 +14,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.text.batches import Batch
 from rnnsearch.training import optimiser as module
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.optimiser import (

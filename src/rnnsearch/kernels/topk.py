@@ -9,9 +9,9 @@ from jaxtyping import Float, Float32, Int, Int64
 from torch import Tensor
 
 from rnnsearch.kernels.digest import plain_instead
-from rnnsearch.translation import beam
+from rnnsearch.search import beam
 
-EQUALS = ("translation.beam:best_sums",)
+EQUALS = ("search.beam:best_sums",)
 BLOCK = 256
 """Size of a block of scores, of which only the highest is compared at first."""
 
@@ -19,7 +19,7 @@ BLOCK = 256
 def fast_best_sums(
     before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
 ) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
-    """Computes the same as `translation.beam:best_sums`, but without forming most of the sums.
+    """Computes the same as `search.beam:best_sums`, but without forming most of the sums.
 
     The largest sums of a row are in the `count` blocks with the highest maxima, or in no whole block. Of
     blocks with equal maxima, the first ones come first, as of equal sums.

@@ -18,10 +18,11 @@ from rnnsearch.run import Run
 from rnnsearch.text.batches import Indices, Position, collate
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
-from rnnsearch.training.ddp import Ranks, connected_ranks, torchrun_value
+from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import Log
 from rnnsearch.training.loss import needs_links
+from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.setup import TrainingContext, open_training
 from rnnsearch.training.threads import Threads
 from rnnsearch.training.validation import BestWeights, validate

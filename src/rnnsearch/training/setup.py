@@ -14,17 +14,18 @@ from torch import Tensor
 
 from rnnsearch.config import ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.installed import package_version
 from rnnsearch.kernels import convert, fast_loss
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.run import CHECKPOINT, Run, require_no_run
-from rnnsearch.system.files import only_one, remove_partial_files, writing
+from rnnsearch.system.files import file_checksum, only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS, fastest_precision
 from rnnsearch.text.batches import BatchOrder
-from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.dataset import CHECKSUMS, Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
-from rnnsearch.training.ddp import Ranks, check_agreement
 from rnnsearch.training.loss import needs_links, negative_log_likelihood
 from rnnsearch.training.optimiser import total_updates
+from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.trainer import Faster, Trainer
 
 LIMITS = ("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every")
@@ -203,3 +204,26 @@ def restore(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingP
         what = f"began with {progress.begun_from or 'new weights'}, not with {wanted.begun_from}"
         raise InputError(what, file=path, remedy="--resume needs no --from")
     return progress
+
+
+def check_agreement(ranks: Ranks, settings: Settings, corpus: Corpus) -> None:
+    """Raises InputError if the ranks differ in versions, settings or prepared datasets, or if their CPUs
+    round differently."""
+    facts = {
+        "version of rnnsearch": package_version(),
+        "version of torch": torch.__version__.partition("+")[0],
+        "settings": settings.model_dump_json(),
+        "prepared dataset": file_checksum(corpus.path / CHECKSUMS),
+        # Every rank updates all parameters.
+        "CPU capability of torch (ATEN_CPU_CAPABILITY)": torch.backends.cpu.get_cpu_capability(),
+    }
+    every = ranks.gather(facts)
+
+    def compare() -> None:
+        for rank, theirs in enumerate(every):
+            for name in facts:
+                if theirs[name] != facts[name]:
+                    what = f"rank {rank} and rank 0 have not the same {name}"
+                    raise InputError(what, remedy="start all ranks with the same command and dataset")
+
+    ranks.from_first(compare)

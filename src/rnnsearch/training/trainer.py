@@ -15,12 +15,11 @@ from jaxtyping import Float, Float64
 from pydantic import Field
 from torch import Tensor, nn
 
+from rnnsearch.batch import Batch
 from rnnsearch.config import TrainingSettings
 from rnnsearch.model.layers import Dropout
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.text.batches import Batch
-from rnnsearch.training.ddp import Ranks
 from rnnsearch.training.loss import (
     NegativeLogLikelihood,
     alignment_loss,
@@ -37,6 +36,7 @@ from rnnsearch.training.optimiser import (
     make_optimiser,
     sparse_parameters,
 )
+from rnnsearch.training.ranks import Ranks
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 """A number that a checkpoint keeps; its range is checked when a checkpoint is loaded."""

@@ -26,10 +26,11 @@ from jaxtyping import Float, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnsearch.batch import Batch, pad
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork, right_to_left
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.text.batches import Batch, pad
+from rnnsearch.search.step import mean_alignment
 from rnnsearch.text.codec import Codec, EncodedSentence
 
 Weights = Float[Tensor, "batch target source"]
@@ -208,14 +209,3 @@ def recorded_energies(
         yield seen
     finally:
         del alignment.energies
-
-
-def mean_alignment(weights: Sequence[Float[Tensor, "*rest source"]]) -> Float[Tensor, "*rest source"]:
-    """Averages α of several models or directions; for each word, over those that read a context.
-
-    A row of zeros means that no context was read (the first word of the decoder variant `appendix`). The mean
-    is 0 if all rows are.
-    """
-    every = torch.stack(list(weights))
-    attended = every.any(-1, keepdim=True).sum(0).clamp(min=1)
-    return every.sum(0) / attended

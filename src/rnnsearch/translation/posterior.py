@@ -30,14 +30,14 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional
 
+from rnnsearch.batch import Batch
 from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.kernels.products import FastOutput
 from rnnsearch.model.alignment import Alignment
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import Direction, TranslationNetwork, reordered, right_to_left
 from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
-from rnnsearch.text.batches import Batch
-from rnnsearch.translation.forced import mean_alignment
+from rnnsearch.search.step import mean_alignment
 
 EQUALS = (
     "model.readout:Readout.forward",

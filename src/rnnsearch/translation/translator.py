@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import torch
 
+from rnnsearch.batch import Batch, pad
 from rnnsearch.config import SearchOptions, SearchSettings, Settings, changed
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
 from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.records import Hypothesis, Translation
+from rnnsearch.records import Translation
 from rnnsearch.run import Run
+from rnnsearch.search.beam import Floats, Hypothesis, best_sums
+from rnnsearch.search.two_directions import search_directions
 from rnnsearch.system.machine import fastest_precision, has_int8
-from rnnsearch.text.batches import Batch, pad
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
 from rnnsearch.text.vocabulary import SPECIALS
@@ -31,7 +33,6 @@ from rnnsearch.translation.batching import (
     in_halves,
     stream_batches,
 )
-from rnnsearch.translation.beam import Floats
 from rnnsearch.translation.faithful import (
     Faithful,
     Glossary,
@@ -39,7 +40,6 @@ from rnnsearch.translation.faithful import (
     faithful_words,
 )
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import search
 from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
@@ -257,8 +257,9 @@ class Translator:
         def searched(some: list[EncodedSentence]) -> list[Translation]:
             ids, lengths = (part.to(self._device) for part in pad([one.ids for one in some]))
             networks = self._fast(settings.precision, settings.kernels)
-            sums = fast_best_sums if settings.kernels else None
-            beams = search(networks, ids, lengths, settings, cancelled, sums)
+            sums = fast_best_sums if settings.kernels else best_sums
+            forced = partial(forced_decoding, self.networks)
+            beams = search_directions(networks, forced, ids, lengths, settings, cancelled, sums)
             return [
                 distinct([self._in_words(one, each, settings) for each in beam])
                 for one, beam in zip(some, beams, strict=True)

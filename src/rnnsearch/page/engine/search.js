@@ -1,4 +1,4 @@
-// Beam search for one sentence (Sec. 4.2), as translation/beam.py does it: a finished hypothesis leaves the beam and shrinks it by one.
+// Beam search for one sentence (Sec. 4.2), as search/beam.py does it: a finished hypothesis leaves the beam and shrinks it by one.
 
 const EOS = 0;
 const UNK = 1;

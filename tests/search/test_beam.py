@@ -12,10 +12,9 @@ import pytest
 from mock_model import Ids, Model, Row
 
 from rnnsearch.config import SearchSettings
-from rnnsearch.records import Hypothesis
+from rnnsearch.search.beam import EOS, UNK, Hypothesis, beam_search
+from rnnsearch.search.step import EnsembleState, ensemble
 from rnnsearch.text import vocabulary
-from rnnsearch.translation.beam import EOS, UNK, beam_search
-from rnnsearch.translation.network_step import EnsembleState, ensemble
 
 
 @dataclass
@@ -281,8 +280,8 @@ class Mean(Model):
 
 def together(*members: Model) -> list[list[Hypothesis]]:
     state, lengths = members[0].start()
-    step = ensemble([member.step for member in members])
-    return beam_search(step, EnsembleState([state] * len(members)), lengths, SEARCH)
+    step, states = ensemble([member.step for member in members], [state] * len(members))
+    return beam_search(step, states, lengths, SEARCH)
 
 
 # Of the last two, a word is impossible only if neither allows it.
@@ -301,4 +300,4 @@ def test_the_search_of_an_ensemble_is_the_search_of_the_mean_model(members: list
 
 def test_each_member_of_an_ensemble_has_its_state() -> None:
     with pytest.raises(ValueError, match="zip"):
-        ensemble([FIRST.step] * 2)(None, EnsembleState([FIRST.start()[0]]))
+        ensemble([FIRST.step] * 2, [])[0](None, EnsembleState([FIRST.start()[0]]))

@@ -9,8 +9,8 @@ import torch
 
 from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.translation.beam import beam_search
-from rnnsearch.translation.network_step import NetworkState, network_step
+from rnnsearch.search.beam import beam_search
+from rnnsearch.search.step import NetworkState, network_step
 
 SIZES = {f"{name}_size": 8 for name in ("embedding", "hidden", "alignment", "maxout")}
 

@@ -20,7 +20,6 @@ from torch import Tensor
 
 from rnnsearch.config import SearchSettings
 from rnnsearch.errors import SearchStoppedError
-from rnnsearch.records import Hypothesis
 
 EOS, UNK = 0, 1
 """Ids of the end of sentence and of the unknown word in every vocabulary; repeated here because the search
@@ -33,6 +32,34 @@ Mask = NDArray[np.bool_]
 IMPOSSIBLE = -math.inf
 SMALLEST_COVERAGE = float(np.finfo(np.float32).tiny)
 """Stands for a coverage of 0, whose logarithm is −∞: a position never attended to costs β·87.3."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hypothesis:
+    """The result of a search for one sentence: ids, never words.
+
+    ids: the target ids, with the end of sentence as the last one if `finished`.
+    score: the value by which a sentence's hypotheses are ranked (after length normalisation and penalties).
+    log_probabilities: log p(y_i | y_<i, x) of every id; they sum to log p(y | x). With a right-to-left
+    decoder, the condition is the words after y_i; with a bidirectional one, they are means over both
+    directions.
+    weights: (len(ids), source length) float32; row i is α_i (Eq. 6), with the end of the source sentence.
+    Rows sum to 1, or to 0 if the word read no context (the first one of the decoder variant `appendix`).
+    finished: False if the length limit cut it off.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+    log_probabilities: tuple[float, ...]
+    weights: NDArray[np.float32]
+    finished: bool
+
+    def __eq__(self, other: object) -> bool:
+        """Tells whether all fields are equal."""
+        if not isinstance(other, Hypothesis):
+            return NotImplemented
+        mine, theirs = ((one.ids, one.score, one.log_probabilities, one.finished) for one in (self, other))
+        return mine == theirs and np.array_equal(self.weights, other.weights)
 
 
 @runtime_checkable
@@ -65,6 +92,15 @@ BestSums = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
 StepFunction = Callable[[Tensor | None, Any], StepResult]
 """(previous ids (B, k) int64, its own state) → StepResult. The previous ids are None at the first step (k =
 1), since there is no beginning-of-sentence word."""
+
+
+def best_sums(
+    before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
+) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
+    """Returns the `count` largest sums before + after of each row, or all if there are fewer, and their
+    indices in the flattened row. Equal sums are ordered by index."""
+    values, indices = (before.unsqueeze(2) + after).flatten(1).sort(dim=1, descending=True, stable=True)
+    return values[:, :count], indices[:, :count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +140,7 @@ def beam_search(
     source_lengths: Int[Tensor, " batch"],
     settings: SearchSettings,
     cancelled: Callable[[], bool] = lambda: False,
-    sums: BestSums | None = None,
+    sums: BestSums = best_sums,
 ) -> list[list[Hypothesis]]:
     """Searches for the most probable translations. A finished hypothesis leaves its sentence's beam, which
     shrinks by one.
@@ -127,7 +163,7 @@ def beam_search(
             raise SearchStoppedError
         result = step(previous, state)
         forbid(result.log_probabilities, progress.early(), settings.no_unk)
-        chosen = best_candidates(result, progress.live, progress.widths, sums or best_sums)
+        chosen = best_candidates(result, progress.live, progress.widths, sums)
         rows = progress.take(chosen)
         if not rows.size:
             break
@@ -243,15 +279,6 @@ def best_candidates(result: StepResult, live: Beam, widths: Indices, sums: BestS
     scores, *arrays = (tensor.cpu().numpy() for tensor in (values, parents, ids, *own))
     beyond = np.arange(values.shape[1]) >= widths[:, None]
     return Beam(live.sentences, np.where(beyond, np.float32(IMPOSSIBLE), scores), *arrays)
-
-
-def best_sums(
-    before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
-) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
-    """Returns the `count` largest sums before + after of each row, or all if there are fewer, and their
-    indices in the flattened row. Equal sums are ordered by index."""
-    values, indices = (before.unsqueeze(2) + after).flatten(1).sort(dim=1, descending=True, stable=True)
-    return values[:, :count], indices[:, :count]
 
 
 def forbid(scores: Tensor, early: Mask, no_unk: bool) -> None:

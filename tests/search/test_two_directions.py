@@ -5,19 +5,19 @@ from __future__ import annotations
 
 import copy
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from rnnsearch.batch import Batch, pad
 from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.records import Hypothesis
-from rnnsearch.text.batches import Batch, pad
-from rnnsearch.translation.beam import final_score
+from rnnsearch.search.beam import Hypothesis, final_score
+from rnnsearch.search.two_directions import search_directions
 from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.network_step import search
 
 WORDS = 5
 """Target words, the end of sentence and UNK among them."""
@@ -40,7 +40,7 @@ def found_by(
     chosen = slice(None) if rows is None else rows
     source, lengths = SOURCE[chosen], LENGTHS[chosen]
     source = source[:, : int(lengths.max())]
-    return search(networks, source, lengths, settings)
+    return search_directions(networks, partial(forced_decoding, networks), source, lengths, settings)
 
 
 def one_way(both: TranslationNetwork, settings: SearchSettings, rows: list[int] | None = None) -> list[Any]:

@@ -1,0 +1,1 @@
+"""Beam search, and the networks as it sees them."""

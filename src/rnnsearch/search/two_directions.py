@@ -1,0 +1,92 @@
+"""Search with a bidirectional decoder (the proposal, part 3).
+
+Each direction searches, and the pooled hypotheses are ranked by forced decoding, in which both take part. A
+translation is scored by the mean of the two directions' log p(y | x), that is by the geometric mean of two
+probabilities. Over all translations these sum to 1 at most (Cauchy–Schwarz), so that the score is comparable
+with log p(y | x) of one direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain, islice
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from rnnsearch.batch import Batch, pad
+from rnnsearch.config import SearchSettings
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.search.beam import BestSums, Hypothesis, beam_search, best_sums, final_score
+from rnnsearch.search.step import NetworkState, ensemble, in_order, network_step, search
+
+Forced = Callable[[Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]]
+"""Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over both directions."""
+FORCED_TOGETHER = 256
+"""Hypotheses of one batch in forced decoding."""
+
+
+@torch.no_grad()
+def search_directions(
+    networks: Sequence[TranslationNetwork],
+    forced: Forced,
+    source: Int64[Tensor, "batch source"],
+    lengths: Int64[Tensor, " batch"],
+    settings: SearchSettings,
+    cancelled: Callable[[], bool] = lambda: False,
+    sums: BestSums = best_sums,
+) -> list[list[Hypothesis]]:
+    """Searches as `search` does, in both directions, if the networks have two.
+
+    forced: forced decoding by these networks.
+    """
+    if len(networks[0].directions) == 1:
+        return search(networks, source, lengths, settings, cancelled, sums)
+    starts = [network.begin(source, lengths) for network in networks]
+    of_each, found = settings.model_copy(update={"nbest": settings.beam}), []
+    for number, direction in enumerate(networks[0].directions):
+        steps = [network_step(network, number) for network in networks]
+        step, state = ensemble(steps, [NetworkState(*start[number]) for start in starts])
+        beams = beam_search(step, state, lengths, of_each, cancelled, sums)
+        found.append(in_order(beams) if direction.backward else beams)
+    return ranked_by_all(found, forced, source, lengths, settings)
+
+
+def ranked_by_all(
+    found: Sequence[list[list[Hypothesis]]],
+    forced: Forced,
+    source: Int64[Tensor, "batch source"],
+    lengths: Int64[Tensor, " batch"],
+    settings: SearchSettings,
+) -> list[list[Hypothesis]]:
+    """Pools the finished hypotheses of all directions' beams, and returns the best `settings.nbest` of each
+    sentence, best first.
+
+    log p of each word and the alignment are those of forced decoding; `final_score` normalises as in beam
+    search. If no direction finished a sentence, the first direction's result is returned. found: the beams of
+    each direction. source, lengths: as in `search`.
+    """
+    pools = [
+        list(dict.fromkeys(one.ids for one in chain.from_iterable(beams) if one.finished))
+        for beams in zip(*found, strict=True)
+    ]
+    every = [(sentence, ids) for sentence, pool in enumerate(pools) for ids in pool]
+    order = sorted(range(len(every)), key=lambda place: -len(every[place][1]))
+    scored: dict[int, Hypothesis] = {}
+    for start in range(0, len(order), FORCED_TOGETHER):
+        places = order[start : start + FORCED_TOGETHER]
+        sentences, targets = map(list, zip(*(every[place] for place in places), strict=True))
+        batch = Batch(source[sentences], lengths[sentences], *pad(targets)).to(source.device)
+        log_p, alpha = (part.cpu().numpy() for part in forced(batch))
+        rows = zip(places, targets, batch.source_lengths.tolist(), log_p, alpha, strict=True)
+        for place, ids, length, values, weights in rows:
+            own, alignment = values[: len(ids)], weights[: len(ids), :length].copy()
+            score = final_score(float(own.sum(dtype=np.float64)), alignment, settings)
+            scored[place] = Hypothesis(ids, score, tuple(own.tolist()), alignment, finished=True)
+    ranked = (scored[place] for place in range(len(every)))
+    return [
+        sorted(list(islice(ranked, len(pool))) or first, key=lambda one: -one.score)[: settings.nbest]
+        for pool, first in zip(pools, found[0], strict=True)
+    ]
