@@ -17,11 +17,12 @@ from unittest.mock import patch
 
 from rnnsearch import bench
 from rnnsearch.bench import bench_training, bench_translation
-from rnnsearch.config import Settings, read_recipe, validated
+from rnnsearch.config import read_recipe, validated
 from rnnsearch.kernels.convert import FASTER
 from rnnsearch.model.decoder import Decoder
 from rnnsearch.model.layers import Linear
 from rnnsearch.model.readout import OutputLayer
+from rnnsearch.settings import Settings
 from rnnsearch.training import setup
 
 SIZES = {

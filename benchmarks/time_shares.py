@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from rnnsearch.bench import random_ids, random_network, timed
-from rnnsearch.config import Settings, load_config
+from rnnsearch.config import load_config
 from rnnsearch.kernels import convert, fast_best_sums, output_loss
 from rnnsearch.kernels.products import FastOutput
 from rnnsearch.model.decoder import Decoder
@@ -36,6 +36,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import Readout
 from rnnsearch.search import beam
 from rnnsearch.search.step import search
+from rnnsearch.settings import Settings
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training import trainer as training
 from rnnsearch.training.trainer import Trainer

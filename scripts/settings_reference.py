@@ -9,7 +9,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-from rnnsearch.config import Settings, described_keys
+from rnnsearch.config import described_keys
+from rnnsearch.settings import Settings
 
 INTRODUCTION = """\
 # Settings

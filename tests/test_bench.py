@@ -10,7 +10,8 @@ import pytest
 from command_line import sets, sizes
 
 from rnnsearch import bench
-from rnnsearch.config import Settings, load_config
+from rnnsearch.config import load_config
+from rnnsearch.settings import Settings
 
 SMALL = [*sizes(8), "training.batch_size=3", "search.batch_size=3", "search.beam=2"]
 

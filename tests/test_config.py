@@ -8,16 +8,9 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from rnnsearch.config import (
-    SearchOptions,
-    SearchSettings,
-    Settings,
-    changed,
-    load_config,
-    recipe_names,
-    validated,
-)
+from rnnsearch.config import changed, load_config, recipe_names, validated
 from rnnsearch.errors import InputError
+from rnnsearch.settings import SearchOptions, SearchSettings, Settings
 
 PAPER = """
 data.vocabulary_size=30_000

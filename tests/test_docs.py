@@ -27,7 +27,7 @@ from command_line import Command, sets, sizes
 
 from rnnsearch.cli import app
 from rnnsearch.cli.answers import as_json
-from rnnsearch.config import Settings, load_config, recipe_names, validated
+from rnnsearch.config import load_config, recipe_names, validated
 from rnnsearch.errors import InputError
 from rnnsearch.installed import VARIABLE
 from rnnsearch.model.alignment import ALIGNMENTS
@@ -37,6 +37,7 @@ from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.readout import READOUTS
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
+from rnnsearch.settings import Settings
 from rnnsearch.studies.study import open_study
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,10 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rnnsearch.config import Settings, apply_override, load_config, validated
+from rnnsearch.config import apply_override, load_config, validated
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
+from rnnsearch.settings import Settings
 from rnnsearch.system.tensors import difference, load_tensors, save_tensors
 from rnnsearch.text.batches import collate
 from rnnsearch.text.dataset import Corpus

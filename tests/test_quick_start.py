@@ -10,7 +10,7 @@ import pytest
 from command_line import Command, sets, sizes
 
 from rnnsearch import Translator, quick_start
-from rnnsearch.config import DataSettings
+from rnnsearch.settings import DataSettings
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts

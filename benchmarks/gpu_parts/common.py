@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import Settings, load_config
+from rnnsearch.config import load_config
 from rnnsearch.errors import one_line
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import Settings
 
 Row = dict[str, Any]
 Write = Callable[[Row], None]

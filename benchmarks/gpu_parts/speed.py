@@ -22,10 +22,11 @@ from rnnsearch.bench import (
     random_network,
     timed,
 )
-from rnnsearch.config import Settings, load_config
+from rnnsearch.config import load_config
 from rnnsearch.kernels import convert
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.step import search
+from rnnsearch.settings import Settings
 from rnnsearch.system.machine import PRECISIONS, hardware
 from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer

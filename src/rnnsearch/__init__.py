@@ -15,21 +15,14 @@ from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:
     from rnnsearch.builtin.corpus import GeneratedPair, generate
-    from rnnsearch.config import (
-        DataSettings,
-        ModelSettings,
-        SearchSettings,
-        Settings,
-        TrainingSettings,
-        load_config,
-        recipe_names,
-    )
+    from rnnsearch.config import load_config, recipe_names
     from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, read_gold, read_pharaoh
     from rnnsearch.evaluation.bleu import bleu, chrf
     from rnnsearch.evaluation.statistics import Score
     from rnnsearch.records import Translation
     from rnnsearch.run import Run
     from rnnsearch.search.beam import Hypothesis
+    from rnnsearch.settings import DataSettings, ModelSettings, SearchSettings, Settings, TrainingSettings
     from rnnsearch.text.dataset import Corpus
     from rnnsearch.text.links import symmetrise
     from rnnsearch.text.preparation import PrepareOptions, prepare

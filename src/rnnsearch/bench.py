@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import Settings
 from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.two_directions import search_directions
+from rnnsearch.settings import Settings
 from rnnsearch.system.machine import hardware, set_up_cpu
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.setup import faster

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rnnsearch.config import DataSettings, load_config
+from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.pretrained.card import opposite_model
@@ -26,6 +26,7 @@ from rnnsearch.quick_start import (
     work_folder,
 )
 from rnnsearch.run import Run
+from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import content_key
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import note, progress_bar

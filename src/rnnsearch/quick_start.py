@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from rnnsearch.bench import bench_training, bench_translation
 from rnnsearch.builtin.corpus import write
-from rnnsearch.config import DataSettings, load_config
+from rnnsearch.config import load_config
 from rnnsearch.drawing.figures import Curve, curve_figure, inline_svg
 from rnnsearch.drawing.page import render
 from rnnsearch.errors import InputError
@@ -32,6 +32,7 @@ from rnnsearch.evaluation.statistics import Score
 from rnnsearch.evaluation.test_set import NamedRun, read_test_set
 from rnnsearch.records import Translation
 from rnnsearch.report.make import make_report
+from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import PARTIAL, content_key, only_one, read_json, reading, write_text
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import note, progress_bar

@@ -13,10 +13,11 @@ import tomli_w
 import torch
 from torch import Tensor
 
-from rnnsearch.config import Settings, stored
+from rnnsearch.config import stored
 from rnnsearch.errors import InputError
 from rnnsearch.installed import folder_of, package_version
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import Settings
 from rnnsearch.system.files import (
     checksum,
     content_key,

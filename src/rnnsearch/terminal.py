@@ -12,13 +12,14 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from rnnsearch.config import DataSettings, changed
+from rnnsearch.config import changed
 from rnnsearch.drawing.alignments import alignment_text
 from rnnsearch.drawing.characters import printable
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.evaluation.confidence import UNSURE
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.records import Translation
+from rnnsearch.settings import DataSettings
 from rnnsearch.translation.forced import steps
 from rnnsearch.translation.source_lines import noted
 from rnnsearch.translation.translator import Translator

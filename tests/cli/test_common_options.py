@@ -14,8 +14,9 @@ import pytest
 from command_line import Command, assert_refused, sets, sizes
 
 import rnnsearch
-from rnnsearch.config import Settings, built_in
+from rnnsearch.config import built_in
 from rnnsearch.run import Run
+from rnnsearch.settings import Settings
 from rnnsearch.translation.translator import Translator
 
 

@@ -13,6 +13,8 @@ from plain.vectors import softmax
 from small import ALIGNMENTS, assert_by_hand, drawn, randomised, sentences, small_network
 
 from rnnsearch.model.alignment import ALIGNMENTS as ALIGNMENT_CLASSES
+from rnnsearch.model.alignment import Alignment
+from rnnsearch.model.network import resolve
 
 STATE, ANNOTATION, SIZE = 4, 6, 5
 STEPS = 3
@@ -23,7 +25,9 @@ def test_energies(name: str) -> None:
     """Two sentences of unequal lengths, three hypotheses each, three steps: a memory must belong to its
     hypothesis."""
     state_size = ANNOTATION if name == "dot" else STATE
-    module = ALIGNMENT_CLASSES[name](state_size, ANNOTATION, SIZE).double()
+    module = resolve("model.alignment", name, ALIGNMENT_CLASSES, Alignment, False)(
+        state_size, ANNOTATION, SIZE
+    ).double()
     randomised(module)
     parameters = Parameters(module.state_dict())
     by_hand = alignment_model(parameters, name)
@@ -59,7 +63,7 @@ def test_weights_and_context(name: str) -> None:
     network, batch = small_network(alignment=name), sentences()
     by_hand = alignment_model(Parameters(network.decoder.alignment.state_dict()), name)
     source, state = network.encode(batch.source, batch.lengths)
-    attended = network.decoder.attend(state, source, None)
+    attended, _ = network.decoder.attend(state, source, None)
     for b, length in enumerate(batch.lengths.tolist()):
         h = source.annotations[b, :length].tolist()
         weights, context, _ = attend(by_hand, state.cell[b, 0].tolist(), h, by_hand.begin(h))
@@ -71,7 +75,9 @@ def test_weights_and_context(name: str) -> None:
 
 def test_window_moves_to_the_right_only() -> None:
     """Graves 2013: κ_i = κ_{i−1} + exp(κ̂_i)."""
-    module = ALIGNMENT_CLASSES["window"](STATE, ANNOTATION, SIZE).double()
+    module = resolve("model.alignment", "window", ALIGNMENT_CLASSES, Alignment, False)(
+        STATE, ANNOTATION, SIZE
+    ).double()
     randomised(module)
     keys = module.keys(drawn(1, 5, ANNOTATION))
     centres = module.start(keys, torch.tensor([5]))
@@ -89,7 +95,7 @@ def test_coverage_of_known_alignments() -> None:
     source, state = network.encode(batch.source, batch.lengths)
     known = torch.zeros(3, 1, 6, dtype=torch.float64)
     known[0, 0, 1:3] = 0.5
-    attended = network.decoder.attend(state, source, known)
+    attended, _ = network.decoder.attend(state, source, known)
     assert state.memory is not None
     assert attended.memory is not None
     share = state.memory[..., 1]  # 1/Φ
@@ -102,7 +108,9 @@ def test_coverage_of_known_alignments() -> None:
 def test_scalar_score_cannot_be_sharp() -> None:
     """|e_ij| < tanh 1: the bound on α is nearly reached by a score that is driven to its limits, and never
     passed."""
-    module = ALIGNMENT_CLASSES["recurrent-scalar"](STATE, ANNOTATION, SIZE).double()
+    module = resolve("model.alignment", "recurrent-scalar", ALIGNMENT_CLASSES, Alignment, False)(
+        STATE, ANNOTATION, SIZE
+    ).double()
     randomised(module, deviation=50.0)
     annotations = drawn(1, 8, ANNOTATION)
     states = drawn(200, 1, 20, STATE)

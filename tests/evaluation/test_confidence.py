@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rnnsearch.config import SearchSettings, changed
+from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import calibrated, word_confidence
+from rnnsearch.settings import SearchSettings
 from rnnsearch.translation.translator import Translator
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

@@ -16,7 +16,6 @@ import torch
 from small import linked_batch, small_network
 from torch import Tensor
 
-from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.kernels import digest, fast_best_sums
 from rnnsearch.kernels.gated import FastDecoder
@@ -24,6 +23,7 @@ from rnnsearch.kernels.output_loss import EQUALS as LOSS
 from rnnsearch.kernels.products import FastLinear, FastOutput
 from rnnsearch.model import decoder
 from rnnsearch.run import Run
+from rnnsearch.settings import TrainingSettings
 from rnnsearch.static_page import check_exportable
 from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer

@@ -15,12 +15,13 @@ from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, sentences, small_network
 from torch import Tensor
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import SearchSettings, TrainingSettings, load_config
+from rnnsearch.config import load_config
 from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.search.beam import best_sums
 from rnnsearch.search.two_directions import search_directions
+from rnnsearch.settings import SearchSettings, TrainingSettings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.display import Display

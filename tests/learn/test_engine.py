@@ -15,9 +15,9 @@ from small import SOURCE_WORDS, TARGET_WORDS, randomised, sentences, small_netwo
 from torch import Tensor
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import SearchSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.step import search
+from rnnsearch.settings import SearchSettings, TrainingSettings
 from rnnsearch.training.trainer import Trainer
 
 ENGINE = Path(__file__).resolve().parents[2] / "docs/assets/learn"

@@ -12,8 +12,8 @@ import torch
 from small import ALIGNMENTS, gradients, nll, sentences, small_settings
 from torch import Tensor
 
-from rnnsearch.config import ModelSettings
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import ModelSettings
 
 M, N, SIZE, L = 70, 60, 50, 40
 SOURCE_WORDS, TARGET_WORDS = 110, 120

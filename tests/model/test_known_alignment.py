@@ -31,8 +31,8 @@ from small import linked_batch as batch
 from torch import Tensor
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import TrainingSettings
 from rnnsearch.model.network import TeacherForced, TranslationNetwork
+from rnnsearch.settings import TrainingSettings
 from rnnsearch.training.loss import LOSSES
 from rnnsearch.training.trainer import Trainer
 

@@ -21,7 +21,7 @@ from rnnsearch.model.network import TranslationNetwork
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/own-scorer.md"
 SMOOTHED = "my_scorers.smoothed:Smoothed"
 PARTS = """
-from rnnsearch.model.alignment import DotAlignment
+from rnnsearch.model.alignment.baselines import DotAlignment
 from rnnsearch.model.cells import TanhCell
 from rnnsearch.model.encoder import ForwardEncoder
 from rnnsearch.model.readout import TanhReadout

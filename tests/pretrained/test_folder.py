@@ -14,12 +14,12 @@ import pytest
 import torch
 
 from rnnsearch import Translator
-from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
 from rnnsearch.installed import VARIABLE, folder_of, installed_models
 from rnnsearch.kernels import int8
 from rnnsearch.pretrained.card import CardScore, ModelCard, card_markdown, read_card
 from rnnsearch.run import Run
+from rnnsearch.settings import Settings
 
 CARD = ModelCard(
     name="en-fr",

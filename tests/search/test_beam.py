@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from mock_model import Ids, Model, Row
 
-from rnnsearch.config import SearchSettings
 from rnnsearch.search.beam import EOS, UNK, Hypothesis, beam_search
 from rnnsearch.search.step import EnsembleState, ensemble
+from rnnsearch.settings import SearchSettings
 from rnnsearch.text import vocabulary
 
 

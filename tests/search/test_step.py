@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import beam_search
 from rnnsearch.search.step import NetworkState, network_step
+from rnnsearch.settings import ModelSettings, SearchSettings
 
 SIZES = {f"{name}_size": 8 for name in ("embedding", "hidden", "alignment", "maxout")}
 

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from rnnsearch.batch import Batch, pad
-from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import Hypothesis, final_score
 from rnnsearch.search.two_directions import search_directions
+from rnnsearch.settings import ModelSettings, SearchSettings
 from rnnsearch.translation.forced import forced_decoding
 
 WORDS = 5

@@ -238,10 +238,10 @@ def changed_attention(monkeypatch: pytest.MonkeyPatch, change: Callable[[int, Te
 
     def attend_elsewhere(
         decoder: Decoder, state: DecoderState, source: Source, known: Tensor | None
-    ) -> DecoderState:
-        attended = attend(decoder, state, source, known)
+    ) -> tuple[DecoderState, Tensor]:
+        attended, energies = attend(decoder, state, source, known)
         weights = change(next(steps), attended.weights)
-        return replace(attended, weights=weights, context=source.context(weights))
+        return replace(attended, weights=weights, context=source.context(weights)), energies
 
     monkeypatch.setattr(Decoder, "attend", attend_elsewhere)
 

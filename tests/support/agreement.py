@@ -8,10 +8,10 @@ from plain.network import WIRINGS as BY_HAND
 from plain.parameters import Parameters, whole_network
 from small import Sentences, assert_by_hand, teacher_forced
 
-from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import beam_search
 from rnnsearch.search.step import NetworkState, ensemble, network_step
+from rnnsearch.settings import ModelSettings, SearchSettings
 
 SEARCH = SearchSettings(beam=4, nbest=3, min_length_ratio=1.0, normalise="length")
 

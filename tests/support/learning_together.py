@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import ModelSettings, TrainingSettings
 from rnnsearch.training.ddp import connected_ranks
 from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.trainer import Trainer, Update

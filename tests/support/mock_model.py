@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsearch.config import SearchSettings
 from rnnsearch.search.beam import Hypothesis, StepResult, beam_search
+from rnnsearch.settings import SearchSettings
 
 Row = tuple[NDArray[np.float32], NDArray[np.float32]]
 Ids = tuple[int, ...]

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import ModelSettings, TrainingSettings
 from rnnsearch.text.batches import known_alignment
 from rnnsearch.training.trainer import Trainer
 

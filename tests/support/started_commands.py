@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 import torch
 
-from rnnsearch.config import Settings, load_config
+from rnnsearch.config import load_config
 from rnnsearch.run import Run
+from rnnsearch.settings import Settings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training import loop

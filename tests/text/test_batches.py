@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.batch import pad
-from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import TrainingSettings
 from rnnsearch.text.batches import BatchOrder, Position, collate
 from rnnsearch.text.dataset import Pairs, SentenceIds, offsets_of
 

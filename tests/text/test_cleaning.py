@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pairs import pairs_of
 
-from rnnsearch.config import DataSettings
+from rnnsearch.settings import DataSettings
 from rnnsearch.text.cleaning import Cleaner, digest
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from command_line import assert_refused
 
-from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import DataSettings
 from rnnsearch.text import corpus_links as linking
 from rnnsearch.text.corpus_links import align_texts, link_files, link_texts
 from rnnsearch.text.dataset import Corpus

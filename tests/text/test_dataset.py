@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import DataSettings
 from rnnsearch.text import dataset
 from rnnsearch.text.dataset import Corpus, map_array
 from rnnsearch.text.preparation import PrepareOptions, prepare

@@ -18,8 +18,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pairs import Pair, pairs_of, write
 
-from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import DataSettings
 from rnnsearch.text import cleaning, preparation
 from rnnsearch.text.dataset import Corpus, Pairs, Ragged
 from rnnsearch.text.formats.lines import read_lines

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pairs import write
 
-from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import DataSettings
 from rnnsearch.text import selection
 from rnnsearch.text.ngrams import NgramModel, encode_text
 from rnnsearch.text.selection import (

@@ -9,7 +9,7 @@ import pytest
 from started_commands import TWO, start, torchrun, train_words
 
 from rnnsearch.builtin.corpus import write
-from rnnsearch.config import DataSettings
+from rnnsearch.settings import DataSettings
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.preparation import PrepareOptions, prepare
 

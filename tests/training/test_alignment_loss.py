@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from rnnsearch.config import TrainingSettings
+from rnnsearch.settings import TrainingSettings
 from rnnsearch.training.loss import LOSSES, alignment_loss, alignment_weight, rows_to_force
 
 

@@ -13,8 +13,8 @@ from small import sentences, small_network
 from torch import Tensor
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import TrainingSettings
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.trainer import Trainer

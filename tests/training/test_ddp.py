@@ -35,8 +35,9 @@ from started_commands import (
 )
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import TrainingSettings, load_config
+from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
+from rnnsearch.settings import TrainingSettings
 from rnnsearch.text.batches import BatchOrder, Position
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training import ddp

@@ -13,10 +13,10 @@ import torch
 from started_commands import settings
 
 from rnnsearch.builtin.corpus import write
-from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
 from rnnsearch.kernels import fast_loss
 from rnnsearch.run import Run
+from rnnsearch.settings import DataSettings
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.preparation import prepare

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import ModelSettings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import ModelSettings, TrainingSettings
 from rnnsearch.training import optimiser as module
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.optimiser import (

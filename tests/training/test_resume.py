@@ -11,8 +11,9 @@ import pytest
 import torch
 from started_commands import assert_same_checkpoint, start, train, train_words, until_saved
 
-from rnnsearch.config import Settings, load_config
+from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
+from rnnsearch.settings import Settings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
 

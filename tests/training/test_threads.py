@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from rnnsearch.config import ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import ModelSettings, Settings, TrainingSettings
 from rnnsearch.system.workers import core_count
 from rnnsearch.training import threads
 from rnnsearch.training.threads import Threads, measured_fastest

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import SearchSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser

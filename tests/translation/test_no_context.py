@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from rnnsearch.config import ModelSettings, SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
+from rnnsearch.settings import ModelSettings, SearchSettings
 from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.aligner import Aligner
 from rnnsearch.translation.translator import Translator

@@ -10,10 +10,10 @@ import torch
 from posterior_by_hand import BATCH, LENGTHS, SOURCE, TARGET, TARGET_LENGTHS, by_hand, network
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import ModelSettings
 from rnnsearch.kernels import convert
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import ModelSettings
 from rnnsearch.translation import forced
 from rnnsearch.translation import posterior as posterior_module
 from rnnsearch.translation.forced import forced_decoding

@@ -14,8 +14,8 @@ from rnnsearch.system.files import prepare_output
 from rnnsearch.system.progress import progress_bar, show
 
 if TYPE_CHECKING:
-    from rnnsearch.config import DataSettings
     from rnnsearch.run import Run
+    from rnnsearch.settings import DataSettings
     from rnnsearch.text.formats.readers import Layout
 
 MOST_REPETITIONS = 1_000

@@ -95,7 +95,8 @@ def settings(
 def listed(name: str, width: int) -> Iterator[str]:
     """Yields lines about the settings of this name, of this section, or all. Raises InputError for an unknown
     name."""
-    from rnnsearch.config import Settings, described_keys, suggested_key
+    from rnnsearch.config import described_keys, suggested_key
+    from rnnsearch.settings import Settings
 
     one, found = "." in name, False
     for section in Settings.model_fields:

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from rnnsearch.model.alignment import Alignment
+from rnnsearch.model.alignment.base import Alignment, Energies
 from rnnsearch.model.cells import Cell
 from rnnsearch.model.encoder import Encoded
 from rnnsearch.model.layers import Linear, recurrent_dropout, tanh
@@ -145,9 +145,9 @@ class Decoder(nn.Module):
         """Computes one step, in the order of the decoder variant."""
         return WIRINGS[self.wiring](self, word, state, source, known)
 
-    def attend(self, state: DecoderState, source: Source, known: Known) -> DecoderState:
-        """Computes e_i, α_i (Eq. 6) and c_i (Eq. 5) with the present state as the query. c_i is that of the
-        known alignment if there is one."""
+    def attend(self, state: DecoderState, source: Source, known: Known) -> tuple[DecoderState, Energies]:
+        """Computes α_i (Eq. 6) and c_i (Eq. 5) with the present state as the query, and returns e_i, too. c_i
+        is that of the known alignment if there is one."""
         query, keys = self.cell.hidden(state.cell), source.keys
         energies, memory = self.alignment.energies(query, keys, state.memory)
         weights = torch.softmax(energies.masked_fill(~source.mask, -torch.inf), -1)  # Eq. 6
@@ -155,7 +155,8 @@ class Decoder(nn.Module):
             weights if known is None else torch.where(known.any(-1, keepdim=True), known, weights)
         )
         memory = self.alignment.attended(query, keys, memory, attended_weights)
-        return DecoderState(state.cell, source.context(attended_weights), weights, memory)
+        attended = DecoderState(state.cell, source.context(attended_weights), weights, memory)
+        return attended, energies
 
     def advance(self, word: Projected, state: DecoderState, source: Source) -> DecoderState:
         """Computes s_i = f(s_{i−1}, y_{i−1}, c_i) (Eq. 4) from the word and the present state and context."""
@@ -170,7 +171,7 @@ def eq4(decoder: Decoder, word: Projected, state: DecoderState, source: Source, 
 
     p(y_i) is read from s_i, y_{i−1}, c_i (Sec. 3.1, Eq. 4, Fig. 1).
     """
-    state = decoder.attend(state, source, known)
+    state, _ = decoder.attend(state, source, known)
     state = decoder.advance(word, state, source)
     return state, state
 
@@ -182,7 +183,7 @@ def appendix(decoder: Decoder, word: Projected, state: DecoderState, source: Sou
     context; y_1 has none, so its row is 0.
     """
     predicting_state = state
-    state = decoder.attend(state, source, known)
+    state, _ = decoder.attend(state, source, known)
     state = decoder.advance(word, state, source)
     return predicting_state, state
 
@@ -194,7 +195,7 @@ def released(decoder: Decoder, word: Projected, state: DecoderState, source: Sou
     """
     if word is not None:
         state = decoder.advance(word, state, source)
-    state = decoder.attend(state, source, known)
+    state, _ = decoder.attend(state, source, known)
     return state, state
 
 

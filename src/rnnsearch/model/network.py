@@ -12,7 +12,6 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS, Alignment
 from rnnsearch.model.cells import CELLS, Cell
@@ -20,6 +19,7 @@ from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
 from rnnsearch.model.layers import Dropout, Linear, WordEmbedding, dropped, orthogonal
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout
+from rnnsearch.settings import ModelSettings
 
 
 class Direction(NamedTuple):
@@ -252,28 +252,29 @@ Part = TypeVar("Part", bound=nn.Module)
 
 
 def resolve(
-    setting: str, name: str, built_in: Mapping[str, type[Part]], base: type[Part], trust_code: bool
+    setting: str, name: str, built_in: Mapping[str, type[Part] | str], base: type[Part], trust_code: bool
 ) -> type[Part]:
-    """Returns the class with the `name` that the setting has: one of `built_in`, or a user's own subclass of
-    `base`.
+    """Returns the class with the `name` that the setting has: one of `built_in`, a class or its
+    `module:Class`, or a user's own subclass of `base`.
 
     A user's own code is imported only with `trust_code`, also from the current directory. Raises InputError
     for a name that is neither built in nor importable, and for a user's own code without `trust_code`.
     """
-    if name in built_in:
-        return built_in[name]
-    module_name, colon, class_name = name.partition(":")
+    known = built_in.get(name)
+    if isinstance(known, type):
+        return known
+    module_name, colon, class_name = (known or name).partition(":")
     if not colon:
         raise InputError(
             f"{setting} = {name!r} is unknown",
             remedy=f"use one of {', '.join(built_in)}, or package.module:Class",
         )
-    if not trust_code:
+    if not (known or trust_code):
         raise InputError(
             f"{setting} = {name!r} names code outside rnnsearch",
             remedy="add --trust-code if you trust the author of this run",
         )
-    if str(Path.cwd()) not in sys.path:
+    if not known and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
         part = getattr(importlib.import_module(module_name), class_name)

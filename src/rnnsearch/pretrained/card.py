@@ -8,10 +8,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from rnnsearch.config import DataSettings, Settings, checked
+from rnnsearch.config import checked
 from rnnsearch.drawing.page import render
 from rnnsearch.errors import InputError
 from rnnsearch.installed import installed_models
+from rnnsearch.settings import DataSettings, Settings
 from rnnsearch.system.files import read_json, read_toml, reading
 
 EXAMPLES = "log/examples.json"

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rnnsearch.config import Settings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.pretrained.card import ModelCard, card_markdown
 from rnnsearch.run import write_config
+from rnnsearch.settings import Settings
 from rnnsearch.system.files import whole_folder
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import SIDES, Codec

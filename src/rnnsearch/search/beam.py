@@ -18,8 +18,8 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsearch.config import SearchSettings
 from rnnsearch.errors import SearchStoppedError
+from rnnsearch.settings import SearchSettings
 
 EOS, UNK = 0, 1
 """Ids of the end of sentence and of the unknown word in every vocabulary; repeated here because the search

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
-from rnnsearch.config import SearchSettings
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import (
@@ -22,6 +21,7 @@ from rnnsearch.search.beam import (
     beam_search,
     best_sums,
 )
+from rnnsearch.settings import SearchSettings
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from rnnsearch.batch import Batch, pad
-from rnnsearch.config import SearchSettings
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import BestSums, Hypothesis, beam_search, best_sums, final_score
 from rnnsearch.search.step import NetworkState, ensemble, in_order, network_step, search
+from rnnsearch.settings import SearchSettings
 
 Forced = Callable[[Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]]
 """Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over both directions."""

@@ -12,18 +12,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-from rnnsearch.config import (
-    Positive,
-    Seed,
-    Settings,
-    apply_override,
-    checked,
-    read_named,
-    read_recipe,
-    validated,
-)
+from rnnsearch.config import apply_override, checked, read_named, read_recipe, validated
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.test_set import TestSet, read_test_set
+from rnnsearch.settings import Positive, Seed, Settings
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 """Name of a variant, a test set or a system, and of its folders and columns."""

@@ -13,8 +13,8 @@ from jaxtyping import Float32, Int64, Integer, UInt
 from torch import Tensor
 
 from rnnsearch.batch import Batch, pad
-from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import TrainingSettings
 from rnnsearch.text.dataset import Pairs
 
 Indices = Int64[np.ndarray, " _"]

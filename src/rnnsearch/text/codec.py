@@ -10,8 +10,8 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import Literal
 
-from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import read_file
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser

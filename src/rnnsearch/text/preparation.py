@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import whole_folder
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.cleaning import (

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from rnnsearch.config import DataSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import prepare_output, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser

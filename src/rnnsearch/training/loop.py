@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from rnnsearch.config import Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.run import Run
+from rnnsearch.settings import Settings, TrainingSettings
 from rnnsearch.text.batches import Indices, Position, collate
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
-from rnnsearch.config import TrainingSettings
 from rnnsearch.model.readout import OutputLayer
+from rnnsearch.settings import TrainingSettings
 
 AlignmentRows = Float[Tensor, "*rows source"]
 """α of target words, or their known alignment, over the source positions."""

@@ -15,10 +15,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim.optimizer import StateDict
 
-from rnnsearch.config import TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.layers import WordEmbedding
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import TrainingSettings
 
 CHUNK = 1 << 15
 """Number of elements that each thread processes at a time: few enough to stay in the cache."""

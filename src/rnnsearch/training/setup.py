@@ -12,12 +12,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rnnsearch.config import ModelSettings, Settings, TrainingSettings
 from rnnsearch.errors import InputError
 from rnnsearch.installed import package_version
 from rnnsearch.kernels import convert, fast_loss
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.run import CHECKPOINT, Run, require_no_run
+from rnnsearch.settings import ModelSettings, Settings, TrainingSettings
 from rnnsearch.system.files import file_checksum, only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS, fastest_precision
 from rnnsearch.text.batches import BatchOrder

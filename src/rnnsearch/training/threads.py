@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from rnnsearch.config import Settings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import Settings
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.workers import core_count
 

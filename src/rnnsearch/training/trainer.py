@@ -16,10 +16,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from rnnsearch.batch import Batch
-from rnnsearch.config import TrainingSettings
 from rnnsearch.model.layers import Dropout
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
+from rnnsearch.settings import TrainingSettings
 from rnnsearch.training.loss import (
     NegativeLogLikelihood,
     alignment_loss,

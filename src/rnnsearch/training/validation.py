@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from rnnsearch.config import Settings
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import Settings
 from rnnsearch.system.tensors import save_tensors
 from rnnsearch.text.batches import collate
 from rnnsearch.text.dataset import Corpus, Pairs

@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
+from rnnsearch.settings import SearchSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines, read_lines
 from rnnsearch.text.vocabulary import SPECIALS, UNK, WordFilter

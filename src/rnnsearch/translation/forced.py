@@ -16,8 +16,7 @@ annotation in training; other networks have not.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsearch.batch import Batch, pad
-from rnnsearch.model.alignment import Alignment
-from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork, right_to_left
+from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.search.step import mean_alignment
 from rnnsearch.text.codec import Codec, EncodedSentence
@@ -167,45 +165,31 @@ def steps(
 
     With a bidirectional decoder, they are those of its left-to-right half. codec: the target codec.
     """
-    device, size = network.output.weight.device, len(target.ids)
-    batch = Batch(*pad([source.ids]), *pad([target.ids])).to(device)
-    decoder, _, output, backward = network.directions[0]
-    with recorded_energies(decoder.alignment) as energies:
-        _, given = _teacher_forced(network, batch)[0]
-        probabilities = output.logits(given.features[0]).softmax(-1)
-    order = right_to_left(batch.target_lengths, size)[0].tolist() if backward else range(size)
-    found = []
-    for row, (number, step) in enumerate(zip(target.ids, order, strict=True)):
-        read = step - decoder.first_attended
-        best = probabilities[row].topk(min(LIKELIEST, len(output.bias)))
-        others = zip(map(codec.vocabulary.word, best.indices.tolist()), best.values.tolist(), strict=True)
+    device, decoder = network.output.weight.device, network.decoder
+    ids, lengths = pad([source.ids])
+    encoded, state = network.encode(ids.to(device), lengths.to(device))
+    backward = network.directions[0].backward
+    previous: Tensor | None = None
+    energies: list[NDArray[np.float32]] = []
+    found: list[Step] = []
+    for number in (*target.ids[-2::-1], target.ids[-1]) if backward else target.ids:
+        embedded = None if previous is None else network.target_embedding(previous)
+        word = None if embedded is None else decoder.cell.project(embedded)
+        asks_next = decoder.wiring != "released" or word is None
+        asking = state if asks_next else decoder.advance(word, state, encoded)
+        energies.append(decoder.attend(asking, encoded, None)[1][0, 0].cpu().numpy())
+        log_p, read, state = network.step(previous, state, encoded)
+        attended, p = len(found) - decoder.first_attended, log_p[0, 0].exp()
+        best = p.topk(min(LIKELIEST, len(p)))
+        words = map(codec.vocabulary.word, best.indices.tolist())
         found.append(
             Step(
                 codec.vocabulary.word(number),
-                energies[read][0, 0].cpu().numpy() if read >= 0 else None,
-                given.weights[0, row].cpu().numpy(),
-                float(probabilities[row, number]),
-                list(others),
+                energies[attended] if attended >= 0 else None,
+                read.weights[0, 0].cpu().numpy(),
+                float(p[number]),
+                list(zip(words, best.values.tolist(), strict=True)),
             )
         )
-    return found
-
-
-@contextmanager
-def recorded_energies(
-    alignment: Alignment,
-) -> Iterator[list[Float[Tensor, "batch hypotheses source"]]]:
-    """Yields a list to which every decoder step inside the context appends its energies."""
-    seen: list[Tensor] = []
-    compute = alignment.energies
-
-    def energies(state: Tensor, keys: Tensor, memory: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        found, memory = compute(state, keys, memory)
-        seen.append(found)
-        return found, memory
-
-    alignment.energies = energies  # type: ignore[method-assign]  # shadows the method of the class
-    try:
-        yield seen
-    finally:
-        del alignment.energies
+        previous = torch.tensor([[number]], device=device)
+    return [*found[-2::-1], found[-1]] if backward else found

@@ -170,7 +170,8 @@ class _Walker:
             context = torch.where(any_weight, self.source.context(row), self.state.context)
             self.state = replace(self.state, context=context)
         else:
-            self.state = self.decoder.attend(replace(self.state, memory=self.memory), self.source, row)
+            before = replace(self.state, memory=self.memory)
+            self.state, _ = self.decoder.attend(before, self.source, row)
 
 
 class BoundedPosterior:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from rnnsearch.batch import Batch, pad
-from rnnsearch.config import SearchOptions, SearchSettings, Settings, changed
+from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
 from rnnsearch.kernels import convert, fast_best_sums
@@ -22,6 +22,7 @@ from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.search.beam import Floats, Hypothesis, best_sums
 from rnnsearch.search.two_directions import search_directions
+from rnnsearch.settings import SearchOptions, SearchSettings, Settings
 from rnnsearch.system.machine import fastest_precision, has_int8
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from plain import alignments, cells, encoders, network, readouts
 from plain.vectors import Matrix, Vector, add
-from rnnsearch.config import ModelSettings
+from rnnsearch.settings import ModelSettings
 
 
 class Parameters:

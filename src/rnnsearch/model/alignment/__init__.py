@@ -1,28 +1,18 @@
-"""The alignment models a, by name; `base.py` has their interface."""
+"""The alignment models a, by name; `base.py` has their interface. Only the chosen one is read."""
 
-from __future__ import annotations
-
-from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.alignment.base import Alignment
-from rnnsearch.model.alignment.baselines import (
-    DotAlignment,
-    FixedAlignment,
-    GeneralAlignment,
-    WindowAlignment,
-)
-from rnnsearch.model.alignment.coverage import LinguisticCoverageAlignment, NeuralCoverageAlignment
-from rnnsearch.model.alignment.recurrent import RecurrentAlignment, ScalarRecurrentAlignment
 
-ALIGNMENTS: dict[str, type[Alignment]] = {
-    "additive": AdditiveAlignment,
-    "fixed": FixedAlignment,
-    "dot": DotAlignment,
-    "general": GeneralAlignment,
-    "window": WindowAlignment,
-    "recurrent": RecurrentAlignment,
-    "recurrent-scalar": ScalarRecurrentAlignment,
-    "coverage": LinguisticCoverageAlignment,
-    "coverage-neural": NeuralCoverageAlignment,
+ALIGNMENTS = {
+    "additive": "rnnsearch.model.alignment.additive:AdditiveAlignment",
+    "fixed": "rnnsearch.model.alignment.baselines:FixedAlignment",
+    "dot": "rnnsearch.model.alignment.baselines:DotAlignment",
+    "general": "rnnsearch.model.alignment.baselines:GeneralAlignment",
+    "window": "rnnsearch.model.alignment.baselines:WindowAlignment",
+    "recurrent": "rnnsearch.model.alignment.recurrent:RecurrentAlignment",
+    "recurrent-scalar": "rnnsearch.model.alignment.recurrent:ScalarRecurrentAlignment",
+    "coverage": "rnnsearch.model.alignment.coverage:LinguisticCoverageAlignment",
+    "coverage-neural": "rnnsearch.model.alignment.coverage:NeuralCoverageAlignment",
 }
+"""Value of `model.alignment` → module:class."""
 
 __all__ = ["ALIGNMENTS", "Alignment"]

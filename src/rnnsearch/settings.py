@@ -1,0 +1,297 @@
+"""The tables of settings. Defaults are the paper's; a key has its description below it."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+LARGEST = 10**9
+"""Largest count of sentences, words or updates that a setting may name, unless its own bound is smaller."""
+
+
+Positive = Annotated[int, Field(gt=0, le=LARGEST)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Size = Annotated[int, Field(gt=0, le=100_000)]
+Hypotheses = Annotated[int, Field(gt=0, le=1_000)]
+Language = Annotated[str, Field(pattern=r"^[\w-]{0,40}$")]
+Amount = Annotated[float, Field(ge=0)]
+Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+Seed = Annotated[int, Field(ge=0, le=10**18)]
+
+
+class _Section(BaseModel):
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+class DataSettings(_Section):
+    """Settings of the way from text to token ids. `rnnsearch prepare` uses these settings; afterwards they
+    are fixed for the corpus and its runs."""
+
+    source_language: Language = "en"
+    """language code of the source, for the tokeniser; text without spaces (zh, ja, th, lo, km, my, bo) is
+    split into subwords or, without subwords, characters"""
+    target_language: Language = "fr"
+    """language code of the target, for the tokeniser"""
+    tokeniser: Literal["moses", "space"] = "moses"
+    """Moses's tokeniser, or text that is already split by spaces"""
+    unicode: Literal["normalise", "keep"] = "normalise"
+    """write each character in one way, in all text that is read: Unicode's NFC, and no ligatures, full-width
+    letters, unusual spaces and hyphens, soft hyphens and invisible marks; or keep them as they are"""
+    lowercase: bool = False
+    """lowercase all words; translations are then lowercase too"""
+    subwords: Literal["none", "unigram", "bpe"] = "none"
+    """split words into sentencepiece subwords of this kind, or not"""
+    vocabulary_size: Positive = 30_000
+    """number of most frequent words of each language (the shortlist of Sec. 4.1); with subwords, number of
+    subwords"""
+    minimum_count: Positive = 1
+    """a word must occur at least this often to enter the vocabulary"""
+    max_words: Size = 200
+    """drop pairs with more words than this on either side; text without spaces has a word per 1.5 (Chinese)
+    to 4 (Thai) characters, here and in max_ratio"""
+    max_ratio: Amount = 9.0
+    """drop pairs if one side has more than this many times the words of the other; 0 = never"""
+    drop_identical: bool = False
+    """drop pairs whose two sides have the same words"""
+    drop_duplicates: bool = False
+    """drop repeated pairs, all but the first"""
+    french_elisions: bool = False
+    """repair the French lines of training text: qu' il → qu'il, ’ → ', cur → cœur, Quoi? → Quoi ?;
+    translation leaves its input as it is"""
+    seed: Seed = 1
+    """random seed of the shuffle of the training pairs (B.2)"""
+
+
+class ModelSettings(_Section):
+    """The network (appendix A), with the sizes of A.2.3. For each part, name a built-in one or your own
+    `package.module:Class`."""
+
+    cell: str = "gated"
+    """recurrent unit f: gated (A.1.1), lstm, tanh"""
+    encoder: str = "bidirectional"
+    """encoder: bidirectional (3.2), forward, embedding, embedding-position"""
+    alignment: str = "additive"
+    """alignment model a: additive (A.1.2), fixed (RNNencdec, with encoder = forward), dot, general,
+    window, recurrent, recurrent-scalar, coverage, coverage-neural"""
+    readout: str = "maxout"
+    """hidden layer before the output: maxout (A.2.2), tanh"""
+    wiring: Literal["eq4", "appendix", "released"] = "released"
+    """decoder variant: which state and context predict y_i (Eq. 4, appendix A.2.2, or the authors'
+    released code)"""
+    decoder: Literal["forward", "backward", "bidirectional"] = "forward"
+    """direction in which the target is read and written; bidirectional = one decoder for each direction"""
+    embedding_size: Size = 620
+    """m, size of a word embedding"""
+    hidden_size: Size = 1000
+    """n, hidden units of the decoder and of each encoder direction"""
+    encoder_size: Size | None = None
+    """hidden units of each encoder direction, if different from hidden_size"""
+    alignment_size: Size = 1000
+    """n', hidden units of the alignment model; with recurrent, the size d of its state"""
+    maxout_size: Size = 500
+    """l, maxout units"""
+    factored_output: bool = False
+    """output layer l → m → K, as in the authors' released code; otherwise l → K, as in the paper"""
+    initialisation: Literal["paper", "glorot"] = "paper"
+    """initial weights: as in B.1, or with the variances of Glorot & Bengio 2010"""
+    tie_output: bool = False
+    """share one matrix between target embeddings and output layer; needs factored_output or maxout_size =
+    embedding_size"""
+
+
+class TrainingSettings(_Section):
+    """Settings of training (appendix B). Whatever the paper did not use is off by default."""
+
+    max_length: Size = 50
+    """train on pairs with at most this many words (or subwords) on both sides, the end of sentence not
+    counted (4.2)"""
+    batch_size: Size = 80
+    """sentence pairs in a batch (B.2)"""
+    batch_tokens: Positive | None = None
+    """limit batches by tokens instead: at most this many source or target positions, padding included"""
+    pool_batches: Size = 20
+    """batches that are sorted by length together (B.2)"""
+    reshuffle: bool = False
+    """shuffle the pairs again in every epoch; the paper shuffles once"""
+    accumulate: int = Field(1, gt=0, le=10_000)
+    """batches whose gradients are summed for one update; at most those of an epoch"""
+    optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = "adadelta"
+    """optimiser; the paper uses Adadelta (B.2)"""
+    learning_rate: float = Field(1.0, gt=0)
+    """learning rate; keep 1 for Adadelta, which has none of its own"""
+    rho: Probability = 0.95
+    """ρ, decay of Adadelta's averages (B.2)"""
+    epsilon: float = Field(1e-6, gt=0)
+    """ε of Adadelta (B.2) or Adam"""
+    betas: tuple[Probability, Probability] = (0.9, 0.999)
+    """β₁ and β₂ of Adam"""
+    weight_decay: Amount = 0.0
+    """weight decay of the optimiser"""
+    schedule: Literal["constant", "inverse_sqrt", "cosine", "linear"] = "constant"
+    """learning rate schedule after warm-up"""
+    warmup: Count = 0
+    """updates in which the learning rate rises linearly from 0"""
+    clip_norm: Amount = 1.0
+    """clip the L2 norm of the gradient to this value (B.2); 0 = never"""
+    dropout_embedding: Probability = 0.0
+    """dropout probability of the embeddings of both sides"""
+    dropout_recurrent: Probability = 0.0
+    """dropout probability of the recurrent states, with one mask per sequence (Gal & Ghahramani 2016)"""
+    dropout_readout: Probability = 0.0
+    """dropout probability of t, the hidden layer before the output"""
+    label_smoothing: Probability = 0.0
+    """probability mass that is moved from the reference word to all words"""
+    alignment_loss: Literal["none", "cross-entropy", "squared", "product"] = "none"
+    """second loss that teaches α the word links of the corpus: −Σ a log α, Σ (a − α)², or −log Σ a α"""
+    alignment_weight: Amount = 1.0
+    """factor of the alignment loss, which is summed over words like the NLL"""
+    alignment_annealing: Count = 0
+    """updates in which the factor changes linearly from alignment_weight to alignment_final_weight; 0 =
+    never"""
+    alignment_final_weight: Amount = 0.0
+    """factor of the alignment loss after alignment_annealing updates"""
+    alignment_forcing: Literal["none", "known", "mixed"] = "none"
+    """compute contexts from the word links instead of α during training: never, always, or for some
+    sentences"""
+    alignment_forcing_probability: Probability = 0.5
+    """probability that a sentence uses its word links, with alignment_forcing = mixed"""
+    average_decay: Probability = 0.0
+    """decay of an exponential average of the weights, which is then validated and saved; 0 = no average"""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """number format of the matrix products; states and weights are always float32"""
+    kernels: bool = True
+    """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch, slower,
+    in float32"""
+    threads: int = Field(0, ge=0, le=1_024)
+    """CPU threads of each rank; 0 = divide all cores among the ranks of this machine, fewer while that is
+    clearly faster"""
+    device: str = "cpu"
+    """device: cpu, cuda or cuda:N"""
+    seed: Seed = 1
+    """random seed of initial weights, dropout and the order of batches"""
+    max_updates: Count = 0
+    """stop after this many updates; 0 = no limit"""
+    max_epochs: float = Field(0.0, ge=0, le=LARGEST)
+    """stop after this many epochs; 0 = no limit"""
+    max_minutes: float = Field(0.0, ge=0, le=LARGEST)
+    """stop after this many minutes, validation included; 0 = no limit"""
+    patience: Count = 0
+    """stop after this many validations without a better score; 0 = never"""
+    validate_every: Positive = 1000
+    """updates between validations"""
+    validate_beam: Hypotheses = 1
+    """beam size for translating the development set"""
+    validate_bleu: bool = True
+    """at a validation, also translate the development set and compute its BLEU, in the tokenisation of the
+    target language"""
+    select_by: Literal["bleu", "nll"] = "bleu"
+    """development score that decides which weights are the best; NLL decides between equal BLEU"""
+    samples: int = Field(3, ge=0, le=1_000)
+    """development translations shown at each validation"""
+    save_every: Positive = 500
+    """updates between checkpoints"""
+
+
+class SearchSettings(_Section):
+    """Settings of beam search. The default is the paper's search for the most probable translation."""
+
+    beam: Hypotheses = 12
+    """beam size: hypotheses per sentence"""
+    nbest: Hypotheses = 1
+    """translations returned per sentence"""
+    batch_size: int = Field(64, gt=0, le=10_000)
+    """sentences translated together"""
+    split_sentences: bool = True
+    """translate each sentence of a line by itself, and join the translations (not with tokeniser = space);
+    the paper's recipes translate whole lines"""
+    max_source_length: int = Field(400, ge=10, le=5_000)
+    """maximum length of a source, in words or subwords; a longer sentence is translated in parts"""
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    """number format of the matrix products; scores and states are always float32"""
+    kernels: bool = True
+    """use the faster versions of model and search (package rnnsearch.kernels); false: plain PyTorch,
+    slower, in float32"""
+    normalise: Literal["none", "length", "gnmt"] = "none"
+    """length normalisation of the final scores: none, by the number of words, or by GNMT's ((5 + words) /
+    6)^alpha"""
+    length_alpha: float = Field(0.6, ge=0, le=10)
+    """alpha of normalise = gnmt"""
+    coverage_beta: Amount = 0.0
+    """weight of GNMT's coverage penalty in the final scores"""
+    no_unk: bool = False
+    """never write UNK (the last column of Table 1)"""
+    min_length_ratio: float = Field(0.0, ge=0, le=100)
+    """minimum length of a translation, relative to the source (released code: 0.5)"""
+    max_length_ratio: float = Field(3.0, gt=0, le=100)
+    """maximum length of a translation, relative to the source"""
+    replace_unk: bool = False
+    """replace each UNK by the source word with the largest attention weight, or by that word's dictionary
+    entry"""
+    faithful: bool = False
+    """copy numbers and addresses from the source; replace words that never occur in the training's target
+    text as UNK is replaced"""
+    confidence: tuple[Annotated[float, Field(gt=0, le=100)], Annotated[float, Field(ge=-100, le=100)]] = (
+        1.0,
+        0.0,
+    )
+    """slope and bias of the map from a word's probability to its confidence, as scripts/fit_confidence.py
+    fits them"""
+
+
+class SearchOptions(TypedDict, total=False):
+    """Keyword arguments of `Translator.translate`: the settings in SearchSettings, of the same types."""
+
+    beam: int
+    nbest: int
+    batch_size: int
+    split_sentences: bool
+    max_source_length: int
+    precision: Literal["float32", "bfloat16", "int8"]
+    kernels: bool
+    normalise: Literal["none", "length", "gnmt"]
+    length_alpha: float
+    coverage_beta: float
+    no_unk: bool
+    min_length_ratio: float
+    max_length_ratio: float
+    replace_unk: bool
+    faithful: bool
+    confidence: tuple[float, float]
+
+
+class Sections(_Section):
+    """Settings of which each is valid by itself."""
+
+    data: DataSettings = DataSettings()
+    model: ModelSettings = ModelSettings()
+    training: TrainingSettings = TrainingSettings()
+    search: SearchSettings = SearchSettings()
+
+
+class Settings(Sections):
+    """All settings of a run, which must fit together: the sections `data`, `model`, `training` and `search`
+    of a recipe."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Settings:
+        model, training, search = self.model, self.training, self.search
+        if model.tie_output and not model.factored_output and model.maxout_size != model.embedding_size:
+            raise ValueError(
+                "model.tie_output needs model.factored_output = true, or model.maxout_size = "
+                "model.embedding_size"
+            )
+        if model.alignment == "fixed" and not training.alignment_loss == training.alignment_forcing == "none":
+            raise ValueError(
+                'model.alignment = "fixed" learns no alignment: training.alignment_loss and '
+                'alignment_forcing must be "none"'
+            )
+        if search.precision == "int8" and training.device != "cpu":
+            raise ValueError(
+                f'search.precision = "int8" needs a CPU, but training.device = "{training.device}"'
+            )
+        if search.nbest > search.beam:
+            raise ValueError(f"search.nbest = {search.nbest} is more than search.beam = {search.beam}")
+        return self
