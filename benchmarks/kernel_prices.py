@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from rnnsearch import bench
-from rnnsearch.bench import bench_training, bench_translation
 from rnnsearch.config import read_recipe, validated
 from rnnsearch.kernels.convert import FASTER
+from rnnsearch.lab import bench
+from rnnsearch.lab.bench import bench_training, bench_translation
 from rnnsearch.model.decoder import Decoder
 from rnnsearch.model.layers import Linear
 from rnnsearch.model.readout import OutputLayer

@@ -23,8 +23,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnsearch.batch import Batch
-from rnnsearch.bench import random_batch, random_network
 from rnnsearch.config import load_config
+from rnnsearch.lab.bench import random_batch, random_network
 from rnnsearch.system.machine import hardware
 from rnnsearch.training.trainer import Trainer
 

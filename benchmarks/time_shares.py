@@ -27,10 +27,10 @@ from gpu_parts.speed import ceiling, operations_of_update, update_of
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from rnnsearch.bench import random_ids, random_network, timed
 from rnnsearch.config import load_config
 from rnnsearch.kernels import convert, fast_best_sums, output_loss
 from rnnsearch.kernels.products import FastOutput
+from rnnsearch.lab.bench import random_ids, random_network, timed
 from rnnsearch.model.decoder import Decoder
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.model.readout import Readout

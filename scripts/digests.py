@@ -13,8 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rnnsearch import static_page
 from rnnsearch.kernels import digest, gated, output_loss, products, topk
+from rnnsearch.serve import export as static_page
 from rnnsearch.translation import posterior
 
 TESTS = ("tests/kernels", "tests/equations", "tests/translation/test_quick_alignment.py", "tests/learn")

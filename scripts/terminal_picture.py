@@ -11,7 +11,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
 from rnnsearch import Translator
-from rnnsearch.terminal import Conversation
+from rnnsearch.serve.terminal import Conversation
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "terminal.svg"
 TYPED = (

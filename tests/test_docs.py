@@ -30,6 +30,7 @@ from rnnsearch.cli.answers import as_json
 from rnnsearch.config import load_config, recipe_names, validated
 from rnnsearch.errors import InputError
 from rnnsearch.installed import VARIABLE
+from rnnsearch.lab.study import open_study
 from rnnsearch.model.alignment import ALIGNMENTS
 from rnnsearch.model.cells import CELLS
 from rnnsearch.model.decoder import WIRINGS
@@ -38,7 +39,6 @@ from rnnsearch.model.readout import READOUTS
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.settings import Settings
-from rnnsearch.studies.study import open_study
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

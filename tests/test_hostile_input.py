@@ -313,9 +313,9 @@ def service_with_key(tiny_run: Path) -> Iterator[Any]:
     pytest.importorskip("fastapi", reason="needs the extra `serve`")
     from loopback import Loopback
 
-    from rnnsearch.serving.app import make_app
-    from rnnsearch.serving.routes import digest
-    from rnnsearch.serving.service import ModelPlace, Options, Service, load_models
+    from rnnsearch.serve.app import make_app
+    from rnnsearch.serve.routes import digest
+    from rnnsearch.serve.service import ModelPlace, Options, Service, load_models
 
     options = Options(places=[ModelPlace("", str(tiny_run))], keys=frozenset([digest(KEY)]))
     server = Loopback(make_app(Service(load_models(options), options)))

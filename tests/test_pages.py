@@ -13,13 +13,13 @@ from html_elements import Elements
 from jinja2 import UndefinedError
 from study_files import study_in
 
-from rnnsearch.drawing.alignments import Panel
-from rnnsearch.drawing.page import render
-from rnnsearch.evaluation.test_set import read_test_sets
-from rnnsearch.report.alignment_page import alignment_page, browsed_run
-from rnnsearch.report.make import ReportOptions, make_report
-from rnnsearch.studies.run_study import Measured
-from rnnsearch.studies.table import write_study
+from rnnsearch.figure3 import Panel
+from rnnsearch.lab.alignment_page import alignment_page, browsed_run
+from rnnsearch.lab.page import render
+from rnnsearch.lab.report import ReportOptions, make_report
+from rnnsearch.lab.run_study import Measured
+from rnnsearch.lab.study_table import write_study
+from rnnsearch.lab.test_set import read_test_sets
 
 NASTY = (
     "</script></style></title></svg><script>alert('1')</script><img src=x onerror=alert(2)>{{ 7 * 7 "

@@ -14,7 +14,9 @@ from gpu_parts.common import Options, Write, row
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from rnnsearch.bench import (
+from rnnsearch.config import load_config
+from rnnsearch.kernels import convert
+from rnnsearch.lab.bench import (
     bench_training,
     bench_translation,
     random_batch,
@@ -22,8 +24,6 @@ from rnnsearch.bench import (
     random_network,
     timed,
 )
-from rnnsearch.config import load_config
-from rnnsearch.kernels import convert
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.step import search
 from rnnsearch.settings import Settings

@@ -71,7 +71,7 @@ def shown(value: Any, name: str) -> str:
     """Returns a value as a notebook shows it."""
     from matplotlib.figure import Figure
 
-    from rnnsearch.drawing.figures import inline_svg
+    from rnnsearch.lab.figures import inline_svg
 
     if isinstance(value, Figure):
         svg = inline_svg(
@@ -122,7 +122,7 @@ def figure_colours() -> contextlib.AbstractContextManager[None]:
     """Makes matplotlib draw in the palette, whose colours follow light and dark on a page."""
     from matplotlib import rc_context
 
-    from rnnsearch.drawing.palette import DIM, TEXT
+    from rnnsearch.lab.palette import DIM, TEXT
 
     lines = dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), DIM)
     letters = ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor")

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from rnnsearch import generate
-from rnnsearch.page import page_files
+from rnnsearch.serve.page import page_files
 
 FOLDER = Path("assets/learn")
 """Folder in the site."""

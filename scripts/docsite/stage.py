@@ -19,8 +19,8 @@ from translator import with_translator
 from typer.cli import get_docs_for_click
 
 from rnnsearch.cli import app
-from rnnsearch.drawing.figures import inline
-from rnnsearch.drawing.palette import DARK, FONTS, LIGHT, ON_GREY
+from rnnsearch.lab.figures import inline
+from rnnsearch.lab.palette import DARK, FONTS, LIGHT, ON_GREY
 
 DOCS = ROOT / "docs"
 OUTSIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}

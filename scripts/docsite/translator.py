@@ -9,9 +9,9 @@ from pathlib import Path
 from chapters import figure_colours, flat
 from sources import ROOT
 
-from rnnsearch.drawing.figures import inline_svg
+from rnnsearch.lab.figures import inline_svg
 from rnnsearch.pretrained.card import card_of
-from rnnsearch.static_page import export_page
+from rnnsearch.serve.export import export_page
 from rnnsearch.translation.translator import Translator
 
 SHIPPED = ROOT / "models" / "src" / "rnnsearch_models"

@@ -29,7 +29,7 @@ REMOVED = {
 }
 """Settings of earlier versions, which are ignored in runs, models and prepared datasets."""
 
-BUILT_IN = {"recipe": "recipes", "study": "studies/builtin"}
+BUILT_IN = {"recipe": "recipes", "study": "lab/studies"}
 """Kind of TOML file that comes with the package → its folder."""
 
 _BOUNDS = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from rnnsearch.errors import InputError, did_you_mean
 
@@ -100,6 +101,14 @@ def package_version() -> str:
         return version("rnnsearch")
     except PackageNotFoundError:
         return "0 (not installed)"
+
+
+def part(name: str) -> Any:
+    """Returns what an entry point of the group `rnnsearch.parts` names. Raises InputError if there is
+    none."""
+    for entry in entry_points(group="rnnsearch.parts", name=name):
+        return entry.load()
+    raise InputError(f"this installation has no part {name!r}", remedy="install the whole of rnnsearch")
 
 
 def need(extra: str) -> None:

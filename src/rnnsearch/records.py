@@ -69,7 +69,7 @@ class Translation(_Record):
 
     def _repr_html_(self) -> str:
         """Returns the text, its score and its alignment, for a notebook."""
-        from rnnsearch.drawing.alignments import alignment_table
+        from rnnsearch.figure3 import alignment_table
 
         return alignment_table(
             self.source_tokens, self.tokens, self.alignment, f"{self.text} ({self.score:.3f})"
@@ -103,7 +103,7 @@ class Translation(_Record):
 
         Raises InputError if matplotlib (extra `plot`) is not installed.
         """
-        from rnnsearch.drawing.alignments import alignment_figure
+        from rnnsearch.figure3 import alignment_figure
         from rnnsearch.installed import need
 
         need("plot")

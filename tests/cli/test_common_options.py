@@ -112,7 +112,7 @@ def test_settings_are_listed(command: Command) -> None:
 
 def test_built_in_recipes_and_studies_are_printed(command: Command, tmp_path: Path) -> None:
     from rnnsearch.config import load_config
-    from rnnsearch.studies.study import open_study
+    from rnnsearch.lab.study import open_study
 
     (tmp_path / "mine.toml").write_text(command("settings --recipe multi30k").out)
     assert load_config(tmp_path / "mine.toml") == load_config("multi30k")

@@ -9,10 +9,15 @@ import pytest
 from command_line import Command
 
 from rnnsearch import Translator
-from rnnsearch.cli.options import EXTRA
+from rnnsearch.cli.commands import installed_commands
 from rnnsearch.errors import InputError
 from rnnsearch.installed import EXTRAS
 
+EXTRA = {
+    command.__name__.strip("_"): extra
+    for command in installed_commands()
+    if (extra := command.extra)  # type: ignore[attr-defined]
+}
 WORDS = {
     "demo": "--out demo",
     "try": "a.en b.fr",

@@ -11,8 +11,8 @@ import pytest
 import typer
 from command_line import Command, sets, sizes
 
-from rnnsearch import quick_start
 from rnnsearch.cli import app
+from rnnsearch.lab import quick_start
 from rnnsearch.training.log import read_statistics
 
 LIMITS = ("max_updates=6", "validate_every=100", "samples=0")

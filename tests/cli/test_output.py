@@ -15,8 +15,8 @@ from rnnsearch.cli.answers import as_json
 from rnnsearch.cli.models import models
 from rnnsearch.cli.translate import as_nbest
 from rnnsearch.records import Translation
+from rnnsearch.serve.terminal import in_colours
 from rnnsearch.system.progress import note, show
-from rnnsearch.terminal import in_colours
 
 ALPHA = np.array([[0.7, 0.2, 0.1], [1 / 3, 1 / 3, 1 / 3]], dtype=np.float32)
 SOURCE, TARGET, LOGS = ["the", "summer", "</s>"], ["l'", "été"], [-0.1, -0.02, -0.003456789]

@@ -20,8 +20,8 @@ from rnnsearch.evaluation.bleu import (
     length_ratio_statistics,
     multi_bleu_statistics,
 )
-from rnnsearch.evaluation.significance import compare, comparisons, p_statement, p_value
 from rnnsearch.evaluation.statistics import LengthBand, SufficientStatistics, buckets, ratio
+from rnnsearch.lab.significance import compare, comparisons, p_statement, p_value
 
 METRICS = {
     "bleu": bleu_statistics,
@@ -100,7 +100,7 @@ def test_without_ties_p_is_sacrebleus(name: str, metric: Metric, monkeypatch: py
     """The random exchanges are the same; sacreBLEU counts larger differences only, so its p is too small where
     equal ones occur."""
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
-    monkeypatch.setattr("rnnsearch.evaluation.significance.DRAWN_AT_ONCE", 40 * 64)
+    monkeypatch.setattr("rnnsearch.lab.significance.DRAWN_AT_ONCE", 40 * 64)
     ours, theirs = (METRICS[name](hypotheses, REFERENCES) for hypotheses in (BETTER, WORSE))
     result = compare(("better", ours), ("worse", theirs), trials=400)
     systems = [("better", BETTER), ("worse", WORSE)]

@@ -23,8 +23,8 @@ from rnnsearch.kernels.output_loss import EQUALS as LOSS
 from rnnsearch.kernels.products import FastLinear, FastOutput
 from rnnsearch.model import decoder
 from rnnsearch.run import Run
+from rnnsearch.serve.export import check_exportable
 from rnnsearch.settings import TrainingSettings
-from rnnsearch.static_page import check_exportable
 from rnnsearch.training.setup import faster
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.posterior import has_quick_posterior

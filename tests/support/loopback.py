@@ -16,8 +16,8 @@ from urllib.request import Request, urlopen
 
 import uvicorn
 
-from rnnsearch.cli.serve import bound_socket
-from rnnsearch.serving.server import SHUTDOWN_SECONDS, address, make_config
+from rnnsearch.serve.commands import bound_socket
+from rnnsearch.serve.server import SHUTDOWN_SECONDS, address, make_config
 
 
 class Loopback:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rnnsearch.studies.study import StudyFolder, open_study
+from rnnsearch.lab.study import StudyFolder, open_study
 
 
 def study_in(folder: Path, text: str) -> StudyFolder:

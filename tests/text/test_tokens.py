@@ -18,8 +18,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-import rnnsearch.page
-from rnnsearch.static_page import moses_rules
+import rnnsearch.serve.page
+from rnnsearch.serve.export import moses_rules
 from rnnsearch.text import moses
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.moses import Detokeniser, FastMoses
@@ -32,7 +32,7 @@ WELL_FORMED = [
     line.split("\t")
     for line in Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()
 ]
-ENGINE = Path(rnnsearch.page.__file__).parent / "engine" / "moses.js"
+ENGINE = Path(rnnsearch.serve.page.__file__).parent / "engine" / "moses.js"
 BLANKS = [
     chr(i)
     for i in range(0x110000)

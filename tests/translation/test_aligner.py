@@ -13,7 +13,7 @@ import pytest
 
 from rnnsearch import AlignedPair, Aligner, InputError, Translation
 from rnnsearch.evaluation.alignment_error import shares, summed
-from rnnsearch.report.alignment_page import measure_pair, measures_of_pairs
+from rnnsearch.lab.alignment_page import measure_pair, measures_of_pairs
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import DEFAULT
 from rnnsearch.text.tokens import Tokeniser

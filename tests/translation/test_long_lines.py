@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rnnsearch.page
+import rnnsearch.serve.page
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.run import Run
 from rnnsearch.text.codec import Codec
@@ -108,7 +108,7 @@ def test_sentences_of_a_line_are_found(language: str, lines: list[str]) -> None:
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
 def test_the_page_finds_the_same_sentences() -> None:
     jobs = [({"language": language, **prefix_lists(language)}, lines) for language, lines in SPLIT]
-    module = Path(rnnsearch.page.__file__).parent / "engine" / "sentences.js"
+    module = Path(rnnsearch.serve.page.__file__).parent / "engine" / "sentences.js"
     program = f"""import {{ sentences }} from {json.dumps(str(module))};
       const jobs = JSON.parse(await new Response(process.stdin).text());
       console.log(JSON.stringify(jobs.map(([rules, lines]) => lines.map((line) => sentences(line, rules)))));"""

@@ -178,9 +178,9 @@ class Aligning(Task):
 
     def line(self, number: int, aligned: AlignedPair) -> str:
         """Returns the line of a pair, or its picture."""
-        from rnnsearch.drawing.alignments import comparison_text
         from rnnsearch.evaluation.alignment_error import shares
-        from rnnsearch.report.alignment_page import measure_pair, panels
+        from rnnsearch.figure3 import comparison_text
+        from rnnsearch.lab.alignment_page import measure_pair, panels
 
         if self.form == "pharaoh":
             return aligned.pharaoh()
@@ -229,15 +229,9 @@ def observe(
 ) -> None:
     """Goes through the results, and writes the files about all of them: a table of measures, a page, and a
     folder of pictures. about: title and note of the page."""
-    from rnnsearch.drawing.alignments import comparison_figure
     from rnnsearch.evaluation.alignment_error import shares, summed
-    from rnnsearch.report.alignment_page import (
-        alignment_page,
-        browsed,
-        measure_pair,
-        measures_of_pairs,
-        panels,
-    )
+    from rnnsearch.figure3 import comparison_figure
+    from rnnsearch.lab.alignment_page import alignment_page, browsed, measure_pair, measures_of_pairs, panels
 
     if plots:
         need("plot")

@@ -132,7 +132,7 @@ def answer_on_ray(place: Place, words: Sequence[str], sides: int, task: Task) ->
     workers have other working directories. Raises InputError for options that contradict --ray, and as
     `answer_corpus` does.
     """
-    from rnnsearch.ray_data import Job, answer_corpus, find_shards
+    from rnnsearch.lab.ray import Job, answer_corpus, find_shards
     from rnnsearch.run import Run
     from rnnsearch.text.formats.readers import Layout, OneSide
 

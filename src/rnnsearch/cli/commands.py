@@ -12,19 +12,17 @@ import traceback
 import warnings
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import entry_points
 from typing import Any, NamedTuple, TextIO
 
 import typer
 
 from rnnsearch.cli.align import align, score
-from rnnsearch.cli.demo import demo, try_
-from rnnsearch.cli.evaluate import aer, evaluate
-from rnnsearch.cli.models import export, models
+from rnnsearch.cli.demo import demo
+from rnnsearch.cli.models import models
 from rnnsearch.cli.options import DEBUG, CliCommand, Debug, Quiet, Version, say
-from rnnsearch.cli.prepare import links, prepare, select
-from rnnsearch.cli.serve import serve
-from rnnsearch.cli.studies import experiment, report, reproduce
-from rnnsearch.cli.train import bench, settings, train
+from rnnsearch.cli.prepare import prepare
+from rnnsearch.cli.train import settings, train
 from rnnsearch.cli.translate import translate
 from rnnsearch.errors import InputError, InputWarning, one_line
 from rnnsearch.installed import extra_of, missing_message
@@ -44,31 +42,29 @@ app = typer.Typer(
 
 EXAMPLES: dict[Callable[..., None], str] = {
     demo: "rnnsearch demo --out demo",
-    try_: "rnnsearch try corpus.en corpus.fr --minutes 30",
     prepare: "rnnsearch prepare train.en.gz train.fr.gz --dev dev.en dev.fr --out store --recipe multi30k",
-    select: "rnnsearch select --in-domain news.en news.fr --pool crawl.en.gz crawl.fr.gz --words 348000000 "
-    "--out selected",
-    links: "rnnsearch links train.en.gz train.fr.gz --out train.links",
     train: "rnnsearch train multi30k --data store --out run --set model.hidden_size=512",
     translate: "rnnsearch translate run news.en --beam 12 > news.fr",
     score: "rnnsearch score run news.en news.fr",
     align: "rnnsearch align run news.en news.fr > news.links",
-    serve: "rnnsearch serve en-fr=run --port 8000",
-    evaluate: "rnnsearch evaluate --hyp news.out --system moses=moses.out --ref news.fr --src news.en "
-    "--by-length --significance",
-    aer: "rnnsearch aer --links news.links --gold news.wa",
-    report: "rnnsearch report rnnsearch-50 rnnencdec-50 --test news.en news.fr --system Moses=moses.fr "
-    "--out report",
     models: "rnnsearch models",
-    export: "rnnsearch export run --out page",
-    reproduce: "rnnsearch reproduce europarl-small --data corpora --out study",
-    experiment: "rnnsearch experiment study.toml --out study --jobs 2",
     settings: "rnnsearch settings training",
-    bench: "rnnsearch bench translate --recipe multi30k --words 6000 --length 15 --set training.threads=1",
 }
-"""The commands, in the order of the help, each with the example that its help shows."""
+"""The commands of the core, in the order of the help, each with the example that its help shows."""
+GROUP = "rnnsearch.commands"
+"""Group of the entry points that name further commands, in the same form."""
 
-for command, example in EXAMPLES.items():
+
+def installed_commands() -> dict[Callable[..., None], str]:
+    """Returns the commands of the core and of the packages around it that are there."""
+    found = dict(EXAMPLES)
+    for entry in sorted(entry_points(group=GROUP)):
+        with contextlib.suppress(ModuleNotFoundError):  # the package is not there
+            found |= entry.load()
+    return found
+
+
+for command, example in installed_commands().items():
     first = " ".join((command.__doc__ or "").partition("\n\n")[0].split())  # in one piece: the help wraps it
     name, shown = command.__name__.strip("_"), f"Example: {example}"
     app.command(name, short_help=first, epilog=shown, cls=CliCommand)(command)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import sys
-import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rnnsearch.cli.options import Strings, describe, resumable, say
 
@@ -20,12 +15,13 @@ from rnnsearch.cli.options import Strings, describe, resumable, say
     """
     out: Folder for the corpus, the run and the picture.
     corpus_only: Only write the built-in corpus with its gold word links.
-    """
+    """,
+    extra="all",
 )
 def demo(*, out: Path = Path("demo"), set_: Strings = None, corpus_only: bool = False) -> None:
     """Train, translate, score and draw an alignment on the built-in corpus; it takes a minute or two on two
     cores."""
-    from rnnsearch.quick_start import DEMO_SENTENCE, HELD_OUT_PAIRS, TRAIN_PAIRS, run_demo
+    from rnnsearch.demo import DEMO_SENTENCE, HELD_OUT_PAIRS, TRAIN_PAIRS, run_demo
 
     if corpus_only:
         from rnnsearch.builtin.corpus import write
@@ -35,7 +31,7 @@ def demo(*, out: Path = Path("demo"), set_: Strings = None, corpus_only: bool = 
             write(folder, TRAIN_PAIRS, HELD_OUT_PAIRS)
         say(f"corpus   {out} ({TRAIN_PAIRS} pairs, and {HELD_OUT_PAIRS} each for development and test)")
         return
-    from rnnsearch.drawing.alignments import alignment_text
+    from rnnsearch.figure3 import alignment_text
 
     with resumable():
         result = run_demo(out, set_ or ())
@@ -65,39 +61,3 @@ def next_lines() -> Iterator[str]:
     if not shutil.which("rnnsearch") and activate.exists():
         yield f"So that the shell finds rnnsearch: source {shlex.quote(str(activate))}"
     yield "What to type next:"
-
-
-@describe(
-    """
-    files FILE...: Text and its translation: corpus.en corpus.fr, .tsv or .tmx.
-    out: Folder for everything: dataset, run, page, report.
-    minutes: Minutes that training may take on this machine, about.
-    no_open: Do not open the page in a browser.
-    """
-)
-def try_(
-    files: list[Path],
-    *,
-    out: Path = Path("try"),
-    minutes: Annotated[float, typer.Option(min=0.1, max=1e5)] = 60.0,
-    set_: Strings = None,
-    no_open: bool = False,
-) -> None:
-    """Train a translator on a corpus (files as for `prepare`), with a page that shows how it learns. After
-    Ctrl-C, the same command goes on."""
-    from rnnsearch.quick_start import try_corpus
-
-    def show(page: Path) -> None:
-        say(f"page     {page}")
-        if not no_open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-            webbrowser.open(page.resolve().as_uri())
-
-    with resumable():
-        scores = try_corpus(files, out, minutes, set_ or (), show)
-    print("scores   " + ", ".join(f"{name} {value:.2f}" for name, value in scores.items()))
-    run = shlex.quote(str(out / "run"))
-    print(f"page     {out / 'page' / 'index.html'}\n", *next_lines(), sep="\n")
-    print(f"  rnnsearch translate {run}")
-    if len(files) == 2:
-        print(f"  rnnsearch align {run} {shlex.join(map(str, files))}")
-    print(f"  rnnsearch export {run} --out page")

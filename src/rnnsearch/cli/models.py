@@ -65,20 +65,3 @@ def save_model(run: Path, out: Path | None, int8: bool, card: Path | None) -> No
     if not described.examples:
         described = described.model_copy(update={"examples": examples_of(run)})
     Translator.load(run).save_pretrained(out, int8=int8, card=described)
-
-
-@describe(
-    """
-    runs RUN...: Trained runs or names of models; a page can offer several.
-    out DIR: Folder to write.
-    """
-)
-def export(runs: list[Path], *, out: Path) -> None:
-    """Export models as a page that translates in any browser, without a server."""
-    from rnnsearch.static_page import export_page
-
-    made = export_page(runs, out)
-    for name, size in made.model_bytes.items():
-        say(f"{name}: {size / 1e6:.1f} MB")
-    say(f"the page itself: {made.page_bytes / 1e6:.2f} MB")
-    say(f"put {out} on any web host, or look at it now: python -m http.server -d {out}")

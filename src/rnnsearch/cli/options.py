@@ -76,19 +76,16 @@ workers N: With --ray: number of workers.
 """
 """The help of options that several commands share, unless a command describes one itself."""
 
-EXTRA = {
-    "train": "train",
-    "serve": "serve",
-    **dict.fromkeys(("evaluate", "report"), "report"),
-    **dict.fromkeys(("demo", "try", "reproduce", "experiment"), "all"),
-}
-"""Command → the extra that it always needs."""
 
-
-def describe(text: str) -> Callable[[Command], Command]:
+def describe(text: str, extra: str = "") -> Callable[[Command], Command]:
     """Gives a command's arguments and options their help. text: lines `name METAVAR: help`, as in COMMON.
-    Keyword-only parameters are options, the others are arguments."""
-    return lambda command: _described(command, COMMON + inspect.cleandoc(text))
+    Keyword-only parameters are options, the others are arguments. extra: what the command always needs."""
+
+    def described(command: Command) -> Command:
+        command.extra = extra  # type: ignore[attr-defined]
+        return _described(command, COMMON + inspect.cleandoc(text))
+
+    return described
 
 
 def _described(command: Command, text: str) -> Command:
@@ -134,8 +131,8 @@ class CliCommand(TyperCommand):
         return [*super().get_params(ctx), *(each for each in common if each.name in ("quiet", "debug"))]
 
     def invoke(self, ctx: Any) -> Any:
-        if ctx.info_name in EXTRA:
-            need(EXTRA[ctx.info_name])
+        if extra := getattr(inspect.unwrap(self.callback), "extra", ""):  # type: ignore[arg-type]
+            need(extra)
         return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

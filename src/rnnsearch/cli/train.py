@@ -7,13 +7,9 @@ import os
 import shutil
 import textwrap
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from rnnsearch.cli.options import Positive, Strings, describe, one_of, refuse, resumable
+from rnnsearch.cli.options import Strings, describe, one_of, refuse, resumable
 from rnnsearch.errors import InputError
 
 
@@ -25,7 +21,8 @@ from rnnsearch.errors import InputError
     from_ RUN: Begin with the weights of this run or model, with a new optimiser. Network and vocabularies
     must be the same: `rnnsearch prepare --vocabulary RUN`.
     resume: Continue the run in the --out folder.
-    """
+    """,
+    extra="train",
 )
 def train(
     recipe: str,
@@ -113,51 +110,3 @@ def listed(name: str, width: int) -> Iterator[str]:
     if not found:
         remedy = f"{suggested_key(Settings, name.split('.'))} sections: {', '.join(Settings.model_fields)}"
         raise InputError(f"there is no setting '{name}'", remedy=remedy.strip())
-
-
-class BenchTask(StrEnum):
-    """The work to measure."""
-
-    TRAIN = "train"
-    TRANSLATE = "translate"
-
-
-@describe(
-    """
-    work: What to measure: training updates or beam search.
-    recipe: Sizes and settings: a built-in recipe or a TOML file; default: those of the paper.
-    words: Vocabulary size of each side, with the symbols for end of sentence and unknown word.
-    length: Words per sentence, the end of sentence not counted.
-    repetitions: Batches to time, after one batch as warm-up.
-    threads: CPU threads; 0 = one per core.
-    json: Print one JSON object.
-    """
-)
-def bench(
-    work: BenchTask,
-    *,
-    recipe: str = "",
-    words: Annotated[int, typer.Option(min=3, max=10**8)] = 30_002,
-    length: Annotated[int, typer.Option(min=1, max=5_000)] = 25,
-    repetitions: Positive = 5,
-    set_: Strings = None,
-    threads: Annotated[int | None, typer.Option(min=0, max=1_024)] = None,
-    json: bool = False,
-) -> None:
-    """Measure the speed of training or translation on this machine, with synthetic sentences of one
-    length."""
-    import json as json_format
-    from dataclasses import asdict
-
-    from rnnsearch.bench import bench_training, bench_translation
-    from rnnsearch.config import load_config
-    from rnnsearch.system.machine import usable_device
-    from rnnsearch.training.ddp import torchrun_value
-
-    own = [] if threads is None else [f"training.threads={threads}"]
-    settings = load_config(recipe, [*(set_ or ()), *own])
-    usable_device(settings.training.device)
-    measure = bench_training if work is BenchTask.TRAIN else bench_translation
-    result = measure(settings, words=words, length=length, repetitions=repetitions)
-    if not torchrun_value("RANK", 0):
-        print(json_format.dumps(asdict(result)) if json else result.text())

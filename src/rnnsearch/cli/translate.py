@@ -32,7 +32,7 @@ from rnnsearch.cli.options import (
     search_changes,
 )
 from rnnsearch.errors import InputError
-from rnnsearch.installed import need
+from rnnsearch.installed import need, part
 from rnnsearch.system.files import writing
 from rnnsearch.system.progress import is_quiet
 
@@ -95,14 +95,11 @@ def translate(
         if not plain:
             raise InputError("--format html writes a page only", remedy="write it with > FILE")
         from rnnsearch.text.formats.lines import read_lines
-        from rnnsearch.translation.markup import translate_html
 
-        print(translate_html(load(names), "\n".join(read_lines(file)), **search))
+        print(part("html")(load(names), "\n".join(read_lines(file)), **search))
     elif plain and file == "-" and sys.stdin.isatty() and sys.stdout.isatty() and not is_quiet():
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
-        from rnnsearch.terminal import talk
-
-        talk(names, search, load)
+        part("talk")(names, search, load)
     else:
         whole = Path("/dev/stdin" if file == "-" else file).is_file()
         task = Translating(form, search, dictionary, glossary, alignment_plots, whole)

@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from rnnsearch.config import checked
-from rnnsearch.drawing.page import render
 from rnnsearch.errors import InputError
+from rnnsearch.figure3 import escape_markdown
 from rnnsearch.installed import installed_models
 from rnnsearch.settings import DataSettings, Settings
 from rnnsearch.system.files import read_json, read_toml, reading
@@ -75,7 +75,14 @@ def read_card(path: str | Path) -> ModelCard:
 
 def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:
     """Returns README.md of a model's folder: the hub's metadata, then prose. size: bytes of the weights."""
-    return render("card.md", card=card, data=settings.data, model=settings.model, size=size)
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    how = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(loader=PackageLoader("rnnsearch.pretrained", ""), **how)  # type: ignore[arg-type]
+    environment.filters["md"] = escape_markdown
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
+    template = environment.get_template("card.md")
+    return template.render(card=card, data=settings.data, model=settings.model, size=size) + "\n"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Self, TextIO, cast
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from rnnsearch.drawing.characters import printable, shorten
+from rnnsearch.figure3 import printable, shorten
 from rnnsearch.system.progress import LastingStream, is_quiet
 
 PLAIN_INTERVAL = 30.0

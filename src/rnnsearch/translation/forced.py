@@ -17,19 +17,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int64
-from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsearch.batch import Batch, pad
+from rnnsearch.batch import Batch
 from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.search.step import mean_alignment
-from rnnsearch.text.codec import Codec, EncodedSentence
 
 Weights = Float[Tensor, "batch target source"]
 CHUNK_ELEMENTS = 16_000_000
@@ -37,8 +33,6 @@ CHUNK_ELEMENTS = 16_000_000
 ROUNDS = 3
 """Number of times that the posterior is computed, each time with the contexts of the previous round. After i
 rounds, the first i rows of a decoder are final."""
-LIKELIEST = 4
-"""Number of words listed with their probabilities for each step."""
 
 
 @torch.no_grad()
@@ -137,59 +131,3 @@ def log_p(
         logits = output.logits(some)
         found.append(logits.gather(1, words.unsqueeze(1)).squeeze(1) - logits.logsumexp(1))
     return torch.cat(found).view_as(targets)
-
-
-class Step(NamedTuple):
-    """One step of the decoder, which writes the word or subword `written`.
-
-    energies, weights: (source ids,) e_ij and α_ij of the context that p(y_i) was read from; energies are None
-    if it read no context.
-    p: p(y_i | y_<i, x). likeliest: the words or subwords with the largest p, best first.
-    """
-
-    written: str
-    energies: NDArray[np.float32] | None
-    weights: NDArray[np.float32]
-    p: float
-    likeliest: list[tuple[str, float]]
-
-
-@torch.no_grad()
-def steps(
-    network: TranslationNetwork,
-    codec: Codec,
-    source: EncodedSentence,
-    target: EncodedSentence,
-) -> list[Step]:
-    """Returns the steps of forced decoding, in the order of the target ids; the end of sentence is the last.
-
-    With a bidirectional decoder, they are those of its left-to-right half. codec: the target codec.
-    """
-    device, decoder = network.output.weight.device, network.decoder
-    ids, lengths = pad([source.ids])
-    encoded, state = network.encode(ids.to(device), lengths.to(device))
-    backward = network.directions[0].backward
-    previous: Tensor | None = None
-    energies: list[NDArray[np.float32]] = []
-    found: list[Step] = []
-    for number in (*target.ids[-2::-1], target.ids[-1]) if backward else target.ids:
-        embedded = None if previous is None else network.target_embedding(previous)
-        word = None if embedded is None else decoder.cell.project(embedded)
-        asks_next = decoder.wiring != "released" or word is None
-        asking = state if asks_next else decoder.advance(word, state, encoded)
-        energies.append(decoder.attend(asking, encoded, None)[1][0, 0].cpu().numpy())
-        log_p, read, state = network.step(previous, state, encoded)
-        attended, p = len(found) - decoder.first_attended, log_p[0, 0].exp()
-        best = p.topk(min(LIKELIEST, len(p)))
-        words = map(codec.vocabulary.word, best.indices.tolist())
-        found.append(
-            Step(
-                codec.vocabulary.word(number),
-                energies[attended] if attended >= 0 else None,
-                read.weights[0, 0].cpu().numpy(),
-                float(p[number]),
-                list(zip(words, best.values.tolist(), strict=True)),
-            )
-        )
-        previous = torch.tensor([[number]], device=device)
-    return [*found[-2::-1], found[-1]] if backward else found

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsearch.drawing.characters import printable, shorten
 from rnnsearch.errors import InputWarning
+from rnnsearch.figure3 import printable, shorten
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.moses import prefixes

@@ -1,1 +1,0 @@
-"""Alignment pictures, charts and pages."""

@@ -1,0 +1,152 @@
+"""Measures of the alignments of given pairs, as a table, and a page to browse the alignments (one HTML file
+that works offline)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rnnsearch.evaluation.alignment_error import (
+    LEFT_OUT,
+    TOO_OFTEN,
+    Behaviour,
+    behaviour,
+    link_errors,
+    shares,
+    summed,
+)
+from rnnsearch.figure3 import Panel, matrix_of
+from rnnsearch.lab.page import render
+from rnnsearch.translation.aligner import AlignedPair
+from rnnsearch.word_links import GoldLinks, Link
+
+MEASURES = {
+    "source_words": ("source words", "Words of the source sentence, without its end."),
+    "target_words": ("target words", "Words of the target sentence, without its end."),
+    "log_probability": (
+        "log p per word",
+        "Log-probability of the target sentence per word, its end included, in nats; 0 is the best.",
+    ),
+    "aer": (
+        "AER",
+        "Alignment error rate, 1 − (|A∩S| + |A∩P|) / (|A| + |S|), of the links A, sure S and possible P; 0 "
+        "is the best.",
+    ),
+    "precision": (
+        "precision",
+        "Share of the links that are possible gold links (sure ones are possible, too).",
+    ),
+    "recall": ("recall", "Share of the sure gold links that were found."),
+    "entropy": (
+        "entropy",
+        "Mean entropy of the weights of a target word, in nats; 0 if every word attends to one source word "
+        "alone.",
+    ),
+    "under_translated": (
+        "under-translated",
+        f"Share of the source words whose weights sum to less than {LEFT_OUT}.",
+    ),
+    "over_translated": (
+        "over-translated",
+        f"Share of the source words whose weights sum to more than {TOO_OFTEN}.",
+    ),
+    "monotone": (
+        "monotone",
+        "Share of the steps from one linked target word to the next that do not go back in the source.",
+    ),
+    "agreement": (
+        "agreement",
+        "2 |A∩B| / (|A| + |B|) of the links A and B of the two directions; 1 if they are the same.",
+    ),
+}
+"""Key of a measure → its name and meaning, for those that the page shows and sorts by."""
+
+
+def measure_pair(aligned: AlignedPair, gold: GoldLinks | None) -> Behaviour:
+    """Returns the counts behind the measures of one pair, by their names in MEASURES. `shares` makes the
+    measures of them, and `summed` those of several pairs: long pairs weigh more, and numbers of words are
+    means.
+
+    The log-probability is per target word, its end included. The agreement compares the links of the two
+    directions.
+    """
+    result = aligned.result
+    counts = behaviour(result.alignment, aligned.forward_links, aligned.reverse_links)
+    source_words, target_words = len(result.source_tokens) - 1, len(result.tokens)
+    counts |= {"source_words": (source_words, 1), "target_words": (target_words, 1)}
+    counts["log_probability"] = result.score, target_words + 1
+    return counts | (link_errors(aligned.links, gold) if gold else {})
+
+
+def measures_of_pairs(pairs: Sequence[Behaviour]) -> Iterator[str]:
+    """Yields lines of TSV: the columns' names, a line for each pair, and `all`. A measure that a pair lacks
+    is left empty."""
+    yield "\t".join(["pair", *MEASURES])
+    rows = [(str(number), pair) for number, pair in enumerate(pairs, 1)]
+    for name, pair in [*rows, ("all", summed(pairs))] if pairs else []:
+        values = shares(pair)
+        cells = (f"{values[one]:.5f}".rstrip("0").rstrip(".") if one in values else "" for one in MEASURES)
+        yield "\t".join([name, *cells])
+
+
+def panels(aligned: AlignedPair, titles: Sequence[str]) -> list[Panel]:
+    """Returns the pictures of a pair: the run and the reverse run (transposed). titles: their titles in this
+    order."""
+    results = [(aligned.result.source_tokens, aligned.result.tokens, aligned.result.alignment)]
+    if aligned.reverse is not None:
+        reverse = aligned.reverse
+        results.append((reverse.tokens, reverse.source_tokens[:-1], reverse.alignment[:, :-1].T))
+    return [Panel(title, *result) for title, result in zip(titles, results, strict=True)]
+
+
+def browsed(
+    number: int, aligned: AlignedPair, titles: Sequence[str], gold: GoldLinks | None
+) -> dict[str, Any]:
+    """Returns a pair as the page shows it. The first run, by which the page sorts, shows the combined links,
+    the others their own."""
+    pictures = iter(panels(aligned, titles))
+    runs = [browsed_run(next(pictures), aligned.links, measure_pair(aligned, gold), gold)]
+    if aligned.reverse_links is not None:
+        errors = link_errors(aligned.reverse_links, gold) if gold else {}
+        runs.append(browsed_run(next(pictures), aligned.reverse_links, errors, gold))
+    known = gold and {"sure": sorted(gold.sure), "possible": sorted(gold.possible - gold.sure)}
+    return {"number": number, "gold": known, "runs": runs}
+
+
+def browsed_run(
+    panel: Panel, links: Sequence[Link], counts: Behaviour, gold: GoldLinks | None = None
+) -> dict[str, Any]:
+    """Returns one run's alignment of a sentence as the page shows it. links: made from its weights. Raises
+    InputError as `alignment_figure` does."""
+    weights = np.nan_to_num(matrix_of(*panel[1:], gold))
+    shades = np.rint(np.clip(weights, 0.0, 1.0) * 255).astype(np.uint8)
+    measures = shares(counts)
+    return {
+        "title": panel.title,
+        "source": list(panel.source_tokens),
+        "target": list(panel.target_tokens),
+        "weights": b64encode(shades.tobytes()).decode("ascii"),
+        "links": sorted(links),
+        "measures": {name: round(float(measures[name]), 4) for name in MEASURES if name in measures},
+    }
+
+
+def alignment_page(sentences: Sequence[dict[str, Any]], title: str, note: str = "") -> str:
+    """Returns the page: a list of sentences, as `browsed` returns them, that can be sorted and searched, and
+    the matrices of one sentence.
+
+    A page of a thousand sentences of 25 words has about a megabyte.
+    """
+    used = {name for sentence in sentences for run in sentence["runs"] for name in run["measures"]}
+    names = {key: name for key, (name, _) in MEASURES.items()}
+    return render(
+        "alignments.html",
+        title=title,
+        note=note,
+        gold=any(sentence["gold"] for sentence in sentences),
+        measures=[measure for key, measure in MEASURES.items() if key in used],
+        data={"measures": names, "sentences": list(sentences)},
+    )

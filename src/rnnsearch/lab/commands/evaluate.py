@@ -1,0 +1,155 @@
+"""`rnnsearch evaluate` and `rnnsearch aer`: scores of translations and of word links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rnnsearch.cli.options import Cores, GoldFrom, Strings, describe, say, search_changes
+from rnnsearch.errors import InputError
+from rnnsearch.system.progress import progress_bar
+
+if TYPE_CHECKING:
+    from rnnsearch.lab.test_set import System, TestSet
+
+
+@describe(
+    """
+    ref FILE...: Reference translations, one per line, detokenised; several files are several references of
+    each sentence; - is stdin.
+    hyp FILE...: Translations by any system: detokenised lines; - is stdin.
+    src: Source text, needed for --run and --by-length.
+    run RUN...: Runs that wrote the --hyp files, in the same order. A run without a --hyp file translates
+    --src.
+    system NAME=FILE...: More translations, with names for the tables.
+    tokenise: Tokenisation for BLEU, as sacreBLEU names it; default: 13a.
+    multi_bleu LANGUAGE: Also compute BLEU as multi-bleu.perl does, on Moses tokens of this language; with
+    `none`, on words split at spaces.
+    by_length: Show scores by source length: 1–10 words, 11–20, …
+    significance: Test the differences between all pairs of systems for significance.
+    beam: Beam size of the runs' own translations; default: that of the run's settings.
+    resamples: Bootstrap resamples for the confidence intervals.
+    json: Print one JSON object with all results.
+    """,
+    extra="report",
+)
+def evaluate(
+    *,
+    ref: Strings,
+    hyp: Strings = None,
+    src: str | None = None,
+    run: Strings = None,
+    system: Strings = None,
+    tokenise: str = "",
+    multi_bleu: str = "",
+    by_length: bool = False,
+    significance: bool = False,
+    beam: int | None = None,
+    resamples: Annotated[int, typer.Option(min=1, max=10**6)] = 1000,
+    json: bool = False,
+    device: str = "cpu",
+    threads: Cores = 0,
+    trust_code: bool = False,
+) -> None:
+    """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and
+    with significance tests."""
+    from rnnsearch.evaluation.bleu import unspaced_tokenisation
+    from rnnsearch.evaluation.statistics import FEWEST
+    from rnnsearch.lab.measures import OF_TEXTS, MeasureOptions, measure
+    from rnnsearch.lab.scores import measures_json, measures_text
+    from rnnsearch.lab.significance import FEW
+    from rnnsearch.lab.test_set import System, read_hypotheses, read_systems, read_test_set
+    from rnnsearch.text.tokens import Tokeniser
+
+    files, references = hyp or [], ref or []
+    if not (files or run or system):
+        remedy = "give --hyp FILE, --system NAME=FILE or --run RUN"
+        raise InputError("there is no system to evaluate", remedy=remedy)
+    if (run or by_length) and src is None:
+        raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
+    if [*files, *references, src].count("-") > 1:
+        raise InputError("only one text can come from standard input", remedy="give files for the others")
+    test = read_test_set("", src, references[0]).with_references(references[1:])
+    if not tokenise and (other := unspaced_tokenisation(test.reference)):
+        say(f"13a does not split the words of these references: use --tokenise {other}")
+    systems = [read_hypotheses(file, len(test.reference)) for file in files]
+    shown = references if references[1:] else references[0]
+    about: dict[str, Any] = {"references": shown, "source": src, "resamples": resamples}
+    tokeniser = Tokeniser("moses", multi_bleu) if multi_bleu else None
+    if multi_bleu == "none":
+        tokeniser = Tokeniser("space", "")
+    if run:
+        loading = {"search": search_changes(None, beam=beam), "device": device, "trust_code": trust_code}
+        systems = with_runs(systems, run, test, threads, **loading)
+        answers = {one.name: one.run for one in systems if one.run is not None}
+        about["search"] = {name: one.search for name, one in answers.items()}
+        tokeniser = tokeniser or next(iter(answers.values())).target.tokeniser
+    others = read_systems(system or [], [test])
+    systems += [System(name, texts) for name, found in others.items() for texts in found.values()]
+    tested = OF_TEXTS if significance else ()
+    measures = measure(
+        test, systems, MeasureOptions(tokenise or "13a", tokeniser, by_length, tested, resamples)
+    )
+    if significance and len(test.reference) < FEWEST:
+        say(FEW)
+    print(measures_json(measures, about) if json else measures_text(measures))
+
+
+def with_runs(
+    written: list[System], paths: list[str], test: TestSet, threads: int, **loading: Any
+) -> list[System]:
+    """Returns the runs, then the other --hyp files. A run without a --hyp file translates the source
+    itself."""
+    from rnnsearch.lab.outputs import Kind, open_run, run_answers
+    from rnnsearch.lab.test_set import System, name_runs
+    from rnnsearch.system.machine import set_up_cpu
+
+    set_up_cpu(threads)
+    systems = []
+    with progress_bar() as progress:
+        for place, named in enumerate(name_runs(paths)):
+            run, given = open_run(named.name, named.path, **loading), written[place : place + 1]
+            kinds = [Kind.WITHOUT_UNK] if given else [Kind.TRANSLATIONS, Kind.WITHOUT_UNK]
+            with TemporaryDirectory() as folder:
+                answers = run_answers(run, test, Path(folder), progress, kinds)
+            systems.append(System(named.name, given[0].texts if given else answers.texts, run=answers))
+    return [*systems, *written[len(paths) :]]
+
+
+@describe(
+    """
+    links FILE...: Word links of one or more systems, one sentence per line: Pharaoh or JSON lines.
+    gold FILE: Gold links: as --links (i-j sure, i?j possible), or NAACL .wa.
+    json: Print one JSON object, with counts, agreement of the systems and share of monotone jumps.
+    latex: Print the tables in LaTeX, for a paper.
+    """
+)
+def aer(
+    *,
+    links: Strings,
+    gold: str,
+    links_reversed: bool = False,
+    gold_from: GoldFrom = None,
+    json: bool = False,
+    latex: bool = False,
+) -> None:
+    """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
+    from rnnsearch.evaluation.alignment_error import read_gold
+    from rnnsearch.evaluation.statistics import FEWEST
+    from rnnsearch.lab.page import as_latex
+    from rnnsearch.lab.scores import link_tables, links_as_json, links_as_text, read_links
+    from rnnsearch.lab.significance import FEW
+
+    truth = read_gold(gold, first=gold_from)
+    systems = read_links(links or [], truth, links_reversed, gold if gold_from is None else "")
+    if systems[1:] and len(truth) < FEWEST:
+        say(FEW)
+    if json:
+        print(links_as_json(systems, gold))
+    elif latex:
+        print(as_latex(link_tables(systems, truth)), end="")
+    else:
+        print(links_as_text(systems, truth))

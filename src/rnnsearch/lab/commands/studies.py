@@ -1,0 +1,170 @@
+"""`rnnsearch report`, `experiment` and `reproduce`: runs compared in tables, figures and a page; many runs
+from one file."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnnsearch.cli.options import Cores, GoldFrom, Positive, Strings, describe, say, search_changes
+from rnnsearch.errors import InputError
+from rnnsearch.system.progress import progress_bar
+
+if TYPE_CHECKING:
+    from rnnsearch.lab.study import StudyFolder
+
+
+@describe(
+    """
+    runs [NAME=]RUN...: Trained runs.
+    test [NAME=]SRC REF...: Source and reference of a test set; repeat the two files for more test sets.
+    out: Folder for the page, its figures, tables and translations.
+    system NAME=HYP...: Translations by another system: one file per test set, or - for none.
+    gold [NAME=]FILE...: Gold word links of a test set.
+    title: Title of the page.
+    beam: Beam size; default: that of each run's settings.
+    """,
+    extra="report",
+)
+def report(
+    runs: Strings = None,
+    *,
+    test: Strings,
+    out: Path,
+    system: Strings = None,
+    gold: Strings = None,
+    gold_from: GoldFrom = None,
+    title: str = "",
+    beam: int | None = None,
+    set_: Strings = None,
+    device: str = "cpu",
+    threads: Cores = 0,
+    trust_code: bool = False,
+) -> None:
+    """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page,
+    Markdown, JSON and CSV."""
+    from rnnsearch.lab.report import ReportOptions, make_report
+    from rnnsearch.lab.test_set import name_runs, read_systems, read_test_sets
+    from rnnsearch.system.machine import set_up_cpu
+
+    search = search_changes(set_, beam=beam)
+    tests = read_test_sets(test or (), gold or (), gold_from)
+    systems = read_systems(system or (), tests)
+    set_up_cpu(threads)
+    with progress_bar() as progress:
+        page = make_report(
+            name_runs(runs or ()),
+            tests,
+            out,
+            systems=systems,
+            options=ReportOptions(search, device, trust_code, title, command_line()),
+            progress=progress,
+        )
+    print(page)
+
+
+def command_line() -> str:
+    """Returns the command that was typed, for pages."""
+    return shlex.join(["rnnsearch", *sys.argv[1:]])
+
+
+@describe(
+    """
+    study STUDY: A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed by
+    `rnnsearch settings`).
+    out: Folder of the study; the same command with the same folder continues.
+    data: Base directory of the paths in the study file; default: the folder of that file.
+    jobs: Number of runs to train at the same time.
+    only VARIANT: Only this variant; may be repeated.
+    quick: A small version of the study, as its table `quick` says.
+    """,
+    extra="all",
+)
+def experiment(
+    study: str,
+    *,
+    out: Path,
+    data: Path | None = None,
+    set_: Strings = None,
+    jobs: Positive = 1,
+    only: Strings = None,
+    quick: bool = False,
+    trust_code: bool = False,
+) -> None:
+    """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
+    the same command continues."""
+    from rnnsearch.lab.study import open_study
+
+    carry_out(open_study(study, out, data, set_ or (), quick), jobs, only or (), trust_code)
+
+
+@describe(
+    """
+    study STUDY: A built-in study of the paper's experiment, or a TOML file.
+    out: Folder of the study; the same command with the same folder continues.
+    data: Base directory of the paths in the study file; default: the folder of that file.
+    jobs: Number of runs to train at the same time.
+    quick: A small version of the study, as its table `quick` says.
+    """,
+    extra="all",
+)
+def reproduce(
+    study: str = "paper",
+    *,
+    out: Path,
+    data: Path | None = None,
+    set_: Strings = None,
+    jobs: Positive = 1,
+    quick: bool = False,
+) -> None:
+    """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
+    the same command continues."""
+    from rnnsearch.lab.report import ReportOptions, make_report
+    from rnnsearch.lab.study import open_study
+    from rnnsearch.lab.test_set import NamedRun, read_hypotheses
+
+    folder = open_study(study, out, data, set_ or (), quick)
+    done = carry_out(folder, jobs, (), False)
+    tests = [folder.read_test(name) for name, test in folder.tests.items() if test.translate]
+    systems: dict[str, dict[str, Sequence[str]]] = {}
+    for test in tests if folder.sentences is None else []:  # a quick study has fewer lines
+        for system, path in folder.tests[test.name].systems.items():
+            lines = read_hypotheses(path, len(test.source)).texts
+            systems.setdefault(system, {})[test.name] = lines
+    with progress_bar() as progress:
+        page = make_report(
+            [NamedRun(name, folder.path / "runs" / name) for name in done],
+            tests,
+            folder.path / "report",
+            systems=systems,
+            options=ReportOptions(
+                title=folder.study.title,
+                command=command_line(),
+                translations=folder.path / "translations",
+            ),
+            progress=progress,
+        )
+    print(page)
+
+
+def carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: bool) -> list[str]:
+    """Runs a study and prints its tables; returns the names of the runs that count. Raises InputError if a
+    run failed; the tables are then written without it."""
+    from rnnsearch.lab.run_study import run_study
+    from rnnsearch.lab.study_table import write_study
+
+    with progress_bar() as progress:
+        runs = run_study(folder, say=say, jobs=jobs, only=only, trust_code=trust_code, progress=progress)
+        markdown, page = write_study(folder, runs, command_line())
+    print(markdown, end="")
+    say(f"page: {page}")
+    failed = [run.row for run in runs if run.row["status"] == "failed"]
+    if failed:
+        others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        what = f"the run {failed[0]['run']} failed ({failed[0]['error']}){others}"
+        remedy = "see this log file; then give the same command again"
+        raise InputError(what, file=folder.path / "logs" / f"{failed[0]['run']}.log", remedy=remedy)
+    return [run.row["run"] for run in runs if run.usable]

@@ -1,0 +1,148 @@
+"""`rnnsearch links --aligner`: word links of networks, one for each direction, and of eflomal together.
+
+The networks are those of a model, or learn from eflomal's links here. A work folder keeps finished steps
+(eflomal's links, datasets, runs). The same command continues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from rnnsearch.config import load_config
+from rnnsearch.demo import Step, work_folder
+from rnnsearch.errors import InputError
+from rnnsearch.installed import need
+from rnnsearch.lab.eflomal_links import align_texts, link_files, require_eflomal
+from rnnsearch.lab.quick_start import choose_held_out, language_of, with_languages
+from rnnsearch.pretrained.card import opposite_model
+from rnnsearch.run import Run
+from rnnsearch.settings import DataSettings
+from rnnsearch.system.files import content_key
+from rnnsearch.system.machine import fastest_precision
+from rnnsearch.system.progress import note, progress_bar
+from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.formats.lines import check_pairs, count_lines
+from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.links import LinkWords
+from rnnsearch.text.preparation import PrepareOptions, prepare_texts
+from rnnsearch.training.loop import train
+
+RECIPE = "aligner"
+AS_GIVEN: dict[str, Any] = {"french_elisions": False}
+"""Settings of the text: `align` counts the words of the given lines, so nothing is repaired."""
+UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
+"""Minimum and maximum number of updates; in between, a corpus gets one update for every 25 pairs that it
+has."""
+
+
+class Aligners(NamedTuple):
+    """Networks and eflomal that align a corpus together. runs: networks of both directions.
+    eflomal: its link files of both directions. step: makes further steps in their work folder."""
+
+    runs: tuple[str, str]
+    eflomal: tuple[Path, Path]
+    step: Step
+
+
+@contextmanager
+def learn_links(
+    files: Sequence[Path], folder: Path, words: LinkWords, recipe: str, own: Sequence[str]
+) -> Iterator[Aligners]:
+    """Aligns two files of lines by eflomal, and trains networks of both directions on its links; they can
+    also align similar files.
+
+    words: those that links refer to. own: settings, `section.key=value`. Raises InputError without eflomal,
+    for files that are not a parallel corpus or too small, for a folder with other files, and if another
+    process works in it; TrainingInterrupted after Ctrl-C during training.
+    """
+    need("train")
+    require_eflomal()
+    own = with_languages(files, own) + [f"data.{name}={value}" for name, value in AS_GIVEN.items()]
+    settings = load_config(recipe, own)
+    key = content_key(files, settings.model_dump_json(), words)
+    with work_folder(folder, "links", key) as step, progress_bar() as progress:
+        eflomal = eflomal_links(step, files, settings.data, words, check=True)
+        teacher = step("teacher.links", lambda out: link_files(*eflomal, [out], method="intersection"))
+        reversed_data = {
+            "source_language": settings.data.target_language,
+            "target_language": settings.data.source_language,
+        }
+        limits = training_limits(files[0])
+        for way, some, data in (
+            ("forward", files, settings.data),
+            ("backward", files[::-1], settings.data.model_copy(update=reversed_data)),
+        ):
+            note(f"{data.source_language} → {data.target_language}: a network learns from these links")
+            options = PrepareOptions(links=[teacher], links_reversed=way == "backward", progress=progress)
+            make = partial(prepare_texts, parallel_texts(some), settings=data, options=options)
+            store = step(f"{way}.data", make)
+            train(load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True)
+        yield Aligners((str(folder / "forward"), str(folder / "backward")), eflomal, step)
+
+
+@contextmanager
+def align_with_models(
+    model: str, files: Sequence[Path], folder: Path, words: LinkWords
+) -> Iterator[Aligners]:
+    """Aligns two files of lines by eflomal, for a model and the model of the opposite direction.
+
+    Raises InputError if eflomal or either model is not installed, for files of other languages, and as
+    `learn_links` does.
+    """
+    require_eflomal()
+    run = Run.open(model)
+    data = run.settings.data.model_copy(update=AS_GIVEN)
+    opposite = opposite_model(data)
+    if not opposite:
+        what = (
+            f"--aligner {model}: no model from {data.target_language} to {data.source_language} is installed"
+        )
+        raise InputError(
+            what, remedy="use two runs of your own by `align --reverse-run`, or --aligner rnnsearch"
+        )
+    named, wanted = [language_of(file) for file in files], [data.source_language, data.target_language]
+    if any(len(one) == 2 and one != other for one, other in zip(named, wanted, strict=True)):
+        what = f"--aligner {model} needs a file in {wanted[0]}, then one in {wanted[1]}"
+        remedy = f"exchange the files, or use --aligner {opposite}; --aligner rnnsearch for other languages"
+        raise InputError(what, remedy=remedy)
+    key = content_key(files, run.checksum, Run.open(opposite).checksum, words)
+    check_pairs(*files)
+    if count_lines(files[0]) == 0:
+        raise InputError("is empty", file=files[0], remedy="give files with one sentence per line")
+    with work_folder(folder, "links", key) as step:
+        yield Aligners((model, opposite), eflomal_links(step, files, data, words), step)
+
+
+def eflomal_links(
+    step: Step, files: Sequence[Path], settings: DataSettings, words: LinkWords, check: bool = False
+) -> tuple[Path, Path]:
+    """Returns eflomal's link files of both directions. check: whether a corpus that is too small to learn
+    from is refused."""
+
+    def make(out: Path) -> None:
+        texts = parallel_texts(files)
+        if check:
+            choose_held_out(texts)
+        note("eflomal aligns the words in both directions: minutes for 100,000 pairs")
+        out.mkdir()
+        with progress_bar() as progress:
+            directions = out / "links.forward", out / "links.reverse"
+            align_texts(texts, directions, settings=settings, words=words, progress=progress)
+
+    folder = step("eflomal", make)
+    return folder / "links.forward", folder / "links.reverse"
+
+
+def training_limits(source: Path) -> list[str]:
+    """Returns the settings of training, `section.key=value`, that depend on the size of the corpus and on
+    this machine."""
+    fewest, most = UPDATES
+    updates = min(most, max(fewest, (count_lines(source) or 0) // PAIRS_PER_UPDATE))
+    float32 = [] if fastest_precision(torch.device("cpu")) == "bfloat16" else ["training.precision=float32"]
+    return [f"training.max_updates={updates}", *float32]

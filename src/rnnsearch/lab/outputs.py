@@ -1,0 +1,346 @@
+"""The outputs of a run for a test set: translations, translations without UNK, and references in forced
+decoding. Each is made once, and kept in a file of JSON lines: a header, then a line for each sentence."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsearch.config import changed
+from rnnsearch.errors import InputError
+from rnnsearch.installed import package_version
+from rnnsearch.lab.test_set import RunAnswers, TestSet
+from rnnsearch.records import Translation
+from rnnsearch.run import Run
+from rnnsearch.system.files import checksum, file_name, parse_json, write_text
+from rnnsearch.system.line_file import LineFile
+from rnnsearch.system.machine import hardware
+from rnnsearch.system.progress import Progress
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.vocabulary import SPECIALS, UNK
+from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
+from rnnsearch.translation.forced import ROUNDS
+from rnnsearch.translation.translator import Translator
+from rnnsearch.word_links import hard_links
+
+FORCED_TOGETHER = 64
+"""Pairs of one batch in forced decoding."""
+FORMAT = 2
+"""A part of every key: outputs in another format are made again."""
+SMALLEST_WEIGHT = 5e-4
+"""Smaller weights are not written, except the largest of each row. In a long sentence, only a few weights
+matter."""
+PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
+"""Fields of a translation that are written as they are."""
+
+
+Pair = tuple[int, str, str]
+"""Line number from 0, source, reference."""
+
+
+class Kind(StrEnum):
+    """TRANSLATIONS: translations of all source lines. WITHOUT_UNK: translations, without UNK, of the pairs in
+    which the run knows every word (Table 1).
+
+    REFERENCES: the references in forced decoding; their score is log p(reference | source). POSTERIOR: the
+    same, with posterior alignments.
+    """
+
+    TRANSLATIONS = "translations"
+    WITHOUT_UNK = "without-unk"
+    REFERENCES = "references"
+    POSTERIOR = "references-posterior"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLine:
+    """The output of a run for one sentence.
+
+    number: the sentence's number in the input, from 0. seconds: its share of its batch's time, in proportion
+    to source words.
+    posterior: (target, source) float32, the alignment posterior of a reference (translation/forced.py).
+    """
+
+    number: int
+    translation: Translation
+    seconds: float = 0.0
+    posterior: NDArray[np.float32] | None = None
+
+
+def as_line(output: OutputLine) -> str:
+    """Returns one line of JSON, without its line feed. alignment, posterior: a list of (source position,
+    weight in millionths) for each target word."""
+    translation = output.translation
+    fields: dict[str, Any] = {"number": output.number, **{name: getattr(translation, name) for name in PLAIN}}
+    fields["log_probabilities"] = [round(value, 5) for value in translation.log_probabilities]
+    if translation.confidence:
+        fields["confidence"] = [round(value, 5) for value in translation.confidence]
+    fields |= {"seconds": round(output.seconds, 6), "alignment": _sparse(translation.alignment)}
+    if output.posterior is not None:
+        fields["posterior"] = _sparse(output.posterior)
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def from_line(line: str) -> OutputLine:
+    """Reads what `as_line` wrote; weights have six digits, and their rows sum to 1 again. Raises the JSON
+    parser's errors, or KeyError and TypeError, for a damaged line."""
+    fields = parse_json(line)
+    width = len(fields["source_tokens"])
+    plain = {name: fields[name] for name in (*PLAIN, "log_probabilities")}
+    translation = Translation(
+        **plain, alignment=_dense(fields["alignment"], width), confidence=fields.get("confidence", [])
+    )
+    posterior = _dense(fields["posterior"], width) if "posterior" in fields else None
+    return OutputLine(fields["number"], translation, fields["seconds"], posterior)
+
+
+def read_outputs(path: Path) -> tuple[dict[str, Any], list[OutputLine]]:
+    """Returns the header and the outputs of a file. Raises InputError, with the line, where it is damaged."""
+    header: dict[str, Any] = {}
+    outputs, number = [], 1
+    with path.open("rb") as file:
+        try:
+            header = parse_json(file.readline()) | header
+            for line in file:
+                number += 1
+                outputs.append(from_line(line.decode("utf-8", "surrogatepass")))
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
+            remedy = "remove it; its sentences are then translated again"
+            raise InputError(f"is damaged: {error}", file=path, line=number, remedy=remedy) from None
+    return header, outputs
+
+
+def _sparse(weights: NDArray[np.float32]) -> list[list[tuple[int, int]]]:
+    return [
+        [
+            (int(place), round(1e6 * float(row[place])))
+            for place in np.flatnonzero((row >= min(SMALLEST_WEIGHT, row.max())) & (row > 0))
+        ]
+        for row in weights
+    ]
+
+
+def _dense(rows: list[list[tuple[int, int]]], width: int) -> NDArray[np.float32]:
+    matrix = np.zeros((len(rows), width), dtype=np.float64)
+    for i, row in enumerate(rows):
+        for j, millionths in row:
+            matrix[i, j] = millionths
+    matrix /= np.maximum(matrix.sum(axis=1, keepdims=True), 1.0)
+    return matrix.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run for which outputs are made. Its network is loaded only if an output is missing.
+
+    name: its name in tables. search: the search settings to use.
+    """
+
+    name: str
+    run: Run
+    search: dict[str, Any]
+    device: str = "cpu"
+    trust_code: bool = False
+
+    @cached_property
+    def translator(self) -> Translator:
+        """Returns the run with its network. Raises InputError as `Translator.load` does."""
+        return Translator.load(self.run.path, device=self.device, trust_code=self.trust_code)
+
+    @cached_property
+    def parameters(self) -> int:
+        """The number of learned parameters."""
+        networks = self.translator.networks
+        return sum(parameter.numel() for network in networks for parameter in network.parameters())
+
+
+def open_run(
+    name: str,
+    path: Path,
+    search: dict[str, Any] | None = None,
+    *,
+    device: str = "cpu",
+    trust_code: bool = False,
+) -> OpenedRun:
+    """Opens a run. search: settings changed from its own. Raises InputError as `Run.open` and `changed`
+    do."""
+    run = Run.open(path)
+    settings = changed(run.settings.search, (search or {}) | {"nbest": 1}).model_dump()
+    return OpenedRun(name, run, settings, device, trust_code)
+
+
+def run_answers(
+    run: OpenedRun,
+    test: TestSet,
+    folder: Path,
+    progress: Progress,
+    kinds: Collection[Kind] = (Kind.TRANSLATIONS, Kind.WITHOUT_UNK),
+) -> RunAnswers:
+    """Returns the outputs of a run for a test set: the references, and those of the other kinds that are
+    asked for. Outputs that are already in `folder` are not made again; translations are also written as text,
+    one per line, into RUN/TEST.txt.
+    """
+    forced = Outputs(run, test, Kind.POSTERIOR, folder)
+    if Kind.POSTERIOR not in kinds and not forced.path.exists():  # a study may have made them
+        forced = replace(forced, kind=Kind.REFERENCES)
+    header, references = forced.read(progress)
+    lines: list[OutputLine] = []
+    if Kind.TRANSLATIONS in kinds:
+        translated = Outputs(run, test, Kind.TRANSLATIONS, folder)
+        header, lines = translated.read(progress)
+        text = "".join(f"{line.translation.text}\n" for line in lines)
+        write_text(translated.path.with_name(f"{file_name(test.name)}.txt"), text)
+    known = None
+    if Kind.WITHOUT_UNK in kinds:
+        known = _without_unk(Outputs(run, test, Kind.WITHOUT_UNK, folder), lines, progress)
+    return RunAnswers(
+        path=run.run.path,
+        source=run.run.source,
+        target=run.run.target,
+        attends=run.run.settings.model.alignment != "fixed",
+        references=[line.translation for line in references],
+        posterior=[hard_links(line.posterior) for line in references if line.posterior is not None] or None,
+        translations=[line.translation for line in lines],
+        seconds=[line.seconds for line in lines],
+        without_unk=None if known is None else {line.number: line.translation.text for line in known},
+        search=run.search,
+        hardware=header.get("hardware", ""),
+        parameters=header.get("parameters"),
+    )
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The outputs of one kind of a run for a test set, in a file in `folder`. Outputs of other weights or
+    search settings have other files there."""
+
+    run: OpenedRun
+    test: TestSet
+    kind: Kind
+    folder: Path
+
+    @property
+    def forced(self) -> bool:
+        """Tells whether the references are given."""
+        return self.kind in (Kind.REFERENCES, Kind.POSTERIOR)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that the outputs depend on."""
+        if self.forced:
+            return {"rounds": ROUNDS} if self.kind == Kind.POSTERIOR else {}
+        return self.run.search | {"no_unk": self.kind == Kind.WITHOUT_UNK or self.run.search["no_unk"]}
+
+    @cached_property
+    def key(self) -> str:
+        """A checksum of everything that the outputs depend on."""
+        references = [] if self.kind == Kind.TRANSLATIONS else self.test.reference
+        settings = json.dumps(self.settings, sort_keys=True)
+        return checksum(
+            str(FORMAT), self.kind, self.run.run.checksum, settings, *self.test.source, *references
+        )
+
+    @cached_property
+    def path(self) -> Path:
+        """The file."""
+        file = f"{file_name(self.test.name)}.{self.kind}.{self.key[:12]}.jsonl"
+        return self.folder / file_name(self.run.name) / file
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs that have outputs: all, or those without words unknown to the run, in source and
+        reference (Table 1, second column)."""
+        codecs = self.run.run.source, self.run.run.target
+
+        def known(*lines: str) -> bool:
+            return all(UNK not in codec.encode(line).ids for codec, line in zip(codecs, lines, strict=True))
+
+        pairs = enumerate(self.test.pairs)
+        return [(n, *pair) for n, pair in pairs if self.kind != Kind.WITHOUT_UNK or known(*pair)]
+
+    def read(self, progress: Progress) -> tuple[dict[str, Any], list[OutputLine]]:
+        """Returns the header of the file, and the outputs in the order of the test set; those already in the
+        file are not made again. Raises InputError for a file that is damaged or cannot be written."""
+        if not self.pairs:
+            return {}, []
+        if not self.path.exists():
+            self._make(progress)
+        return read_outputs(self.path)
+
+    def _make(self, progress: Progress) -> None:
+        """Makes the outputs that are missing, block by block."""
+        run, batch_size = self.run, FORCED_TOGETHER if self.forced else int(self.run.search["batch_size"])
+        codec: Codec = run.run.target if self.forced else run.run.source
+        header = {
+            "format": FORMAT,
+            "key": self.key,
+            "run": run.name,
+            "test set": self.test.name,
+            "kind": self.kind,
+            "settings": self.settings,
+            "parameters": run.parameters,
+            "hardware": hardware(run.device),
+            "rnnsearch": package_version(),
+        }
+
+        def length(pair: Pair) -> int:
+            return len(codec.encode(pair[2] if self.forced else pair[1]).ids)
+
+        self._work(self.pairs[:1])  # the first call converts the weights, which is not translation time
+        with LineFile(self.path, self.key, head=f"{json.dumps(header, ensure_ascii=False)}\n") as file:
+            for block in batches(file.missing(self.pairs), READ_AHEAD * batch_size):
+                made = batched_by_length(block, length, batch_size, self._timed)
+                file.append(block, map(as_line, made))
+                progress(f"{run.name}, {self.test.name}: {self.kind}", file.done, len(self.pairs))
+
+    def _timed(self, batch: Sequence[Pair]) -> list[OutputLine]:
+        """Returns the outputs of one batch, each with its share of the time, in proportion to source
+        words."""
+        begun = time.perf_counter()
+        made = self._work(batch)
+        seconds = time.perf_counter() - begun
+        words = [max(1, len(output.translation.source_tokens) - 1) for output in made]
+        return [
+            replace(output, seconds=seconds * own / sum(words))
+            for output, own in zip(made, words, strict=True)
+        ]
+
+    def _work(self, batch: Sequence[Pair]) -> list[OutputLine]:
+        """Returns the outputs of one batch."""
+        numbers, sources, references = zip(*batch, strict=True)
+        translator = self.run.translator
+        if not self.forced:
+            return list(map(OutputLine, numbers, translator.translate(sources, **self.settings)))
+        given = list(zip(sources, references, strict=True))
+        results = list(map(OutputLine, numbers, translator.force(given)))
+        if self.kind == Kind.REFERENCES:
+            return results
+        known = translator.force(given, posterior=True, exact=True)
+        return [
+            replace(result, posterior=other.alignment) for result, other in zip(results, known, strict=True)
+        ]
+
+
+def _without_unk(
+    outputs: Outputs, translations: Sequence[OutputLine], progress: Progress
+) -> list[OutputLine]:
+    """Returns the translations, without UNK, of the pairs in which the run knows every word.
+
+    The existing translations serve if `no_unk` is set, or if the run writes subwords and none of them
+    contains UNK. Otherwise the pairs are translated again.
+    """
+    run, known = outputs.run, {number for number, *_ in outputs.pairs}
+    found = [line for line in translations if line.number in known]
+    has_unk = any(SPECIALS[UNK] in token for line in found for token in line.translation.tokens)
+    if translations and (run.search["no_unk"] or (run.run.target.subwords is not None and not has_unk)):
+        return found
+    return outputs.read(progress)[1]

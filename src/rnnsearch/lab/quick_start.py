@@ -1,0 +1,271 @@
+"""`rnnsearch try`: a translator for a corpus, with a page that shows its progress."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from itertools import chain, groupby, zip_longest
+from pathlib import Path
+from typing import Any
+
+import torch
+from markupsafe import Markup
+
+from rnnsearch.config import load_config
+from rnnsearch.demo import PARTS, read_earlier, work_folder
+from rnnsearch.errors import InputError
+from rnnsearch.lab.bench import bench_training, bench_translation
+from rnnsearch.lab.figures import Curve, curve_figure, inline_svg
+from rnnsearch.lab.page import render
+from rnnsearch.lab.report import make_report
+from rnnsearch.lab.test_set import NamedRun, read_test_set
+from rnnsearch.records import Translation
+from rnnsearch.settings import DataSettings
+from rnnsearch.system.files import content_key, read_json, write_text
+from rnnsearch.system.machine import fastest_precision
+from rnnsearch.system.progress import note, progress_bar
+from rnnsearch.text.codec import SIDES
+from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.formats.opening import text_suffix
+from rnnsearch.text.formats.readers import FORMATS, Layout, LinePair, ParallelText, parallel_texts
+from rnnsearch.text.preparation import PrepareOptions, prepare
+from rnnsearch.training.display import Display
+from rnnsearch.training.log import read_statistics
+from rnnsearch.training.loop import train
+from rnnsearch.translation.translator import Translator
+
+RECIPE = "multi30k"
+SMALLER = [
+    "model.embedding_size=128",
+    "model.hidden_size=256",
+    "model.encoder_size=128",
+    "model.alignment_size=128",
+    "model.maxout_size=128",
+]
+"""Changes of the recipe for a network of half its size."""
+FEWEST, HELD_OUT = 500, 500
+"""Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
+test."""
+LENGTHS = range(10, 250)
+"""Allowed numbers of characters of a held-out sentence."""
+FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
+LARGE = 20_000
+"""Number of pairs from which on the recipe's batch size is used."""
+VALIDATIONS, SHOWN = 20, 5
+"""Maximum number of validations; number of development sentences on the page."""
+CURVES = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
+"""Key of a validation → the name of its curve on the page."""
+REFRESH = 10
+"""Seconds after which the page loads itself again."""
+
+
+def try_corpus(
+    files: Sequence[Path],
+    folder: Path,
+    minutes: float,
+    overrides: Sequence[str],
+    show: Callable[[Path], None],
+) -> dict[str, Any]:
+    """Trains a translator on a corpus in about `minutes`, or continues; returns its scores on held-out text.
+
+    files: as for `prepare`. overrides: settings, `section.key=value`. show: called with the page, which loads
+    itself again during training. Raises InputError for files that are not a parallel corpus or too
+    small, for a folder with other files, and if another process works in it; TrainingInterrupted after Ctrl-C
+    during training."""
+    overrides = with_languages(files, overrides)
+    settings, key = load_config(RECIPE, overrides).data, content_key(files, *overrides)
+    layout = Layout(source_language=settings.source_language, target_language=settings.target_language)
+    texts = parallel_texts(files, layout=layout)
+    with work_folder(folder, "try", key) as step, progress_bar() as progress:
+        corpus = step("corpus", lambda out: note(write_corpus(texts, out, settings)))
+        learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
+        options = PrepareOptions(progress=progress)
+        store = step("store", lambda out: prepare(*learned, out, dev=dev, settings=settings, options=options))
+        data = Corpus.open(store)
+
+        def measure(out: Path) -> None:
+            note("measuring this machine")
+            write_text(out, json.dumps(plan(data, minutes, overrides)))
+
+        changes, text = read_earlier(step("plan.json", measure))
+        note(text)
+        run, page = folder / "run", folder / "page"
+        page.mkdir(exist_ok=True)
+        display = PageDisplay(run, page, data, text)
+        display.write()
+        show(page / "index.html")
+        train(load_config(RECIPE, changes), data, run, resume=True, display=display)
+        if rows := read_statistics(run).get("validations"):
+            note(f"training took {rows[-1]['seconds'] / 60:.1f} min")
+        tests = [read_test_set("held-out text", *test)]
+        report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
+        numbers = read_json(report.with_name("report.json"))
+        (score,) = numbers["tables"]["table-1"]["rows"]
+        display.score = score
+        display.write()
+    return {name: value for name, value in score.items() if isinstance(value, float)}
+
+
+def with_languages(files: Sequence[Path], overrides: Sequence[str]) -> list[str]:
+    """Returns the settings with the languages from the files' name endings: corpus.en corpus.fr, or
+    corpus.en-fr.tsv. Raises InputError if both languages are the same."""
+    named = re.match(r"(?:.*[._])?([a-z]{2})-([a-z]{2})[.]", files[0].name)
+    codes = named.groups() if named else [language_of(file) for file in files[:2]]
+    found = [f"data.{side}_language={code}" for side, code in zip(SIDES, codes, strict=False) if code]
+    data = load_config(RECIPE, [*found, *overrides]).data
+    if data.source_language == data.target_language:
+        remedy = "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
+        raise InputError(f"both files are in one language, {data.source_language}", remedy=remedy)
+    return [*found, *overrides]
+
+
+def language_of(file: Path) -> str:
+    """Returns the language code that a file's name ends in, or the empty string."""
+    code = text_suffix(file)[1:]
+    others = "txt", "src", "tgt", "trg", *FORMATS
+    return code if re.fullmatch("[a-z]{2,3}", code) and code not in others else ""
+
+
+def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
+    """Returns the pairs to hold out: number → dev or test. In a small corpus they have different source
+    lines.
+
+    Raises InputError if the text is not parallel, too small, or the same on both sides.
+    """
+    usable, total, same, seen = [], 0, 0, set[int]()
+    for number, (left, right) in enumerate(pairs_of(texts)):
+        total, same = number + 1, same + (left == right)
+        if len(left) in LENGTHS and len(right) in LENGTHS and left != right and hash(left) not in seen:
+            usable.append(number)
+            if len(seen) < LARGE:
+                seen.add(hash(left))
+    if total and same > total / 2:
+        what = f"{same:,} of {total:,} lines are the same in both files"
+        raise InputError(what, remedy="give a text and its translation")
+    if len(usable) < FEWEST:
+        what = f"{len(usable):,} different sentence pairs, of {total:,}, are too few to learn from"
+        raise InputError(what, remedy=f"give at least {FEWEST:,}, better tens of thousands")
+    each = min(HELD_OUT, len(usable) // 20)
+    drawn = random.Random(1).sample(usable, 2 * each)
+    return dict.fromkeys(drawn[:each], "dev") | dict.fromkeys(drawn[each:], "test")
+
+
+def pairs_of(texts: Sequence[ParallelText]) -> Iterator[LinePair]:
+    """Yields the pairs of all texts."""
+    return chain.from_iterable(text.pairs() for text in texts)
+
+
+def write_corpus(texts: Sequence[ParallelText], folder: Path, settings: DataSettings) -> str:
+    """Writes train, dev and test into a new folder; returns a message with their sizes. No source line of dev
+    or test is in train. Raises InputError as `choose_held_out` does."""
+    held_out = choose_held_out(texts)
+    held = {left for number, (left, _) in enumerate(pairs_of(texts)) if number in held_out}
+    count = 0
+    folder.mkdir()
+    with ExitStack() as stack:
+        files = {
+            part: [
+                stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n"))
+                for side in SIDES
+            ]
+            for part in PARTS
+        }
+        for number, pair in enumerate(pairs_of(texts)):
+            part = held_out.get(number, "" if pair[0] in held else "train")
+            count += part == "train"
+            for file, line in zip(files.get(part, []), pair, strict=False):
+                file.write(f"{line}\n")
+    direction = f"{settings.source_language} → {settings.target_language}"
+    return f"{direction}: {count:,} pairs to learn from, {len(held_out):,} held out"
+
+
+def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list[str], str]:
+    """Measures updates on this machine. Returns changes of the recipe for the largest network that can be
+    trained in time, and a text with the expected time."""
+    pairs, words = len(corpus.train), len(corpus.target.vocabulary)
+    length = max(1, round(float(corpus.train.target.lengths.mean())))
+    batch = 160 if pairs >= LARGE else 32
+    epochs = min(MOST_EPOCHS, max(13, FEWEST_UPDATES * batch / pairs))
+    updates = round(epochs * pairs / batch)
+    common = [f"training.batch_size={batch}", "training.samples=0"]
+    if fastest_precision(torch.device("cpu")) != "bfloat16":
+        common += ["training.precision=float32", "search.precision=float32"]
+    for size in ([], SMALLER):  # the smaller network if the whole one takes too long
+        settings = load_config(RECIPE, [*common, *size, *overrides, "search.beam=1"])
+        update = bench_training(settings, words=words, length=length, repetitions=3).seconds
+        speed = bench_translation(settings, words=words, length=length, repetitions=1).sentences_per_second
+        validation = len(corpus.dev_source_lines) / speed
+        if update * updates <= 60 * minutes:
+            break
+    share = min(1.0, 60 * minutes / (update * updates))
+    epochs, updates = share * epochs, max(1, round(share * updates))
+    validations = max(2, min(VALIDATIONS, int(0.2 * update * updates / validation)))
+    seconds = update * updates + validation * validations
+    text = (
+        f"recipe {RECIPE}{' at half its size' if size else ''}: {updates:,} updates of {batch} pairs "
+        f"({epochs:.1f} epochs), {update:.2f} s each, and {validations} validations: "
+        f"about {math.ceil(seconds / 60):,} min of training, by 3 updates and a search measured just now; "
+        "longer where other programs use the cores"
+    )
+    text += "; too little to learn much, so give more --minutes" if epochs < 1 else ""
+    every = math.ceil(updates / validations)
+    limits = [f"training.max_updates={updates}", "training.max_epochs=0"]
+    limits += [f"training.validate_every={every}", f"training.save_every={every}"]
+    return [*common, *size, *limits, *overrides], text
+
+
+class PageDisplay(Display):
+    """A display of training that also writes index.html into `page`, with curves and with translations as
+    they improve.
+
+    The sentences are short ones of the development text. Their translations so far are kept in growth.json.
+    """
+
+    def __init__(self, run: Path, page: Path, corpus: Corpus, about: str) -> None:
+        super().__init__()
+        self.run, self.page, self.about, self.score = run, page, about, dict[str, Any]()
+        lines = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
+        pairs = sorted(lines, key=lambda pair: len(pair[0]))
+        quarter = len(pairs) // 4
+        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN)][:SHOWN]
+        self.growth: list[tuple[int, list[str]]] = []
+        with suppress(OSError, ValueError):
+            self.growth = read_json(page / "growth.json")
+
+    def samples(self, triples: Sequence[tuple[str, str, str]]) -> None:
+        self.write()
+
+    def write(self) -> None:
+        """Writes the page: the curves, and the sentences as the best weights so far translate them."""
+        with suppress(OSError, InputError):  # a failure of the page must not end training
+            rows = read_statistics(self.run).get("validations", [])
+            state, charts, sentences, results = "training begins", [], [], list[Translation]()
+            if rows:
+                results = Translator.load(self.run).translate([source for source, _ in self.pairs])
+                minutes, update = [row["seconds"] / 60 for row in rows], rows[-1]["update"]
+                state = f"update {update:,} after {minutes[-1]:.1f} min"
+                for place, (key, name) in enumerate(CURVES.items()):
+                    values = [round(row[key], 2) if key in row else None for row in rows]
+                    figure = curve_figure([Curve(name, place, minutes, values)], "minutes", name)
+                    charts.append(Markup(inline_svg(figure, key, name, f"{name} over the minutes")))
+                if update not in dict(self.growth):
+                    self.growth.append((update, [one.text for one in results]))
+                    write_text(self.page / "growth.json", json.dumps(self.growth, ensure_ascii=False))
+            for place, (pair, result) in enumerate(zip_longest(self.pairs, results)):
+                grown = [(update, texts[place]) for update, texts in self.growth]
+                changed = [next(same) for _, same in groupby(grown, lambda one: one[1])]
+                sentences.append((*pair, changed[::-1][:8], result and Markup(result._repr_html_())))
+            text = render(
+                "try.html",
+                about=self.about,
+                state="trained" if self.score else state,
+                charts=charts,
+                score=self.score,
+                sentences=sentences,
+                refresh=REFRESH,
+            )
+            write_text(self.page / "index.html", text)

@@ -1,0 +1,284 @@
+"""A study from its file to its results: prepare the corpus once; then train every variant with every seed,
+translate the test sets, and measure. What is there is not made again, so the same command continues."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tomli_w
+
+from rnnsearch.builtin.corpus import generate, split, write_examples
+from rnnsearch.config import stored
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment_error import read_pharaoh
+from rnnsearch.lab.eflomal_links import link_texts
+from rnnsearch.lab.measures import DEPARTURE, Statistics, departure, system_statistics
+from rnnsearch.lab.outputs import Kind, open_run, run_answers
+from rnnsearch.lab.study import CorpusFiles, StudyFolder, StudyRun
+from rnnsearch.lab.test_set import System, TestSet, require_lines
+from rnnsearch.system.files import (
+    only_one,
+    parse_json,
+    read_json,
+    read_toml,
+    reading,
+    whole_folder,
+    write_text,
+)
+from rnnsearch.system.machine import set_up_cpu
+from rnnsearch.system.progress import Progress, silent
+from rnnsearch.system.workers import core_count
+from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.preparation import PrepareOptions, prepare_texts
+from rnnsearch.training.log import read_statistics
+
+LEARNED = ("updates", "epochs", "hours", "dev_nll", "dev_bleu", "best_update", "hardware", "validations")
+"""Keys that a row takes from the run's learning statistics."""
+PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
+END_WITH_PARENT = partial(PRCTL, 1, signal.SIGTERM) if PRCTL else None
+"""Asks Linux for SIGTERM when the parent is killed (PR_SET_PDEATHSIG); a training then saves and ends. Made
+here because a process that was just forked should do as little as possible."""
+Row = dict[str, Any]
+
+
+class Measured(NamedTuple):
+    """A run's row of results.jsonl, and its statistics by test set; these are empty if the run failed."""
+
+    row: Row
+    statistics: dict[str, Statistics]
+
+    @property
+    def usable(self) -> bool:
+        """Tells whether the run is averaged with others: it was trained, and did not diverge."""
+        return bool(self.row["status"] == "done")
+
+
+def run_study(
+    folder: StudyFolder,
+    *,
+    say: Callable[[str], None],
+    jobs: int = 1,
+    only: Sequence[str] = (),
+    trust_code: bool = False,
+    progress: Progress = silent,
+) -> list[Measured]:
+    """Trains and measures every run that is missing, and writes results.jsonl, a row for each run.
+
+    say: receives messages for a person. jobs: runs that are trained at the same time. only: variants to run;
+    empty for all. A run that fails has a row with its error, and the next call tries it again.
+    Raises InputError for a study that does not fit its files, before anything is trained.
+    """
+    if unknown := sorted(set(only) - set(folder.study.variants)):
+        remedy = f"one of {', '.join(folder.study.variants)}"
+        raise InputError(f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy)
+    runs = [run for run in folder.runs if not only or run.variant in only]
+    found: dict[str, Measured] = {}
+    with only_one(folder.path, "running a study"):
+        tests = prepare(folder, say, progress)
+        rows = read_rows(folder.path / "results.jsonl")
+        with closing(train(folder, runs, jobs)) as trained:
+            for run, error in trained:
+                if error:
+                    measured = Measured({**run.names, "status": "failed", "error": error, "tests": {}}, {})
+                else:
+                    measured = measure(folder, run, tests, trust_code, progress)
+                found[run.name], rows[run.name] = measured, measured.row
+                lines = [json.dumps(rows[run.name]) + "\n" for run in folder.runs if run.name in rows]
+                write_text(folder.path / "results.jsonl", "".join(lines))
+                shown = ": ".join(measured.row[key] for key in ("status", "error") if key in measured.row)
+                say(f"[{len(found)} of {len(runs)}] {run.name}: {shown}")
+    return [found[run.name] for run in runs]
+
+
+def prepare(folder: StudyFolder, say: Callable[[str], None], progress: Progress) -> dict[str, TestSet]:
+    """Writes OUT/corpus, the links and OUT/store, if they are missing. Returns the test sets by name, which
+    are read before the links are made.
+
+    Raises InputError if the folder was prepared from other files or with other settings.
+    """
+    inputs, data, note = folder.study.corpus, folder.corpus.data, folder.path / "corpus.json"
+    sizes = {}
+    for path in (folder.base / name for name in (*inputs.train, *inputs.dev, inputs.links) if name):
+        if not path.exists():
+            remedy = "check the path; paths are relative to the folder of --data"
+            raise InputError("no such file", file=path, remedy=remedy)
+        sizes[path.name] = path.stat().st_size
+    if note.exists():
+        old = read_json(note)
+        before = stored({"data": old["data"]}, str(note)).data
+        if (CorpusFiles(**old["corpus"]), before, old["bytes"]) != (inputs, data, sizes):
+            what = "the corpus was prepared from other files or settings"
+            raise InputError(what, file=folder.path, remedy="begin again in another folder")
+    corpus, store = folder.path / "corpus", folder.path / "store"
+    if not corpus.exists():
+        with whole_folder(corpus, lambda path: False) as parts:
+            write_corpus(folder, parts)
+    content = {"corpus": inputs.model_dump(), "data": data.model_dump(), "bytes": sizes}
+    write_text(note, json.dumps(content, indent=2) + "\n")
+    tests = {name: folder.read_test(name) for name in folder.tests}
+    learned, dev = ([corpus / f"{part}.{side}" for side in folder.sides] for part in ("train", "dev"))
+    links = corpus / "train.links"
+    if inputs.align and not links.exists():
+        say("making word links with eflomal")
+        files, outs = [*learned], [links]
+        for name, test in folder.tests.items():
+            if test.links and folder.study.tests[name].links == "eflomal":
+                files += [Path(test.source), Path(test.reference)]
+                outs.append(Path(test.links))
+        texts = parallel_texts(files)
+        say(link_texts(texts, outs, settings=data, method=inputs.align, progress=progress).rstrip())
+    if not store.exists():
+        say("preparing the corpus")
+        known = [links] if links.exists() else []
+        options = PrepareOptions(links=known, workers=core_count(), progress=progress)
+        texts, pairs = parallel_texts(learned), parallel_texts(dev) if inputs.dev or inputs.builtin else []
+        prepare_texts(texts, store, dev=pairs, settings=data, options=options)
+    return tests
+
+
+def write_corpus(folder: StudyFolder, out: Path) -> None:
+    """Writes train and dev as plain text, with the links that are given."""
+    inputs = folder.study.corpus
+    if inputs.builtin:
+        parts = split(inputs.pairs or 12_000, inputs.held_out)
+        for name, examples in zip(("train", "dev", "test"), parts, strict=True):
+            write_examples(out, name, examples)
+        if inputs.long_pairs:
+            write_examples(out, "long", generate(inputs.long_pairs, seed=2, min_words=41))
+        return
+    for name, files, count in (("train", inputs.train, inputs.pairs), ("dev", inputs.dev, inputs.dev_pairs)):
+        texts = parallel_texts([folder.base / file for file in files]) if files else []
+        with ExitStack() as opened:
+            names = (out / f"{name}.{side}" for side in folder.sides)
+            sides = [opened.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in names]
+            for pair in islice(chain.from_iterable(text.pairs() for text in texts), count):
+                for file, line in zip(sides, pair, strict=True):
+                    file.write(f"{line}\n")
+    if inputs.links:
+        lines = islice(read_lines(folder.base / inputs.links), inputs.pairs)
+        write_text(out / "train.links", "".join(f"{line}\n" for line in lines))
+
+
+def read_rows(results: Path) -> dict[str, Row]:
+    """Returns the rows that an earlier call has written, by run. Raises InputError for other content."""
+    if not results.exists():
+        return {}
+    with reading(results, "remove it: the same command writes it again"):
+        rows = list(map(parse_json, results.read_text("utf-8").splitlines()))
+        if not all(isinstance(row, dict) and "run" in row for row in rows):
+            raise ValueError("a line is not the row of a run")
+        return {row["run"]: row for row in rows}
+
+
+def train(
+    folder: StudyFolder, runs: Sequence[StudyRun], jobs: int
+) -> Generator[tuple[StudyRun, str], None, None]:
+    """Trains the runs, or resumes their training, `jobs` at a time. Yields each when it ends, with its error,
+    "" if it succeeded. Closing the generator asks the trainings that still run to save and end."""
+    waiting, running = deque(runs), list[Training]()
+    try:
+        while waiting or running:
+            if waiting and len(running) < jobs:
+                running.append(Training(folder, waiting.popleft()))
+            for training in [*running]:
+                if training.has_ended():
+                    running.remove(training)
+                    yield training.run, training.error()
+            time.sleep(0.05)
+    finally:
+        processes = [training.process for training in running if training.process]
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
+
+
+class Training:
+    """The training of a run, in a process of its own that appends its messages to a log file. process: None
+    if the run has been trained with these settings."""
+
+    process: subprocess.Popen[bytes] | None = None
+
+    def __init__(self, folder: StudyFolder, run: StudyRun) -> None:
+        self.run, self.log = run, folder.path / "logs" / f"{run.name}.log"
+        recipe = folder.path / "recipes" / f"{run.name}.toml"
+        if not recipe.exists() or stored(read_toml(recipe), str(recipe)) != run.settings:
+            # a training that ended did so by other settings; its next checkpoint says how
+            (run.path / "log" / "statistics.json").unlink(missing_ok=True)
+        elif read_statistics(run.path).get("ended_because"):
+            return
+        for file in (recipe, self.log):
+            file.parent.mkdir(exist_ok=True)
+        write_text(recipe, tomli_w.dumps(run.settings.model_dump(exclude_none=True)))
+        words = ["train", recipe, "--data", folder.path / "store", "--out", run.path, "--resume"]
+        with self.log.open("a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "rnnsearch", *map(str, words)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C does not reach it
+                preexec_fn=END_WITH_PARENT,
+            )
+
+    def has_ended(self) -> bool:
+        """Tells whether the training has ended, successfully or not."""
+        return self.process is None or self.process.poll() is not None
+
+    def error(self) -> str:
+        """Returns the error of a training that has ended, "" if it succeeded."""
+        code = self.process.returncode if self.process else 0
+        if code <= 0:
+            return f"ended by {signal.Signals(-code).name}" if code else ""
+        lines = self.log.read_text("utf-8", errors="replace").replace("\r", "\n").split("\n")
+        said = next((line for line in reversed(lines) if line.startswith("rnnsearch: ")), f"exit code {code}")
+        return said.removeprefix("rnnsearch: ")
+
+
+def measure(
+    folder: StudyFolder, run: StudyRun, tests: dict[str, TestSet], trust_code: bool, progress: Progress
+) -> Measured:
+    """Returns the results of a trained run. Outputs that are missing are made, and kept in
+    OUT/translations."""
+    training, statistics, parameters = run.settings.training, dict[str, Statistics](), None
+    set_up_cpu(training.threads)
+    opened = open_run(run.name, run.path, device=training.device, trust_code=trust_code)
+    for name, test in tests.items():
+        files = folder.tests[name]
+        kinds = [Kind.TRANSLATIONS] if files.translate else []
+        kinds += [Kind.POSTERIOR] if files.gold else []
+        answers = run_answers(opened, test, folder.path / "translations", progress, kinds)
+        statistics[name] = system_statistics(test, System(run.name, answers.texts, run=answers))
+        if files.links and answers.attends:
+            known = read_pharaoh(files.links)[: len(test.source)]
+            require_lines(files.links, len(known), test)
+            statistics[name][DEPARTURE] = departure(answers.references, known)
+        parameters = answers.parameters or parameters
+    learned = read_statistics(run.path)
+    row = {
+        **run.names,
+        "status": "done",
+        "parameters": parameters,
+        **{key: learned.get(key) for key in LEARNED},
+    }
+    nll = [one["dev_nll"] for one in learned.get("validations") or [] if "dev_nll" in one]
+    if nll and not (math.isfinite(nll[-1]) and nll[-1] <= nll[0]):
+        row |= {"status": "diverged", "error": f"development NLL {nll[0]:.1f} became {nll[-1]:.1f}"}
+    row["tests"] = {
+        name: {key: one.score().value for key, one in of.items()} for name, of in statistics.items()
+    }
+    return Measured(row, statistics)

@@ -1,0 +1,279 @@
+"""A study's file (corpus, settings, variants × seeds, test sets, comparisons), validated like a recipe, and
+the paths in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
+from rnnsearch.config import apply_override, checked, read_named, read_recipe, validated
+from rnnsearch.errors import InputError
+from rnnsearch.lab.test_set import TestSet, read_test_set
+from rnnsearch.settings import Positive, Seed, Settings
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+"""Name of a variant, a test set or a system, and of its folders and columns."""
+Symmetrisation = Literal[
+    "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"
+]
+
+
+def _distinct(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("a seed is named twice")
+    return seeds
+
+
+Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
+"""Seeds of training, none of them twice."""
+Changes = dict[str, dict[str, Any]]
+"""section → key → value, as TOML gives them"""
+
+
+class _StudyTable(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True):
+    """A table of a study's file."""
+
+
+class CorpusFiles(_StudyTable):
+    """Origin of the pairs: files, given as to `rnnsearch prepare`, or the built-in corpus."""
+
+    builtin: bool = False
+    """the built-in corpus, whose word links are exact; then no files are named"""
+    train: list[str] = []
+    """source and target files, alternating"""
+    dev: list[str] = []
+    """development files, named as the others are"""
+    links: str = ""
+    """word links of `train`, in Pharaoh format"""
+    align: Symmetrisation | None = None
+    """make the links of `train`, and of tests with `links = "eflomal"`, with eflomal"""
+    pairs: Positive | None = None
+    """use only this many pairs, the first ones"""
+    dev_pairs: Positive | None = None
+    """use only this many development pairs"""
+    held_out: Positive = 500
+    """pairs of the built-in development and test sets"""
+    long_pairs: Positive | None = None
+    """pairs of another built-in test set, `long`, with sentences of 41 to 60 words"""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> CorpusFiles:
+        if self.builtin == bool(self.train):
+            raise ValueError("name the files of `train`, or say `builtin = true`")
+        if self.builtin and (self.dev or self.links or self.align):
+            raise ValueError("the built-in corpus has its own development pairs and links")
+        if len(self.train) % 2 or len(self.dev) % 2:
+            raise ValueError("the files of `train` and of `dev` alternate, source and target")
+        if self.links and self.align:
+            raise ValueError("name the file of `links`, or say how to `align`, not both")
+        return self
+
+
+class StudyTest(_StudyTable):
+    """A test set."""
+
+    source: str
+    reference: str
+    gold: str | None = None
+    """gold word links, for the alignment error rate"""
+    links: str | None = None
+    """links from which α's distance is measured: a file, or "eflomal" with corpus.align"""
+    translate: bool = True
+    """whether the runs translate it; else the references are scored and aligned only"""
+    systems: dict[Name, str] = {}
+    """translations of other systems, line by line"""
+
+
+class Variant(_StudyTable):
+    """Changes of one variant: a recipe of its own, settings, and seeds."""
+
+    recipe: str | None = None
+    seeds: Seeds = []
+    """instead of the study's"""
+    model: dict[str, Any] = {}
+    training: dict[str, Any] = {}
+    search: dict[str, Any] = {}
+
+
+class Quick(_StudyTable):
+    """Changes for --quick: of the seeds, the corpus, the test sets and the settings of all variants."""
+
+    seeds: Seeds = []
+    pairs: Positive | None = None
+    dev_pairs: Positive | None = None
+    long_pairs: Positive | None = None
+    sentences: Positive | None = None
+    """use only this many sentences of each test set"""
+    settings: Changes = {}
+
+
+class Study(_StudyTable):
+    """The content of a study's file. Paths are relative to the folder of the file, or to --data."""
+
+    title: str = ""
+    recipe: str = ""
+    """recipe of the corpus, and of every variant that names none"""
+    seeds: Seeds = Field([1], min_length=1)
+    baseline: Name | None = None
+    """variant with which the others are compared; default: the first one"""
+    comparisons: list[tuple[Name, Name]] = []
+    """further pairs of variants to compare"""
+    corpus: CorpusFiles
+    settings: Changes = {}
+    """settings of all variants, by section; those of [data] are the corpus's"""
+    variants: dict[Name, Variant] = Field(min_length=1)
+    tests: dict[Name, StudyTest] = {}
+    quick: Quick | None = None
+    """changes for a small version of the study"""
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Study:
+        for name in (self.baseline, *(name for pair in self.comparisons for name in pair)):
+            if name is not None and name not in self.variants:
+                raise ValueError(f"there is no variant {name!r}, only {', '.join(self.variants)}")
+        training = [self.settings.get("training", {}), *(one.training for one in self.variants.values())]
+        if any("seed" in settings for settings in training):
+            raise ValueError("training.seed is not a setting of a study: list the seeds, as seeds = [1, 2]")
+        if not self.tests and not self.corpus.builtin:
+            raise ValueError("tests: name at least one test set, as [tests.NAME] with source and reference")
+        return self
+
+    @property
+    def pairs_to_compare(self) -> list[tuple[str, str]]:
+        """Returns (variant, other): the baseline with every other variant, and the pairs that the file
+        names."""
+        baseline = self.baseline or next(iter(self.variants))
+        pairs = [(baseline, name) for name in self.variants if name != baseline]
+        return pairs + [pair for pair in self.comparisons if pair not in pairs]
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """One training. name: VARIANT-SEED, also that of its folder."""
+
+    name: str
+    variant: str
+    seed: int
+    path: Path
+    settings: Settings
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The first entries of its row of results."""
+        return {"run": self.name, "variant": self.variant, "seed": self.seed}
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """A study with resolved settings, and its folder.
+
+    name: the study's name in messages. base: base directory of its paths. corpus: the settings that prepare
+    the corpus. variants: name → settings. sentences: number of sentences used of each test set; None for all.
+    """
+
+    path: Path
+    study: Study
+    name: str
+    base: Path
+    corpus: Settings
+    variants: dict[str, Settings]
+    sentences: int | None = None
+
+    @property
+    def runs(self) -> list[StudyRun]:
+        """Lists all runs: every variant with its first seed, then with its second, and so on."""
+        seeds = {name: variant.seeds or self.study.seeds for name, variant in self.study.variants.items()}
+        rounds = zip_longest(*([(name, seed) for seed in seeds[name]] for name in seeds))
+        runs = []
+        for variant, seed in filter(None, chain.from_iterable(rounds)):
+            settings, name = self.variants[variant], f"{variant}-{seed}"
+            training = settings.training.model_copy(update={"seed": seed})
+            seeded = settings.model_copy(update={"training": training})
+            runs.append(StudyRun(name, variant, seed, self.path / "runs" / name, seeded))
+        return runs
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The codes of the two languages."""
+        return self.corpus.data.source_language, self.corpus.data.target_language
+
+    @cached_property
+    def tests(self) -> dict[str, StudyTest]:
+        """The test sets by name, with resolved paths; the built-in corpus has its own."""
+        tests, corpus = {}, self.study.corpus
+        names = ("test", "long") if corpus.long_pairs else ("test",)
+        for name in names if corpus.builtin else ():
+            endings = (*self.sides, "links")
+            source, reference, links = (str(self.path / "corpus" / f"{name}.{end}") for end in endings)
+            tests[name] = StudyTest(source=source, reference=reference, gold=links, links=links)
+        for name, test in self.study.tests.items():
+            files = ("source", "reference", "gold", "links")
+            found = {key: str(self.base / path) for key in files if (path := getattr(test, key))}
+            if test.links == "eflomal":
+                found["links"] = str(self.path / "corpus" / f"{name}.links")
+            systems = {system: str(self.base / path) for system, path in test.systems.items()}
+            tests[name] = test.model_copy(update=found | {"systems": systems})
+        return tests
+
+    def read_test(self, name: str) -> TestSet:
+        """Reads a test set. Raises InputError if it cannot be read, or if its files do not fit together."""
+        test = self.tests[name]
+        return read_test_set(name, test.source, test.reference, test.gold).first(self.sentences)
+
+
+def open_study(
+    study_file: str | Path,
+    out: Path = Path(),
+    data: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    quick: bool = False,
+) -> StudyFolder:
+    """Reads a built-in study by name, or a TOML file, and resolves the settings of its variants.
+
+    out: the study's folder. data: base of its paths; default: the folder of the study file, or the current
+    one for a built-in study. overrides: `section.key=value`, for all variants. quick: apply the changes of
+    its table [quick]. Raises InputError for a study that does not exist, is not TOML or is invalid.
+    """
+    where, table = read_named("study", study_file)
+    folder = Path(where).parent  # of a built-in study, the current one
+    remedy = "`rnnsearch settings --study alignment` shows an example"
+    study = checked(Study, table, where, remedy)
+    changes = study.quick if quick else Quick()
+    if changes is None:
+        raise InputError("the study has no table [quick]", file=where, remedy="leave --quick out")
+    sizes = changes.model_dump(include={"pairs", "dev_pairs", "long_pairs"}, exclude_none=True)
+    smaller: dict[str, Any] = {"corpus": study.corpus.model_copy(update=sizes)}
+    if changes.seeds:
+        smaller["seeds"] = changes.seeds
+        smaller["variants"] = {
+            name: one.model_copy(update={"seeds": []}) for name, one in study.variants.items()
+        }
+    study = study.model_copy(update=smaller)
+
+    def resolved(variant: Variant, where: str) -> Settings:
+        """Returns the settings: a recipe, changed by the study, the variant, [quick] and the overrides."""
+        recipe = study.recipe if variant.recipe is None else variant.recipe
+        name, settings = read_recipe(folder / recipe if recipe.endswith(".toml") else recipe)
+        validated(settings, name)
+        for late in (study.settings, variant.model_dump(exclude={"recipe", "seeds"}), changes.settings):
+            for section, values in late.items():
+                settings[section] = settings.get(section, {}) | values
+        for override in overrides:
+            apply_override(settings, override)
+        return validated(settings, where)
+
+    return StudyFolder(
+        path=out,
+        study=study,
+        name=where,
+        base=Path(data) if data else folder,
+        corpus=resolved(Variant(), where),
+        variants={name: resolved(one, f"{where}: variant {name}") for name, one in study.variants.items()},
+        sentences=changes.sentences,
+    )

@@ -1,0 +1,260 @@
+"""Test sets, and the outputs of systems for them: our runs, and files of translations. All are also read from
+arguments of the command line, with the names that tables show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.alignment_error import read_gold
+from rnnsearch.records import Translation
+from rnnsearch.system.files import file_name
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.formats.lines import read_lines, read_pairs
+from rnnsearch.word_links import GoldLinks, Link
+
+ABSENT = "-"
+"""Takes the place of the file of a system that has not translated a test set."""
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """A test set. source, reference: line n of one translates line n of the other. gold: the gold links of
+    every pair. files, gold_file: the files of these. more: further references, with which texts are compared
+    too; runs are asked for the likelihood of the first one.
+    """
+
+    name: str
+    source: list[str]
+    reference: list[str]
+    files: tuple[str, str] = ("", "")
+    gold: list[GoldLinks] | None = None
+    gold_file: str = ""
+    more: Sequence[Sequence[str]] = ()
+
+    @property
+    def references(self) -> list[Sequence[str]]:
+        """Returns all references."""
+        return [self.reference, *self.more]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Returns (source, reference) of every line."""
+        return list(zip(self.source, self.reference, strict=True))
+
+    def first(self, pairs: int | None) -> TestSet:
+        """Returns the test set of the first `pairs` pairs; None for all."""
+        gold = None if self.gold is None else self.gold[:pairs]
+        more = [lines[:pairs] for lines in self.more]
+        source, reference = self.source[:pairs], self.reference[:pairs]
+        return replace(self, source=source, reference=reference, gold=gold, more=more)
+
+    def with_references(self, files: Sequence[str | Path]) -> TestSet:
+        """Returns the test set with the further references of files. Raises InputError if their number of
+        lines differs."""
+        more = [list(read_lines(file)) for file in files]
+        for file, lines in zip(files, more, strict=True):
+            require_lines(file, len(lines), self)
+        return replace(self, more=more)
+
+    def with_gold(self, file: str | Path, first: int | None = None) -> TestSet:
+        """Returns the test set with the gold links of a file. first: as in `read_gold`. Raises InputError as
+        that does, and if their number of sentences differs."""
+        links = read_gold(file, first=first, pairs=self.pairs)
+        require_lines(file, len(links), self)
+        return replace(self, gold=links, gold_file=str(file))
+
+
+def read_test_set(
+    name: str, source: str | Path | None, reference: str | Path, gold: str | Path | None = None
+) -> TestSet:
+    """Reads a test set. source: None if it is not needed; its lines are then empty.
+
+    Raises InputError for files that cannot be read, are not parallel or hold no line, and for gold links that
+    do not fit.
+    """
+    if source is None:
+        pairs = [("", line) for line in read_lines(reference)]
+    else:
+        pairs = list(read_pairs(source, reference))
+    if not pairs:
+        raise InputError("is empty", file=reference, remedy="a test set has at least one pair")
+    sources, references = map(list, zip(*pairs, strict=True))
+    test = TestSet(name, sources, references, (str(source), str(reference)))
+    return test if gold is None else test.with_gold(gold)
+
+
+def read_test_sets(
+    files: Sequence[str], gold: Sequence[str] = (), gold_from: int | None = None
+) -> list[TestSet]:
+    """Reads test sets of `[NAME=]SRC REF [NAME=]SRC REF …`, and gold links of `[NAME=]FILE …`.
+
+    A test set without a name is named after its source file, up to the first dot. Gold links without a name
+    belong to the only test set. gold_from: position of their first word, as in `read_gold`.
+    Raises InputError for an odd number of files, two sets with the same name, a set without lines, and gold
+    links that do not fit.
+    """
+    if not files or len(files) % 2:
+        raise InputError("a test set is two files, source and reference", remedy="--test [NAME=]SRC REF")
+    sets = []
+    for word, reference in zip(files[::2], files[1::2], strict=True):
+        name, source = _split_name(word)
+        name = name or Path(source).name.partition(".")[0] or "test"
+        sets.append(read_test_set(name, source, reference))
+    require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
+    return reduce(partial(_with_gold, first=gold_from), gold, sets)
+
+
+def _with_gold(sets: list[TestSet], entry: str, first: int | None) -> list[TestSet]:
+    name, path = _split_name(entry)
+    if not name and len(sets) > 1:
+        raise InputError(f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE")
+    name, names = name or sets[0].name, [test.name for test in sets]
+    if name not in names:
+        what = f"no test set {name!r} for the gold links {path}"
+        raise InputError(what, remedy=f"one of {', '.join(names)}")
+    return [test.with_gold(path, first) if test.name == name else test for test in sets]
+
+
+def _split_name(word: str) -> tuple[str, str]:
+    """Splits NAME=PATH; the name is empty if there is none, or if the whole word is a file."""
+    name, equals, path = word.partition("=")
+    return ("", word) if not equals or Path(word).exists() else (name, path)
+
+
+def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
+    """Raises InputError unless a file has one line, or the links of one sentence, for each pair of the test
+    set."""
+    if lines != len(test.source):
+        remedy = "line n must belong to line n of the test set"
+        raise InputError(
+            f"has {lines:,} sentences, but test set {test.name} has {len(test.source):,}",
+            file=file,
+            remedy=remedy,
+        )
+
+
+@dataclass(frozen=True)
+class RunAnswers:
+    """All outputs of a run for a test set, made by `lab/outputs.py`.
+
+    source, target: turn text into token ids. attends: False if α says nothing (RNNencdec). references:
+    results of forced decoding of the references. posterior: links of the references by the alignment
+    posterior. translations, seconds: of every source line. without_unk: index of a pair whose words the run
+    knows → its translation without UNK; None if it was not asked for.
+    """
+
+    path: Path
+    source: Codec
+    target: Codec
+    attends: bool = True
+    references: Sequence[Translation] = ()
+    posterior: Sequence[Sequence[Link]] | None = None
+    translations: Sequence[Translation] = ()
+    seconds: Sequence[float] = ()
+    without_unk: dict[int, str] | None = None
+    search: dict[str, Any] = field(default_factory=dict)
+    hardware: str = ""
+    parameters: int | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """The translations as text."""
+        return [translation.text for translation in self.translations]
+
+    @property
+    def by_attention(self) -> list[list[Link]]:
+        """The links of the references by α."""
+        return [line.links() for line in self.references]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system's translations of a test set: one detokenised line per sentence.
+
+    run: outputs of the run, for one of our runs.
+    """
+
+    name: str
+    texts: Sequence[str]
+    run: RunAnswers | None = None
+
+
+class NamedRun(NamedTuple):
+    """A trained run, with its name in tables."""
+
+    name: str
+    path: Path
+
+
+def name_runs(words: Sequence[str]) -> list[NamedRun]:
+    """Names the runs of `[NAME=]RUN …`. A run without a name is named after its folder, or its path if two
+    folders have the same name.
+
+    Raises InputError if two runs still have the same name.
+    """
+    split = [_split_name(word) for word in words]
+    folders = [Path(path).resolve().name for _, path in split]
+    runs = []
+    for (name, path), folder in zip(split, folders, strict=True):
+        usual = folder if folders.count(folder) == 1 else path.rstrip("/")
+        runs.append(NamedRun(name or usual, Path(path)))
+    require_different([run.name for run in runs], "runs", "NAME=RUN")
+    return runs
+
+
+def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dict[str, Sequence[str]]]:
+    """Reads the hypotheses of outside systems, `NAME=HYP HYP … NAME=HYP …`: name → test set → lines. There is
+    one HYP for each test set, in order; `-` stands for none.
+
+    Raises InputError for a system without a name or with a wrong number of files, and for a file that does
+    not fit its test set.
+    """
+    files: dict[str, list[str]] = {}
+    current = ""
+    for word in words:
+        name, path = _split_name(word)
+        if name and name in files:
+            remedy = "--system NAME=HYP, with a different name for each"
+            raise InputError(f"two systems are called {name}", remedy=remedy)
+        current = name or current
+        if not current:
+            raise InputError(f"the system of {word} has no name", remedy="--system NAME=HYP")
+        files.setdefault(current, []).append(path)
+    for name, paths in files.items():
+        if len(paths) != len(sets):
+            names = ", ".join(test.name for test in sets)
+            remedy = f"one for each of {names}, in this order; {ABSENT} where it has none"
+            raise InputError(f"{len(paths)} files of system {name} for {len(sets)} test sets", remedy=remedy)
+    return {
+        name: {
+            test.name: read_hypotheses(path, len(test.source), name).texts
+            for test, path in zip(sets, paths, strict=True)
+            if path != ABSENT
+        }
+        for name, paths in files.items()
+    }
+
+
+def read_hypotheses(file: str | Path, lines: int, name: str = "") -> System:
+    """Reads translations of `lines` sentences, one per line. A system without a name is named after the file,
+    without suffixes. Raises InputError for a wrong number of lines."""
+    text = list(read_lines(file))
+    if len(text) != lines:
+        counted = "1 line" if len(text) == 1 else f"{len(text):,} lines"
+        remedy = "line N must translate line N of the source"
+        raise InputError(f"has {counted}, but there are {lines:,} references", file=file, remedy=remedy)
+    stem = Path(file).name.split(".")[0] or str(file) if str(file) != "-" else "stdin"
+    return System(name or stem, text)
+
+
+def require_different(names: Sequence[str], what: str, remedy: str) -> None:
+    """Raises InputError if two names are the same, or become the same file name."""
+    twice = next((name for name, count in Counter(map(file_name, names)).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"two {what} are called {twice}", remedy=remedy)

@@ -1,0 +1,194 @@
+"""A folder of static files that translates in the browser: the page, its engine, and the models."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rnnsearch.errors import InputError
+from rnnsearch.installed import model_names
+from rnnsearch.kernels.digest import edited
+from rnnsearch.kernels.gated import FastDecoder
+from rnnsearch.pretrained.card import examples_of
+from rnnsearch.run import Run
+from rnnsearch.serve.page import page_files
+from rnnsearch.system.files import file_name, whole_folder, write_text
+from rnnsearch.system.tensors import quantise, save_tensors
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.moses import Detokeniser, WholeWords, code_point_ranges
+from rnnsearch.text.tokens import base, changes
+from rnnsearch.text.vocabulary import SPECIALS
+from rnnsearch.training.loss import needs_links
+
+PARTS = {
+    "cell": ("gated",),
+    "encoder": ("bidirectional",),
+    "alignment": ("additive",),
+    "readout": ("maxout",),
+    "decoder": ("forward",),
+}
+"""Setting → the parts that the page's engine supports. It supports all decoder variants and sizes."""
+EQUALS = (
+    *FastDecoder.EQUALS,
+    "model.layers:WordEmbedding.forward",
+    "model.encoder:BidirectionalEncoder.__init__",
+    "model.encoder:BidirectionalEncoder.forward",
+    "model.encoder:run_cell",
+    "model.alignment.additive:AdditiveAlignment.keys",
+    "model.decoder:Decoder.__init__",
+    "model.decoder:Decoder.start",
+    "model.readout:Readout.__init__",
+    "model.readout:Readout.forward",
+    "model.readout:MaxoutReadout.activation",
+    "model.readout:OutputLayer.__init__",
+    "model.readout:OutputLayer.features",
+    "model.readout:OutputLayer.forward",
+    "model.readout:OutputLayer.logits",
+    "model.network:TranslationNetwork.begin",
+    "model.network:TranslationNetwork.step",
+    "search.beam:best_sums",
+    "search.beam:final_score",
+)
+"""Functions that the page's engine repeats in JavaScript."""
+CONFIG, MODELS = "config.json", "models"
+TEXT, WEIGHTS = "text.json", "model.safetensors"
+SEARCH = (
+    *("beam", "normalise", "length_alpha", "coverage_beta", "no_unk"),
+    *("min_length_ratio", "max_length_ratio", "max_source_length", "faithful"),
+    "confidence",
+)
+"""The search settings that the engine reads."""
+
+
+@dataclass(frozen=True)
+class StaticPage:
+    """An exported page. folder: for any static host. page_bytes: size of the page. model_bytes: model → its
+    size."""
+
+    folder: Path
+    page_bytes: int
+    model_bytes: dict[str, int]
+
+
+def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
+    """Writes the folder, whole or not at all. The models appear in the page in the order of `runs`; the first
+    is chosen.
+
+    Raises InputError for a run that cannot be opened or that the page's engine cannot run, and for an
+    existing folder that this function did not make.
+    """
+    out = Path(out)
+    opened = [Run.open(run) for run in runs]
+    for run in opened:
+        check_exportable(run)
+    languages = [(run.settings.data.source_language, run.settings.data.target_language) for run in opened]
+    named = model_names([""] * len(opened), languages, [run.path for run in opened])
+    names, files = list(map(file_name, named)), page_files()
+    with whole_folder(out, made_here) as folder:
+        sizes, models = {}, []
+        for name, run, (source, target) in zip(names, opened, languages, strict=True):
+            sizes[name] = write_browser_model(run, folder / MODELS / name)
+            models.append(
+                {
+                    "name": name,
+                    "source": source,
+                    "target": target,
+                    "taught_links": needs_links(run.settings.training),
+                    "folder": f"{MODELS}/{name}",
+                    "bytes": sizes[name],
+                }
+            )
+        examples = {name: examples_of(run.path) for name, run in zip(names, opened, strict=True)}
+        described = {"engine": "local", "models": models, "examples": examples}
+        config = json.dumps(described, ensure_ascii=False, indent=1).encode()
+        for path, content in {**files, CONFIG: config}.items():
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+    return StaticPage(out, sum(map(len, files.values())), sizes)
+
+
+def made_here(folder: Path) -> bool:
+    """Tells whether the folder is such a page; a new one may then replace it."""
+    return (folder / CONFIG).is_file() and (folder / "engine" / "worker.js").is_file()
+
+
+def check_exportable(run: Run) -> None:
+    """Raises InputError for a model that the page's engine cannot run, and if an equation is edited; the
+    message names the first one, or the first unsupported setting."""
+    for function in edited(EQUALS):
+        what = f"{function} is edited, and the engine of the page has the equation as it was"
+        raise InputError(what, file=run.path, remedy="translate with `rnnsearch translate` or `serve`")
+    for setting, known in PARTS.items():
+        value = getattr(run.settings.model, setting)
+        if value not in known:
+            what = f'model.{setting} = "{value}": the engine of the page has only {", ".join(known)}'
+            raise InputError(what, file=run.path, remedy="export a model with the parts of recipe multi30k")
+    data = run.settings.data
+    if data.subwords == "unigram":
+        what = 'data.subwords = "unigram": the engine of the page has only bpe and none'
+        raise InputError(what, file=run.path)
+    if run.source.tokeniser.unspaced or run.target.tokeniser.unspaced:
+        what = (
+            f"the engine of the page has no tokeniser for text without spaces ({data.source_language} to "
+            f"{data.target_language})"
+        )
+        raise InputError(what, file=run.path, remedy="the tokeniser `space` works for every language")
+
+
+def write_browser_model(run: Run, folder: Path) -> int:
+    """Writes a run in the format of the engine (page/engine) into a new `folder`: `text.json`, and
+    `model.safetensors` with int8 matrices. Returns their size in bytes."""
+    network = run.load_network()
+    search = run.settings.search.model_dump(include=set(SEARCH))
+    text = {
+        "format": 1,
+        "wiring": run.settings.model.wiring,
+        "search": search,
+        "source": _side(run.source),
+        "target": _side(run.target),
+    }
+    folder.mkdir(parents=True)
+    write_text(folder / TEXT, json.dumps(text, ensure_ascii=False, separators=(",", ":")))
+    save_tensors(folder / WEIGHTS, quantise(network.state_dict(), tied=network.tied), {})
+    return sum((folder / name).stat().st_size for name in (TEXT, WEIGHTS))
+
+
+def _side(codec: Codec) -> dict[str, Any]:
+    tokeniser = codec.tokeniser
+    words = [codec.vocabulary.word(number) for number in range(len(codec.vocabulary))]
+    result: dict[str, Any] = {"words": words, "subwords": "none", "pieces": None}
+    result |= {"tokeniser": tokeniser.kind, "language": tokeniser.language, "lowercase": tokeniser.lowercase}
+    result["normalise"] = list(changes(tokeniser.language).values()) if tokeniser.normalised else None
+    if codec.known is not None:
+        result["known"] = base64.b64encode(codec.known.bits.tobytes()).decode()
+    if codec.subwords is not None:
+        pieces = codec.subwords.vocabulary()
+        # The subwords are the vocabulary itself, unless one is spelt like a special token.
+        result |= {"subwords": "bpe", "pieces": None if pieces == words[len(SPECIALS) :] else pieces}
+    return result if tokeniser.kind == "space" else result | moses_rules(base(tokeniser.language))
+
+
+def moses_rules(language: str) -> dict[str, Any]:
+    """Returns the data of Moses's rules: sets of characters as [first, last, …], and words whose full stop
+    does not end a sentence."""
+    from sacremoses import MosesTokenizer
+
+    tokeniser = MosesTokenizer(language)
+    sets = {
+        "alnum": tokeniser.IsAlnum,
+        "alpha": tokeniser.IsAlpha,
+        "numbers": tokeniser.IsN,
+        "lower": tokeniser.IsLower,
+    }
+    return {
+        "prefixes": list(dict.fromkeys([*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES])),
+        "numeric_prefixes": list(tokeniser.NUMERIC_ONLY_PREFIXES),
+        **{name: code_point_ranges(characters) for name, characters in sets.items()},
+        "whole": WholeWords.pattern(language),
+        "detokeniser": Detokeniser(language).patterns,
+    }

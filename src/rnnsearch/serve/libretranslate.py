@@ -1,0 +1,171 @@
+"""LibreTranslate's API, so that its clients work unchanged. Fields are JSON, a form or in the query; errors
+are `{"error": "…"}`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any, Literal, TypeVar
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from pydantic import BaseModel, Field, StrictStr
+
+from rnnsearch.serve.html import Markup
+from rnnsearch.serve.routes import OneOrMore, as_list, check_key, json_response, key_of, rendered
+from rnnsearch.serve.service import Service, Translated
+from rnnsearch.serve.work_queue import check_limit
+from rnnsearch.system.files import parse_json
+from rnnsearch.text.formats.readers import LANGUAGES
+
+PATHS = ("/translate", "/detect", "/languages", "/frontend/settings", "/suggest", "/translate_file")
+Fields = TypeVar("Fields", bound="DetectFields")
+
+Detected = dict[str, Any]
+"""The `language` of a text, and the `confidence` in it, in percent."""
+LONGEST_SAMPLE = 2_000
+"""Characters of a text that are used to identify its language: more would not make it more certain."""
+
+
+@cache
+def _identifier() -> Any:
+    """Returns the model that identifies languages."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def ranked_languages(text: str) -> list[Detected]:
+    """Returns all languages, most probable first; nothing for an empty text."""
+    ranked = _identifier().rank(text[:LONGEST_SAMPLE]) if text.strip() else []
+    return [{"language": str(code), "confidence": round(100 * float(p), 1)} for code, p in ranked]
+
+
+def source_language(text: str, sources: Sequence[str], target: str) -> Detected:
+    """Returns the language of a text to be translated: one of the sources or the target, unless another one
+    is more probable than all others together."""
+    ranked = ranked_languages(text)
+    known = [one for one in ranked if one["language"] in (*sources, target)]
+    best = [one for one in ranked[:1] if one["confidence"] > 50] or known
+    return best[0] if best else {"language": [*sources, target][0], "confidence": 0.0}
+
+
+class DetectFields(BaseModel):
+    """A text, or several. Other fields of LibreTranslate's clients are ignored."""
+
+    q: OneOrMore
+
+
+class TranslateFields(DetectFields):
+    """A text, or several, and its languages."""
+
+    source: StrictStr = Field(min_length=1)
+    target: StrictStr = Field(min_length=1)
+    format: Literal["text", "html"] = "text"
+
+
+def libretranslate(service: Service) -> APIRouter:
+    """Returns the routes of LibreTranslate. Loads the model that identifies languages."""
+    router, models, options = APIRouter(), service.models, service.options
+    ranked_languages("a")
+
+    @router.post("/translate")
+    async def translate(request: Request) -> Response:
+        return await _translated(service, await _fields(request, TranslateFields, options.keys))
+
+    @router.post("/detect")
+    async def detect(request: Request) -> Response:
+        text = "\n".join(as_list((await _fields(request, DetectFields, options.keys)).q))
+        check_limit("the text", len(text), "characters", options.characters)
+        return json_response(ranked_languages(text)[:3])
+
+    @router.get("/languages")
+    async def languages() -> Response:
+        pairs = {(model.source, model.target) for model in models}
+        codes = sorted({code for pair in pairs for code in pair if code})
+        return json_response(
+            [_named(code) | {"targets": sorted(to for of, to in pairs if of == code)} for code in codes]
+        )
+
+    @router.get("/frontend/settings")
+    async def settings() -> Response:
+        keys = bool(options.keys)
+        shown = {"apiKeys": keys, "keyRequired": keys, "charLimit": options.characters}
+        shown |= {"filesTranslation": False, "suggestions": False, "frontendTimeout": 500}
+        pair = {"source": _named(models[0].source), "target": _named(models[0].target)}
+        return json_response({**shown, "supportedFilesFormat": [], "language": pair})
+
+    @router.post("/suggest")
+    @router.post("/translate_file")
+    async def off(request: Request) -> Response:
+        what = "Suggestions" if request.scope["path"] == "/suggest" else "Files translation"
+        raise HTTPException(403, f"{what} are disabled on this server.")
+
+    return router
+
+
+class _Text:
+    """A text of a request, and its translation once it is made. pieces: what is to be translated, in HTML the
+    text between its tags."""
+
+    def __init__(self, text: str, form: str) -> None:
+        self.text, self.page = text, Markup(text) if form == "html" else None
+        self.pieces = self.page.texts if self.page else [text]
+        self.translated: list[Translated] = []
+
+    def answer(self) -> str:
+        """Returns the translation; without one, the text itself."""
+        if self.page and self.translated:
+            return self.page.rendered(self.translated)
+        return "".join(p.joined([one.text for one in some]) for p, some in self.translated) or self.text
+
+
+async def _translated(service: Service, fields: TranslateFields) -> Response:
+    """Returns the answer of `/translate`. With source `auto`, each text is judged by itself; one that is in
+    the target language, or among others in none that is served, stays as it is. Raises HTTPException."""
+    given, target, options = as_list(fields.q), fields.target, service.options
+    check_limit("the request", len(given), "texts", options.sentences)
+    check_limit("the request", sum(map(len, given)), "characters", options.characters)
+    texts = [_Text(text, fields.format) for text in given]
+    found: list[Detected] = [{"language": fields.source}] * len(texts)
+    sources = [model.source for model in service.models if model.target == target]
+    if fields.source == "auto":
+        found = await asyncio.to_thread(
+            lambda: [source_language("\n".join(text.pieces), sources, target) for text in texts]
+        )
+    languages = {one["language"] for one in found}
+    if texts and not languages.intersection([*sources, target]):
+        service.choose(None, found[0]["language"], target)  # refuses it
+    for language in languages.intersection(sources):
+        some = [text for text, one in zip(texts, found, strict=True) if one["language"] == language]
+        pieces = [piece for text in some for piece in text.pieces]
+        results = iter(await service.translate(service.choose(None, language, target), pieces))
+        for text in some:
+            text.translated = list(islice(results, len(text.pieces)))
+
+    def answer() -> dict[str, Any]:
+        lists: dict[str, list[Any]] = {"translatedText": [text.answer() for text in texts]}
+        if fields.source == "auto":
+            lists["detectedLanguage"] = found
+        return lists if isinstance(fields.q, list) else {name: value[0] for name, value in lists.items()}
+
+    return await rendered(answer)
+
+
+def _named(code: str) -> dict[str, Any]:
+    return {"code": code, "name": LANGUAGES.get(code, [code])[0]}
+
+
+async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -> Fields:
+    """Returns the fields of the query and of the body; the body's take precedence. Raises HTTPException for
+    an invalid body, and for a missing or wrong key, and ValidationError for an invalid field."""
+    form = await request.form(max_files=0, max_fields=1_000)
+    fields: dict[str, Any] = {**request.query_params, **form}
+    if "json" in request.headers.get("content-type", ""):
+        try:
+            fields.update(parse_json(await request.body()))
+        except (ValueError, TypeError) as error:
+            raise HTTPException(400, f"the body is not a JSON object: {error}") from None
+    check_key(fields.get("api_key") or key_of(request.headers), keys, 403)
+    return kind.model_validate(fields)

@@ -1,0 +1,174 @@
+"""The routes of `/v1`, translation and alignment, and what all routes share: API keys and answers in JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Self
+
+import numpy as np
+from fastapi import APIRouter, HTTPException, Response
+from pydantic import AfterValidator, BaseModel, Field, StrictInt, StrictStr, model_validator
+from starlette.datastructures import Headers
+
+from rnnsearch.records import Translation
+from rnnsearch.serve.service import Service
+from rnnsearch.serve.work_queue import OWNER
+from rnnsearch.word_links import format_links
+
+
+def _encoded(text: str) -> str:
+    """Returns the text. Raises ValueError for one that no Unicode encoding has."""
+    text.encode()
+    return text
+
+
+Text = Annotated[StrictStr, AfterValidator(_encoded)]
+OneOrMore = Text | Annotated[list[Text], Field(fail_fast=True)]
+"""One text or several; only the first fault is found, because one for each of many texts takes seconds."""
+HYPOTHESIS = ["text", "tokens", "score", "log_probabilities", "confidence", "finished"]
+
+
+def as_list(text: str | list[str]) -> list[str]:
+    return [text] if isinstance(text, str) else text
+
+
+def digest(key: str) -> str:
+    """Returns what is kept of a key. Comparing digests leaks nothing about keys through its time."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def key_of(headers: Headers) -> str:
+    """Returns the key of `Authorization: Bearer KEY` or of `X-API-Key: KEY`; empty without one."""
+    scheme, _, token = headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else headers.get("X-API-Key", "")
+
+
+def check_key(key: object, keys: Collection[str], status: int) -> None:
+    """Raises HTTPException if keys are needed and this is none; else the request counts as its key's."""
+    if not keys:
+        return
+    if not isinstance(key, str) or (owner := digest(key)) not in keys:
+        what = "the API key is not valid" if key else "an API key is needed"
+        header = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+        raise HTTPException(status, f"{what}: send it as Authorization: Bearer KEY", header)
+    OWNER.set(owner)
+
+
+def json_response(content: object, status: int = 200) -> Response:
+    """Returns plain data as a JSON response, faster than FastAPI's own."""
+    text = json.dumps(content, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return Response(text, status, media_type="application/json")
+
+
+async def rendered(make: Callable[[], object]) -> Response:
+    """Returns plain data as a JSON response, made in another thread: a large answer keeps nobody waiting."""
+    return await asyncio.to_thread(lambda: json_response(make()))
+
+
+def first_fault(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Describes the most specific of a validator's errors in a line: the field, and the fault."""
+    error = max(errors, key=lambda one: len(one["loc"]))
+    fields = [str(part) for part in error["loc"] if part not in ("body", "query")]
+    what = str(error["msg"]).removeprefix("Value error, ")
+    missing = f"{what}; send JSON, with the header Content-Type: application/json"
+    return f"{fields[0]}: {what}" if fields else missing
+
+
+class _Request(BaseModel, extra="forbid", frozen=True):
+    """The choice of a model: its name, or languages that fit one pair only."""
+
+    model: StrictStr | None = None
+    source: StrictStr | None = None
+    target: StrictStr | None = None
+
+
+class TranslateRequest(_Request):
+    """One text or several. Texts are split into sentences; their white space is kept.
+
+    alignment: whether the answer has attention weights (target × source). glossary: terms and their
+    translations.
+    """
+
+    text: OneOrMore
+    beam: StrictInt | None = Field(None, ge=1)
+    nbest: StrictInt = Field(1, ge=1)
+    alignment: bool = False
+    glossary: dict[Text, Text] = {}
+
+
+class AlignRequest(_Request):
+    """Sentences with their translations. posterior: the alignment posterior, which knows the aligned word,
+    instead of attention weights. alignment: whether the answer has the matrices besides the links."""
+
+    source_text: OneOrMore
+    target_text: OneOrMore
+    posterior: bool = False
+    alignment: bool = True
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        sides = self.source_text, self.target_text
+        if isinstance(sides[0], str) != isinstance(sides[1], str):
+            raise ValueError("source_text and target_text must be two texts, or two lists")
+        sources, targets = map(len, map(as_list, sides))
+        if sources != targets:
+            raise ValueError(f"source_text has {sources} sentences, but target_text has {targets}")
+        return self
+
+
+def parts_of(result: Translation, keys: Sequence[str]) -> dict[str, Any]:
+    """Returns these fields of a translation as plain data for JSON; numbers have five decimals."""
+    parts = replace(result, alternatives=[], alignment=result.alignment[:0]).to_dict()
+    if "alignment" in keys:
+        parts["alignment"] = np.round(result.alignment.astype(np.float64), 5).tolist()
+    return {key: parts[key] for key in keys}
+
+
+def v1(service: Service) -> APIRouter:
+    """Returns the routes of `/v1`."""
+    router = APIRouter(prefix="/v1")
+
+    @router.post("/translate")
+    async def translate(request: TranslateRequest) -> Response:
+        """Answers with each text's translation, and with its sentences and their translations, best first."""
+        model, texts = service.choose(request.model, request.source, request.target), as_list(request.text)
+        translated = await service.translate(
+            model, texts, request.beam, request.nbest, glossary=request.glossary
+        )
+        keys = [*HYPOTHESIS, *["alignment"] * request.alignment]
+
+        def sentence(source: str, result: Translation) -> dict[str, Any]:
+            hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
+            return {"source": source, "source_tokens": result.source_tokens, "hypotheses": hypotheses}
+
+        def answer() -> dict[str, Any]:
+            answers = [
+                {
+                    "text": paragraph.joined([one.text for one in results]),
+                    "sentences": list(map(sentence, paragraph.sentences, results)),
+                }
+                for paragraph, results in translated
+            ]
+            return {"model": model.name, "translations": answers}
+
+        return await rendered(answer)
+
+    @router.post("/align")
+    async def align(request: AlignRequest) -> Response:
+        """Answers with the links of forced decoding in Pharaoh format (source-target, counted from 0), and
+        the matrix, target × source."""
+        model = service.choose(request.model, request.source, request.target)
+        pairs = list(zip(as_list(request.source_text), as_list(request.target_text), strict=True))
+        results = await service.align(model, pairs, request.posterior)
+        keys = ["source_tokens", "tokens", *["alignment"] * request.alignment]
+
+        def pair(result: Translation) -> dict[str, Any]:
+            return {"links": format_links(result.links()), **parts_of(result, keys)}
+
+        return await rendered(lambda: {"model": model.name, "pairs": list(map(pair, results))})
+
+    return router

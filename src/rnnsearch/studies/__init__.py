@@ -1,2 +1,0 @@
-"""Studies: a grid of variants and seeds, trained, translated, scored and compared, from one file and with one
-command."""

@@ -1,0 +1,96 @@
+"""The page to browse in a real browser: its script runs under its policy, and every weight is within reach of
+keys and fingers."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import CHROMIUM, NEEDS_CHROMIUM, OPTIONS
+
+from rnnsearch.figure3 import Panel
+from rnnsearch.lab.alignment_page import alignment_page, browsed_run
+
+DUMPED = [*OPTIONS.split(), "--virtual-time-budget=2000", "--dump-dom"]
+
+USE = """
+const said = [];
+const key = (target, name) => target.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
+const value = () => said.push(document.querySelector(".value").textContent);
+const heading = () => said.push(document.getElementById("heading").textContent);
+document.querySelector(".matrix td").focus(); value();
+key(document.activeElement, "ArrowRight"); value();
+key(document.activeElement, "ArrowDown"); value();
+key(document.activeElement, "Home"); value();
+key(document.activeElement, "ArrowUp"); key(document.activeElement, "ArrowUp"); value();
+heading();
+document.querySelectorAll(".matrix td")[3].click(); value();
+said.push(document.querySelectorAll(".matrix td[tabindex='0']").length);
+key(document.body, "j"); heading();
+key(document.body, "j"); heading();
+document.getElementById("previous").click(); heading();
+document.getElementById("order").value = "aer"; document.getElementById("descending").click();
+said.push([...document.querySelectorAll(".list span:first-child")].map(one => one.textContent).join());
+document.getElementById("filter").value = "deux"; document.getElementById("filter").dispatchEvent(new Event("input"));
+said.push(document.querySelectorAll(".list button").length);
+document.title = "said: " + JSON.stringify(said);
+"""
+
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
+
+
+def shown(page: str, folder: Path) -> str:
+    """The elements of a page after its scripts ran."""
+    (folder / "page.html").write_text(page, encoding="utf-8")
+    words = [
+        str(CHROMIUM),
+        *DUMPED,
+        f"--user-data-dir={folder / 'chromium'}",
+        (folder / "page.html").as_uri(),
+    ]
+    return subprocess.run(words, capture_output=True, encoding="utf-8", timeout=120, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    weights = np.array([[1.0, 0.0], [0.25, 0.75]])
+    gold = {"sure": [(0, 0)], "possible": [(1, 1)]}
+    runs = [
+        browsed_run(Panel("run", ["a", "</s>"], ["un", word], weights), [(0, 0)], {"aer": (aer, 1)})
+        for word, aer in (("x", 0.1), ("deux", 0.9))
+    ]
+    sentences = [{"number": number, "gold": gold, "runs": [run]} for number, run in enumerate(runs, 1)]
+    return alignment_page(sentences, "title", "note")
+
+
+def test_the_script_runs_under_the_page_s_policy(page: str, tmp_path: Path) -> None:
+    found = shown(page, tmp_path)
+    assert re.search(r'<h2 id="heading"[^>]*>Sentence 1</h2>', found)
+    assert found.count('role="gridcell"') == 4
+    assert '<td role="gridcell" tabindex="0" class="sure linked" style="--grey: 255;">' in found
+
+
+def test_another_script_does_not(page: str, tmp_path: Path) -> None:
+    found = shown(page.replace("</body>", "<script>document.title = 'broken'</script></body>"), tmp_path)
+    assert "<title>title</title>" in found
+
+
+def test_keys_and_fingers_reach_every_value(page: str, tmp_path: Path) -> None:
+    without_policy = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    found = shown(without_policy.replace("</body>", f"<script>{{{USE}}}</script></body>"), tmp_path)
+    said = re.search("<title>said: (.*?)</title>", found)
+    assert said, found[:500]
+    assert json.loads(said[1].replace("&lt;", "<").replace("&gt;", ">")) == [
+        *(
+            "un ← a: 1.00, sure gold link, link",
+            "un ← </s>: 0.00",
+            "x ← </s>: 0.75, possible gold link",
+            "x ← a: 0.25",
+        ),
+        *("un ← a: 1.00, sure gold link, link", "Sentence 1", "x ← </s>: 0.75, possible gold link", 1),
+        *("Sentence 2", "Sentence 2", "Sentence 1", "2 · AER 0.900,1 · AER 0.100", 1),
+    ]

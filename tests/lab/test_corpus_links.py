@@ -1,0 +1,182 @@
+"""Links of corpora: what the aligner is given, what is written, and what `prepare` makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import assert_refused
+
+from rnnsearch.errors import InputError
+from rnnsearch.lab import eflomal_links as linking
+from rnnsearch.lab.eflomal_links import align_texts, link_files, link_texts
+from rnnsearch.settings import DataSettings
+from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.preparation import PrepareOptions, prepare_texts
+
+ENGLISH = ["The man can't see it.", "", "He (really) sleeps!", "Rest."]
+FRENCH = ["L'homme ne le voit pas.", "", "Il dort (vraiment) !", ""]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "a.en").write_text("\n".join(ENGLISH) + "\n", encoding="utf-8")
+    (tmp_path / "a.fr").write_text("\n".join(FRENCH) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def diagonal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """In place of eflomal: words at the same place belong together; the last link of a line is of one
+    direction only."""
+    seen: list[list[str]] = []
+
+    def run(source: Path, target: Path, forward: Path, reverse: Path) -> None:
+        sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in (source, target)]
+        seen.extend(sides)
+        both = [min(len(left.split()), len(right.split())) for left, right in zip(*sides, strict=True)]
+        forward.write_text("".join(" ".join(f"{i}-{i}" for i in range(size)) + "\n" for size in both))
+        reverse.write_text("".join(" ".join(f"{i}-{i}" for i in range(size - 1)) + "\n" for size in both))
+
+    monkeypatch.setattr(linking, "run_eflomal", run)
+    monkeypatch.setattr(linking, "require_eflomal", lambda: None)
+    return seen
+
+
+def aligned(**options: Any) -> str:
+    """Into a.links."""
+    texts = parallel_texts(["a.en", "a.fr"])
+    return link_texts(texts, [Path("a.links")], settings=DataSettings(), **options)
+
+
+def stored_links(folder: Path) -> list[list[tuple[str, str]]]:
+    """What `prepare` makes of the links, in words, by source text."""
+    texts, store = parallel_texts(["a.en", "a.fr"]), folder / "store"
+    options = PrepareOptions(links=["a.links"], overwrite=True)
+    prepare_texts(texts, store, settings=DataSettings(), options=options)
+    corpus = Corpus.open(store)
+    train, word = corpus.train, (corpus.source.vocabulary.word, corpus.target.vocabulary.word)
+    return sorted(
+        [
+            (word[0](train.source[i][a]), word[1](train.target[i][b]))
+            for a, b in train.links[i].reshape(-1, 2).tolist()
+        ]
+        for i in range(len(train))
+    )
+
+
+def test_the_aligner_sees_the_tokenisers_words_and_links_count_them(
+    folder: Path, diagonal: list[list[str]]
+) -> None:
+    report = aligned(method="forward")
+    assert diagonal[0][0] == "The man can 't see it ."
+    assert diagonal[1] == ["L' homme ne le voit pas .", "", "Il dort ( vraiment ) !", ""]
+    assert Path("a.links").read_text() == "0-0 1-1 2-2 3-3 4-4 5-5 6-6\n\n0-0 1-1 2-2 3-3 4-4 5-5\n\n"
+    assert report == (
+        "pairs    4, 2 without links\nlinks    13 forward, 11 reverse, 11 in both (agreement 91.7 %); "
+        "13 written (forward)\n"
+    )
+
+
+def test_what_links_count_is_recognised(folder: Path, diagonal: list[list[str]]) -> None:
+    (folder / "a.links").write_text("2-1\n\n\n\n")  # they fit both counts
+    assert stored_links(folder)[1] == [("can", "ne"), ("'t", "ne")]
+    (folder / "a.links").write_text("6-6\n\n\n\n")
+    assert stored_links(folder)[1] == [(".", ".")]
+    (folder / "a.links").write_text("6-6\n\n\n7-0\n")  # they fit neither
+    said = r"a.links:1: the link 6-6 .* refers to source word 6, but the line has 5 words \(.*between spaces"
+    with pytest.raises(InputError, match=said):
+        stored_links(folder)
+
+
+def test_every_corpus_has_its_file_and_all_are_aligned_together(
+    folder: Path, diagonal: list[list[str]]
+) -> None:
+    Path("b.tsv").write_text("one\u2003more two\tun deux\n", encoding="utf-8")
+    texts, outs = parallel_texts(["a.en", "a.fr", "b.tsv"]), [Path("a.links"), Path("b.links")]
+    report = link_texts(texts, outs, settings=DataSettings(), method="reverse", words="given")
+    assert diagonal[0][4] == "one_more two"
+    assert (len(diagonal[0]), Path("b.links").read_text()) == (5, "0-0\n")
+    assert "pairs    5, 2 without" in report
+    directions = folder / "forward", folder / "reverse"
+    assert align_texts(texts, directions, settings=DataSettings()) == [4, 1]
+    assert [path.read_text().count("\n") for path in directions] == [5, 5]
+    with pytest.raises(InputError, match=r"1 output file\(s\) given for 2 corpora"):
+        link_texts(texts, outs[:1], settings=DataSettings())
+
+
+@pytest.mark.parametrize(
+    ("forward", "reverse", "message"),
+    [
+        ("0-0\n", "0-0\n\n", "f has 1 lines and r has 2, so they are not parallel"),
+        ("0-0\nx\n", "0-0\n\n", "f:2: 'x' is not a link"),
+        ("", "", "f: is empty"),
+    ],
+)
+def test_faulty_files_leave_nothing_behind(folder: Path, forward: str, reverse: str, message: str) -> None:
+    Path("f").write_text(forward)
+    Path("r").write_text(reverse)
+    before = sorted(folder.iterdir())
+    with pytest.raises(InputError, match=message):
+        link_files("f", "r", [folder / "out"])
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.skipif(find_spec("eflomal") is None, reason="needs the extra `align`")
+def test_eflomal_learns_words(
+    tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target is the source backwards, word for word: nearly all links are found. A pair without words has
+    none, nor one too long."""
+    words = [f"{letter}{number}" for letter in "abcdefgh" for number in range(5)]
+    pairs = [[words[(7 * i + 11 * k * k) % 40] for k in range(3 + i % 4)] for i in range(300)]
+    source = [*(" ".join(pair) for pair in pairs), "", " ".join(words * 30), "a0 \u2028 b1"]
+    target = [
+        *(" ".join(f"{word}x" for word in reversed(pair)) for pair in pairs),
+        "",
+        " ".join(words * 30),
+        "b1x a0x",
+    ]
+    for name, lines in (("s", source), ("t", target)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = command("links", "s", "t", "--out", "links", "--symmetrise", "intersection")
+    assert (done.code, done.err) == (0, "")
+    found = [
+        {tuple(map(int, item.split("-"))) for item in line.split()}
+        for line in Path("links").read_text().split("\n")[:-1]
+    ]
+    assert len(found) == 303
+    assert found[300] == found[301] == set()
+    gold = [{(k, len(pair) - 1 - k) for k in range(len(pair))} for pair in pairs]
+    right = sum(len(one & other) for one, other in zip(found, gold, strict=False))
+    assert right > 0.9 * sum(map(len, gold))
+    assert right > 0.9 * sum(map(len, found[:300]))
+
+
+def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[list[str]]) -> None:
+    done = command("links", "a.en", "a.fr", "--out", "new/a.links", "--symmetrise", "union")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[0] == "pairs    4, 2 without links"
+    assert Path("new/a.links").read_text().count("\n") == 4
+    Path("empty").touch()
+    Path("blank").write_text("\n\n")
+    for words, message in {
+        "a.en a.fr --out new/a.links": "new/a.links: already exists",
+        "a.en a.fr": "--out",
+        "--out x": "a corpus, or an aligner's files",
+        "--forward a.en --out x": "files of both directions",
+        "a.en a.fr --forward f --reverse r --out x": "a corpus, or an aligner's files",
+        "a.en a.fr --out x --symmetrise best": "does not know 'best' (use one of: grow-diag-final-and",
+        "a.en a.fr --out x --words all": "--words does not know 'all'",
+        "a.en --out x": "a.en: has no target text",
+        "empty empty --out x": "there are no words",
+        "blank blank --out x": "there are no words",
+    }.items():
+        assert_refused(command("links", *words.split()), message)
+    assert not Path("x").exists()

@@ -1,0 +1,146 @@
+"""`rnnsearch links --aligner rnnsearch`: one command from two files to word links; it goes on; bad input is
+one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Command, assert_refused, sets, sizes
+
+from rnnsearch import read_pharaoh
+from rnnsearch.installed import VARIABLE
+from rnnsearch.lab import eflomal_links as corpus_links
+from rnnsearch.lab import learned_aligner, quick_start
+
+SHIPPED = Path(__file__).resolve().parents[2] / "models" / "src" / "rnnsearch_models"
+
+SMALL = [
+    *(*sizes(4), "model.encoder_size=4", "data.vocabulary_size=90", "training.max_updates=3"),
+    *("training.save_every=1", "training.precision=float32", "training.threads=1"),
+]
+SETTINGS = sets(*SMALL).split()
+WORDS = ["links", "--aligner", "rnnsearch", "--out", "links"]
+
+
+@pytest.fixture(autouse=True)
+def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(quick_start, "FEWEST", 100)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def eflomal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """In place of eflomal: forward links the first words, reverse the first two. Returns the words of the target
+    lines that it was given."""
+    seen: list[list[str]] = []
+
+    def run(source: Path, target: Path, forward: Path, reverse: Path) -> None:
+        seen.extend(line.split() for line in target.read_text(encoding="utf-8").split("\n")[:-1])
+        lines = source.read_text(encoding="utf-8").count("\n")
+        forward.write_text("0-0\n" * lines)
+        reverse.write_text("0-0 1-1\n" * lines)
+
+    for module in (learned_aligner, corpus_links):
+        monkeypatch.setattr(module, "require_eflomal", lambda: None)
+    monkeypatch.setattr(corpus_links, "run_eflomal", run)
+    return seen
+
+
+@pytest.mark.usefixtures("eflomal")
+def test_it_goes_on_after_ctrl_c_and_writes_links(
+    command: Command, tiny_corpus: Path, interrupted: Any
+) -> None:
+    made = interrupted(2)
+    files = [Path(shutil.copy(tiny_corpus / f"train.{code}", f"a.{code}")) for code in ("en", "fr")]
+    words = [*WORDS, *files, *SETTINGS]
+    stopped = command(*words)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert "eflomal aligns the words" in stopped.err
+    assert stopped.err.endswith("\nthe same command goes on\n")
+    assert not Path("links").exists()
+    finished = command(*words)
+    assert finished.code == 0, finished.err
+    assert made == [1, 2, 3, 1, 2, 3]  # the first network goes on, the second begins
+    assert "eflomal" not in finished.err
+    assert finished.out == "links\nnetworks  links.work/forward, links.work/backward\n"
+    lines = files[0].read_text("utf-8").count("\n")
+    assert len(read_pharaoh("links")) == len(read_pharaoh("links.work/teacher.links")) == lines
+    assert_refused(command(*words), "already exists")
+    seeded = command(*words, "--overwrite", "--set", "training.seed=7")
+    for file in files:  # of the same size: the lines in another order
+        file.write_text("".join(reversed(file.read_text("utf-8").splitlines(keepends=True))), "utf-8")
+    for other in (seeded, command(*words, "--overwrite")):
+        assert_refused(other, "holds something else, or the work on other files or settings")
+
+
+@pytest.mark.parametrize("words", ["tokenised", "given"])
+@pytest.mark.usefixtures("eflomal")
+def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: str) -> None:
+    files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
+    done = command(*WORDS, *files, *SETTINGS, "--words", words)
+    assert done.code == 0, done.err
+    assert set(Path("links.work/teacher.links").read_text().split("\n")) == {"0-0", ""}
+    found = [json.loads(line) for line in Path("links.work/networks.jsonl").read_text().split("\n")[:-1]]
+    voted = read_pharaoh("links")
+    assert len(voted) == len(found) == len(read_pharaoh("links.work/eflomal/links.reverse"))
+    least = {(0, 0): 0.15, (1, 1): 0.4}
+    for links, one in zip(voted, found, strict=True):
+        probable = zip(map(tuple, one["links"]), one["probabilities"], strict=True)
+        assert links == {link for link, probability in probable if probability >= least.get(link, 0.65)}
+    assert any(voted)
+
+
+def test_a_model_and_its_opposite_vote_with_eflomal(
+    command: Command, monkeypatch: pytest.MonkeyPatch, eflomal: list[list[str]]
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(SHIPPED))
+    Path("a.en").write_text("The house is small.\nI see the sea.\n")
+    Path("a.fr").write_text("La maison est petite.\nJe vois la mer.\n")
+    done = command("links --aligner en-fr --out links a.en a.fr")
+    assert done.code == 0, done.err
+    assert done.out == "links\nnetworks  en-fr, fr-en\n"
+    assert read_pharaoh("links") == [{(i, i) for i in range(5)}] * 2
+    eflomal.clear()  # the networks count the words of the line as it is given, before elisions are mended
+    Path("b.en").write_text("The man said that he would come.\n")
+    Path("b.fr").write_text("L\u2019homme a dit qu' il viendrait.\n", encoding="utf-8")
+    mended = "links --aligner en-fr --out mended b.en b.fr"
+    assert command(mended).code == 0
+    (networks,) = Path("mended.work/networks.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    assert eflomal == [json.loads(networks)["tokens"]]
+    Path("mended.work/networks.jsonl").write_text(networks[:40] + "\n", encoding="utf-8")
+    assert_refused(command(f"{mended} --overwrite"), "networks.jsonl: is damaged")
+    for name in ("b.it", "one.fr"):
+        Path(name).write_text("La casa.\n")
+    for name in ("empty.en", "empty.fr"):
+        Path(name).touch()
+    faults = {
+        "a.fr a.en": "needs a file in en, then one in fr (exchange the files, or use --aligner fr-en",
+        "a.en b.it": "; --aligner rnnsearch for other languages)",
+        "a.en missing.fr": "missing.fr: is no file on disk",
+        "a.en one.fr": "a.en has 2 lines and one.fr has 1",
+        "empty.en empty.fr": "empty.en: is empty",
+        "a.en a.fr --set training.seed=3": "remove the other files and options",
+    }
+    for others, fault in faults.items():
+        assert_refused(command(f"links --aligner en-fr --out others {others}"), fault)
+        assert not Path("others.work").exists()
+
+
+def test_without_eflomal_the_command_says_how_to_install_it(
+    command: Command, tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus_links, "find_spec", lambda name: None)
+    done = command(*WORDS, tiny_corpus / "train.en", tiny_corpus / "train.fr", *SETTINGS)
+    assert_refused(done, "needs the package eflomal (pip install 'rnnsearch[align]'")
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(
+    "words", ["a.en", "a.en b.fr c.en d.fr", "a.en b.fr --symmetrise grow-diag-final-and"]
+)
+def test_options_of_eflomal_are_refused(command: Command, words: str) -> None:
+    assert_refused(command(*WORDS, *words.split()), "takes two files of lines and one --out")

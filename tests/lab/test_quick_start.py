@@ -1,0 +1,129 @@
+"""`rnnsearch try`: a corpus becomes a translator and a page; it goes on; bad input is one line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Command, sets, sizes
+
+from rnnsearch import Translator
+from rnnsearch.lab import quick_start
+from rnnsearch.settings import DataSettings
+from rnnsearch.text.codec import SIDES
+from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.formats.readers import parallel_texts
+
+LIMITS = (
+    *("model.encoder_size=4", "data.vocabulary_size=90", "search.max_length_ratio=1.0"),
+    *("training.max_updates=4", "training.validate_every=2", "training.save_every=2"),
+    *("training.precision=float32", "search.precision=float32"),
+)
+SETTINGS = sets(*sizes(4), *LIMITS)
+
+
+@pytest.fixture(autouse=True)
+def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(quick_start, "FEWEST", 100)
+    monkeypatch.setattr(quick_start, "HELD_OUT", 6)
+    monkeypatch.setattr(quick_start, "REFRESH", 0)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
+    command: Command, tiny_corpus: Path, interrupted: Any
+) -> None:
+    made = interrupted(3)
+    line = f"try {tiny_corpus}/train.en {tiny_corpus}/train.fr --no-open {SETTINGS}"
+    stopped = command(line)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert "measured just now" in stopped.err
+    assert stopped.err.endswith("\nthe same command goes on\n")
+    during = Path("try/page/index.html").read_text()
+    assert 'http-equiv="refresh"' in during
+    assert "BLEU (development)" in during
+    finished = command(line)
+    assert finished.code == 0, finished.err
+    assert made == [1, 2, 3, 4]
+    assert "measuring" not in finished.err
+    after = Path("try/page/index.html").read_text()
+    assert 'http-equiv="refresh"' not in after
+    assert 'href="report/index.html"' in after
+    assert Path("try/page/report/index.html").exists()
+    assert all(f">{name}<" in after for name in ("BLEU", "chrF2"))
+    assert ">multi-BLEU<" not in after
+    assert finished.out.startswith("scores   BLEU ")
+    assert "translate try/run\n" in finished.out
+    assert Translator.load("try/run").translate(["The dog sleeps ."])
+    assert command(line).code == 0  # nothing is left to do
+    other = command(f"{line} --set training.seed=7")
+    assert other.code == 2
+    assert "name another folder with --out" in other.err
+    assert Path("try/run/model.safetensors").exists()
+
+
+def test_no_held_out_source_line_is_in_training(tiny_corpus: Path, tmp_path: Path) -> None:
+    files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
+    quick_start.write_corpus(parallel_texts(files), tmp_path / "corpus", DataSettings())
+    parts = {
+        part: list(zip(*(read_lines(tmp_path / f"corpus/{part}.{side}") for side in SIDES), strict=True))
+        for part in ("train", "dev", "test")
+    }
+    pairs = list(zip(*map(read_lines, files), strict=True))
+    assert len(parts["dev"]) == len(parts["test"]) == 6
+    held_out = {*parts["dev"], *parts["test"]}
+    assert held_out <= set(pairs)
+    sources = {source for source, _ in held_out}
+    assert len(sources) == 12  # a small corpus has each source line held out once
+    assert parts["train"] == [pair for pair in pairs if pair[0] not in sources]
+
+
+def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
+    command: Command, tiny_corpus: Path
+) -> None:
+    """Of the same name and size: its lines in another order."""
+    sides = [
+        (tiny_corpus / f"train.{code}").read_text(encoding="utf-8").split("\n")[:-1] for code in ("en", "fr")
+    ]
+    rows = [f"{one}\t{other}\n" for one, other in zip(*sides, strict=True)]
+    Path("corpus.en-fr.tsv").write_text("".join(rows), encoding="utf-8")
+    line = f"try corpus.en-fr.tsv --no-open {SETTINGS}"
+    done = command(line)
+    assert done.code == 0, done.err
+    assert "en → fr: " in done.err
+    assert re.search(r"^training took \d+\.\d min$", done.err, re.MULTILINE)
+    assert " align " not in done.out  # which takes two files
+    Path("corpus.en-fr.tsv").write_text("".join(reversed(rows)), encoding="utf-8")
+    refused = command(line)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "try: holds something else, or the work on other files or settings" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        (("a.en", 10), ("b.fr", 10), "10 different sentence pairs, of 10, are too few to learn from (give"),
+        (("one.en", 500), ("one.fr", 500), "1 different sentence pairs, of 500, are too few to learn from"),
+        (("a.en", 200), ("a.fr", 199), "so they are not parallel"),
+        (("same.en", 200), ("same.fr", 200), "200 of 200 lines are the same in both files"),
+        (("a.en", 200), ("b.en", 200), "both files are in one language"),
+        (("a.en", 200), ("missing.fr", 0), "is no file on disk"),
+        (("a.en", 0), ("b.fr", 0), "0 different sentence pairs, of 0, are too few"),
+        (("a.tsv", 200), ("missing.fr", 0), "is no file on disk"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    command: Command, source: tuple[str, int], target: tuple[str, int], said: str
+) -> None:
+    for name, lines in (source, target):
+        if not name.startswith("missing"):
+            word = "sentence" if name.startswith("same") else name
+            numbers = [0 if name.startswith("one") else number for number in range(lines)]
+            Path(name).write_text("".join(f"the {word} number {number}\n" for number in numbers))
+    before = sorted(Path().iterdir())
+    done = command(f"try {source[0]} {target[0]} --no-open")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
+    assert sorted(Path().iterdir()) == before

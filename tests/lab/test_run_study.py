@@ -1,0 +1,261 @@
+"""A whole study: its rows say what its files say, and nothing that ends it changes them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import HEEDING_CTRL_C, Command
+from study_files import study_in
+
+from rnnsearch.errors import InputError
+from rnnsearch.evaluation.bleu import bleu
+from rnnsearch.lab.measures import departure
+from rnnsearch.lab.run_study import Measured, run_study
+from rnnsearch.lab.study_table import write_study
+from rnnsearch.records import Translation
+from rnnsearch.text.formats.lines import read_lines
+
+STUDY = """
+title = "Tiny"
+recipe = "demo"
+seeds = [1, 2]
+
+[corpus]
+builtin = true
+pairs = 200
+held_out = 40
+
+[settings]
+model = {embedding_size = 8, hidden_size = 8, alignment_size = 8, maxout_size = 8}
+search = {beam = 2, max_length_ratio = 1.2}
+
+[settings.training]
+max_updates = 40
+validate_every = 10
+batch_size = 10
+samples = 0
+threads = 1
+save_every = 5
+validate_bleu = false
+select_by = "nll"
+
+[variants.additive]
+
+[variants.general]
+model.alignment = "general"
+
+[variants.broken]
+training.learning_rate = 1e30
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Measured]]:
+    """A folder with study.toml and out, and what came out."""
+    folder = tmp_path_factory.mktemp("study")
+    return folder, run_study(study_in(folder, STUDY), say=lambda text: None, jobs=2)
+
+
+@pytest.fixture
+def copy(finished: tuple[Path, list[Measured]], tmp_path: Path) -> Path:
+    """As `finished` left it, to be changed."""
+    shutil.copytree(finished[0], tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def rows_of(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "results.jsonl").read_text("utf-8").splitlines()]
+
+
+def scores(out: Path) -> dict[str, Any]:
+    """What does not depend on the time that it took."""
+    return {row["run"]: (row["status"], row["tests"]) for row in rows_of(out)}
+
+
+def test_rows_say_what_the_files_say(finished: tuple[Path, list[Measured]]) -> None:
+    out = finished[0] / "out"
+    rows = {row["run"]: row for row in rows_of(out)}
+    assert {name.split("-")[0] for name in rows} == {"additive", "general", "broken"}
+    for name, row in rows.items():
+        if row["status"] == "done":
+            hypotheses = list(read_lines(out / "translations" / name / "test.txt"))
+            references = list(read_lines(out / "corpus" / "test.fr"))
+            assert row["tests"]["test"]["BLEU"] == pytest.approx(bleu(hypotheses, references).value)
+            assert [one["update"] for one in row["validations"]] == [10, 20, 30, 40]
+
+
+def test_a_failing_run_is_recorded_and_not_averaged_in(
+    finished: tuple[Path, list[Measured]], copy: Path
+) -> None:
+    folder, runs = study_in(copy, STUDY), finished[1]
+    assert {run.row["run"] for run in runs if not run.usable} == {"broken-1", "broken-2"}
+    markdown, page = write_study(folder, runs)
+    assert "broken-1 is not averaged in. It failed: " in markdown
+    assert "| broken |" not in markdown
+    values = [run.row["tests"]["test"]["NLL per word"] for run in runs if run.row["variant"] == "general"]
+    mean, spread = sum(values) / 2, abs(values[0] - values[1]) / math.sqrt(2)
+    assert f"| {mean:.3f} ± {spread:.3f} |" in markdown
+    assert "general − additive" in markdown
+    assert page.read_text("utf-8").count("<svg") >= 1
+
+
+def test_a_diverged_run_is_shown_as_diverged(copy: Path) -> None:
+    statistics = copy / "out" / "runs" / "general-1" / "log" / "statistics.json"
+    content = json.loads(statistics.read_text("utf-8"))
+    content["validations"][-1]["dev_nll"] = 1e6
+    statistics.write_text(json.dumps(content), "utf-8")
+    folder = study_in(copy, STUDY)
+    runs = run_study(folder, say=lambda text: None, only=["general"])
+    assert [(run.row["run"], run.row["status"]) for run in runs] == [
+        ("general-1", "diverged"),
+        ("general-2", "done"),
+    ]
+    assert "It diverged: development NLL" in write_study(folder, runs)[0]
+
+
+def test_what_is_finished_is_not_made_again(
+    finished: tuple[Path, list[Measured]], copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)  # no command may start, and no network is loaded
+    monkeypatch.setattr("rnnsearch.translation.translator.Translator.load", None)
+    recipe = copy / "out" / "recipes" / "additive-1.toml"  # as an earlier version wrote it
+    recipe.write_text(recipe.read_text("utf-8").replace("[data]\n", '[data]\nentities = "keep"\n'), "utf-8")
+    note = copy / "out" / "corpus.json"
+    note.write_text(note.read_text("utf-8").replace('"data": {', '"data": {"entities": "keep",'), "utf-8")
+    runs = run_study(study_in(copy, STUDY), say=lambda text: None, only=["additive", "general"])
+    before = scores(finished[0] / "out")
+    assert {run.row["run"]: (run.row["status"], run.row["tests"]) for run in runs} == {
+        name: row for name, row in before.items() if row[0] == "done"
+    }
+    assert scores(copy / "out") == before  # with the rows of the variant that was left out
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("pairs = 200", "pairs = 199"), ("[settings]", "[settings]\ndata = {vocabulary_size = 9}")],
+)
+def test_another_corpus_is_refused(copy: Path, old: str, new: str) -> None:
+    with pytest.raises(InputError, match="prepared from other files or settings"):
+        run_study(study_in(copy, STUDY.replace(old, new)), say=lambda text: None)
+
+
+def test_more_updates_are_more_to_do_also_after_a_kill(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_in(copy, STUDY.replace("max_updates = 40", "max_updates = 50"))
+    with monkeypatch.context() as killed:
+        killed.setattr("rnnsearch.lab.run_study.Training.error", lambda _: "ended by SIGKILL")
+        run_study(study, say=lambda text: None, only=["additive"])
+    (first, _) = run_study(study, say=lambda text: None, only=["additive"])
+    assert (first.row["status"], first.row["updates"]) == ("done", 50)
+
+
+@pytest.mark.parametrize("line", ["{}", "7", "{"])
+def test_results_that_are_not_rows_are_named(copy: Path, line: str) -> None:
+    (copy / "out" / "results.jsonl").write_text(f"{line}\n", "utf-8")
+    said = r"results\.jsonl: cannot be read: .* \(remove it: the same command writes it again\)"
+    with pytest.raises(InputError, match=said):
+        run_study(study_in(copy, STUDY), say=lambda text: None)
+
+
+def test_a_missing_file_is_named_before_anything_is_made(tmp_path: Path) -> None:
+    text = (
+        '[corpus]\ntrain = ["a.en", "a.fr"]\n[tests.t]\nsource = "t.en"\nreference = "t.fr"\n[variants.one]\n'
+    )
+    with pytest.raises(InputError, match=r"a\.en: no such file"):
+        run_study(study_in(tmp_path, text), say=lambda text: None)
+    (tmp_path / "a.en").write_text("a\n")
+    (tmp_path / "a.fr").write_text("b\n")
+    with pytest.raises(InputError, match=r"t\.en"):
+        run_study(study_in(tmp_path, text), say=lambda text: None)
+    assert not (tmp_path / "out" / "store").exists()
+
+
+def test_distance_from_links_by_hand() -> None:
+    weights = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]], np.float32)
+    one = Translation("", ["x", "y", "z"], ["a", "b", "</s>"], 0.0, [], weights)
+    # x is linked with a: 1 − 0.7; y with both: 1 − 0.9; z has no link; (5, 0) and (0, 9) are outside
+    found = departure([one], [[(0, 0), (0, 1), (1, 1), (5, 0), (0, 9)]])
+    assert found.score().value == pytest.approx((0.3 + 0.1) / 2)
+
+
+@pytest.mark.slow
+def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, list[Measured]], tmp_path: Path) -> None:
+    """Ctrl-C while training, kill -9 while translating: the row is that of an undisturbed run."""
+    study_in(tmp_path, STUDY)
+    out = tmp_path / "out"
+    checkpoint = out / "runs" / "additive-1" / "checkpoints" / "last.safetensors"
+
+    def start() -> subprocess.Popen[str]:
+        line = "experiment study.toml --out out --only additive"
+        words = [*HEEDING_CTRL_C, *line.split(" ")]
+        return subprocess.Popen(
+            words, cwd=tmp_path, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def when(process: subprocess.Popen[str], ready: Callable[[], bool], sent: signal.Signals) -> int:
+        while not ready():
+            assert process.poll() is None, f"it ended before it could be ended: {process.communicate()[1]}"
+            time.sleep(0.002)
+        process.send_signal(sent)
+        process.communicate(timeout=120)
+        return process.returncode
+
+    assert when(start(), checkpoint.exists, signal.SIGINT) == 130
+    made = out / "translations" / "additive-1"
+    assert when(start(), made.exists, signal.SIGKILL) == -signal.SIGKILL
+    process = start()
+    table, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert table.startswith("# Tiny\n")
+    expected = {name: row for name, row in scores(finished[0] / "out").items() if name.startswith("additive")}
+    assert scores(out) == expected
+
+
+def test_the_command(copy: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(copy)
+    done = command("experiment study.toml --out out --only general --only additive")
+    assert (done.code, done.lines[0]) == (0, "# Tiny")
+    with (copy / "out" / "tables" / "cost.csv").open(encoding="utf-8", newline="") as file:
+        shown = {row["Variant"]: row for row in csv.DictReader(file)}["general"]
+    nll = {
+        update: statistics.fmean(
+            one["dev_nll"]
+            for row in rows_of(copy / "out")
+            if row["variant"] == "general"
+            for one in row["validations"]
+            if one["update"] == update
+        )
+        for update in (10, 20, 40)
+    }
+    parts = [float(shown[f"NLL, {part}"]) for part in ("a quarter", "half", "the end")]
+    assert parts == pytest.approx(list(nll.values()), abs=0.006)
+    figures = {path.stem for path in (copy / "out" / "figures").glob("*.svg")}
+    assert {"dev-nll-by-updates", "dev-nll-by-minutes", "gain-and-cost"} <= figures
+    failed = command("experiment study.toml --out out --only broken")
+    assert failed.code == 2
+    assert failed.err.split("\n")[-2].startswith(
+        "rnnsearch: out/logs/broken-1.log: the run broken-1 failed ("
+    )
+    unknown = command("experiment study.toml --out out --only nosuch")
+    assert (unknown.code, unknown.err.count("\n")) == (2, 1)
+
+
+def test_a_reproduction_ends_in_a_report(
+    copy: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy)
+    Path("study.toml").write_text(STUDY.partition("[variants.broken]")[0], "utf-8")
+    done = command("reproduce study.toml --out out")
+    assert (done.code, done.lines[-1]) == (0, "out/report/index.html")
+    assert Path("out/report/index.html").exists()

@@ -1,0 +1,652 @@
+"""The exported page in a real browser: its engine is Python's, and eyes, fingers, keys and screen readers can
+use it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from browser import NEEDS_CHROMIUM, Page, browser, static_host
+from torch import Tensor
+
+from rnnsearch.evaluation.confidence import UNSURE
+from rnnsearch.kernels import products
+from rnnsearch.kernels.int8 import Int8Linear
+from rnnsearch.model.decoder import Decoder, DecoderState, Source
+from rnnsearch.run import Run
+from rnnsearch.serve.export import export_page
+from rnnsearch.system.tensors import quantised, scales_of
+from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.translation.translator import Translator
+
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
+
+ODD = [
+    *(
+        "",
+        " ",
+        "a .. b... c.... .",
+        "Mr. Smith's 'quoted' words' 'again'. e.g. U.S.A. No. 5 and no. Ok 3,000.50, x,y ,z '' it's.",
+    ),
+    *(
+        "日本語 テスト。 emoji 😀😀 👨\u200d👩\u200d👧 so\xadft",
+        "שלום עולם",
+        "l'homme d'état aujourd'hui 'l' a' 'b 5's x 's",
+        '▁x▁ < > & " <b>',
+    ),
+    *(
+        "İstanbul ΑΣ ς ﬀ ½ 1'000 % € 5 $5 ( a ) [ b ]",
+        "x" * 3000,
+        "e\u0301" * 50,
+        "DOTMULTI x... \ufeff\u2060 y\u3000z\tq",
+    ),
+]
+ENGINE = """(async () => {{
+  const {{ Translator }} = await import("./engine/translator.js");
+  const {{ fetchBytes }} = await import("./engine/tensors.js");
+  const folder = "models/{name}";
+  const text = await (await fetch(`${{folder}}/text.json`)).json();
+  const bytes = await fetchBytes(`${{folder}}/model.safetensors`);
+  const engine = new Translator(text, bytes), plain = new Translator(text, bytes, true);
+  return await ({work})(engine, plain, {given});
+}})()"""
+
+
+class ExactProducts(Int8Linear):
+    """The int8 products of a CPU with VNNI, on any: others quantise inputs to 63 steps, the page to 127."""
+
+    def __init__(self, matrix: torch.Tensor, bias: torch.Tensor | None) -> None:
+        super().__init__(matrix, bias)
+        self.limit, self.integers = 127, quantised(matrix)[0].double()
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        rows = x.reshape(-1, x.shape[-1]).float()
+        scales = scales_of(rows, self.limit)
+        y = ((rows / scales).round().double() @ self.integers.T).float() * self.scales * scales
+        return (y if self.bias is None else y + self.bias).view(*x.shape[:-1], len(self.scales)).to(x.dtype)
+
+
+@pytest.fixture(autouse=True)
+def _products_of_any_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "Int8Linear", ExactProducts)
+
+
+@pytest.fixture(scope="module")
+def exported(
+    tiny_run: Path, tiny_subword_run: Path, tiny_reverse_run: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A page with models of words and of subwords, each in a folder of int8 weights that Python reads,
+    too."""
+    folder = tmp_path_factory.mktemp("exported")
+    for name, run in (("words", tiny_run), ("subwords", tiny_subword_run), ("fr-en", tiny_reverse_run)):
+        Translator.load(run).save_pretrained(folder / name, int8=True)
+    export_page([folder / "words", folder / "subwords", folder / "fr-en"], folder / "page")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with static_host(exported / "page") as address, browser(tmp_path_factory.mktemp("profile")) as tab:
+        tab.address = address  # type: ignore[attr-defined]
+        yield tab
+
+
+@pytest.fixture
+def opened(page: Page) -> Page:
+    page.screen(1280)
+    page.messages.clear()
+    page.open(page.address)  # type: ignore[attr-defined]
+    page.wait(
+        "document.querySelectorAll('#model option').length === 3 && document.getElementById('loading').hidden"
+    )
+    page.run("document.getElementById('slowly').checked = false")
+    return page
+
+
+def engine(page: Page, name: str, work: str, given: Any) -> Any:
+    return page.run(ENGINE.format(name=name, work=work, given=json.dumps(given)))
+
+
+def write(page: Page, text: str) -> None:
+    page.run("document.getElementById('text').focus(); document.getElementById('text').select()")
+    page.press("Backspace") if not text else page.type(text)
+
+
+def translate(page: Page, text: str) -> str:
+    write(page, text)
+    page.press("Enter", modifiers=2)
+    page.wait("document.getElementById('stop').hidden && !document.getElementById('others').hidden")
+    return str(page.run("document.getElementById('output').textContent"))
+
+
+# The engine
+
+
+@pytest.mark.parametrize("name", ["words", "subwords"])
+def test_products_of_webassembly_are_those_of_plain_javascript(opened: Page, name: str) -> None:
+    work = """async (engine, plain, line) => {
+      const { ids } = engine.source.encode(line);
+      const read = (one) => { const s = one.network.encode(ids); return [...one.network.step(s, s.state, null).logProbabilities]; };
+      return [Boolean(engine.network.kernel.sums), Boolean(plain.network.kernel.sums), read(engine), read(plain)];
+    }"""
+    simd, plain, ours, theirs = engine(opened, name, work, "The man sees the woman.")
+    assert (simd, plain) == (True, False)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [("words", "source"), ("subwords", "source"), ("subwords", "target"), ("fr-en", "source")],
+)
+def test_lines_become_the_same_ids_and_lines_again(
+    opened: Page, exported: Path, tiny_corpus: Path, name: str, side: str
+) -> None:
+    corpus = {"words": "en", "fr-en": "fr"}.get(name, {"source": "en", "target": "fr"}[side])
+    lines = [*ODD, *read_lines(str(tiny_corpus / f"train.{corpus}"))]
+    compare_text(opened, exported / name, name, side, lines)
+
+
+def compare_text(page: Page, run: Path, name: str, side: str, lines: list[str]) -> None:
+    codec = getattr(Run.open(run), side)
+    encoded = [codec.encode(line) for line in lines]
+    work = f"""(engine, plain, lines) => lines.map((line) => {{
+      const {{ words, ids, wordOf }} = engine.{side}.encode(line);
+      return [words, ids, wordOf, engine.{side}.decode(ids).words, engine.{side}.text(words)];
+    }})"""
+    found = engine(page, name, work, lines)
+    for line, ours, theirs in zip(lines, encoded, found, strict=True):
+        assert theirs == [
+            ours.words,
+            ours.ids,
+            ours.word_of,
+            codec.decode(ours.ids).words,
+            codec.text(ours.words),
+        ], line
+
+
+@pytest.mark.parametrize("name", ["words", "subwords"])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_translations_are_python_s(
+    opened: Page, exported: Path, tiny_corpus: Path, name: str, beam: int
+) -> None:
+    """In 98 of 100: a rounded sum may differ in its last place, and rarely that decides between two words."""
+    lines = [line for file in ("test.en", "dev.en") for line in read_lines(str(tiny_corpus / file))]
+    ours = Translator.load(exported / name).translate(lines, beam=beam, nbest=beam)
+    work = """async (engine, plain, { lines, beam }) => {
+      const found = [];
+      const settings = { ...engine.settings, beam, nbest: beam };
+      for (const line of lines) found.push(await engine.sentence(line, settings, () => {}, async () => {}));
+      return found;
+    }"""
+    theirs = engine(opened, name, work, {"lines": lines, "beam": beam})
+    same = 0
+    for one, other in zip(ours, theirs, strict=True):
+        first, *rest = other["hypotheses"]
+        assert one.source_tokens == other["source_tokens"]
+        if first["text"] != one.text:
+            continue
+        same += 1
+        assert first["score"] == pytest.approx(one.score, abs=0.002 * len(one.log_probabilities) + 0.01)
+        assert np.array(first["alignment"]).reshape(one.alignment.shape) == pytest.approx(
+            one.alignment, abs=0.02
+        )
+        assert first["confidence"] == pytest.approx(one.confidence, abs=0.02)
+        assert len(rest) == len(one.alternatives)
+        assert len(first["log_probabilities"]) == len(one.log_probabilities)
+    assert same >= 0.98 * len(lines)
+
+
+FAITHFUL = [
+    "The man sees 😀 Ms Zdravković at https://example.org/a?b=1.",
+    "THE WOMAN READS THE BOOK",
+    "Write to anna@example.org, 12,345 times!",
+    "The 田中 don’t see #them in 2013",
+    "The man SEES the woman.",
+    "The 👍🏽🎉 man {{ name }} sees %d <b>books</b> for $1,234.56, 12 thousand %s.",
+    "🌷 <br/>",
+]
+
+
+@pytest.mark.parametrize("name", ["words", "subwords"])
+def test_names_and_numbers_are_held_as_in_python(opened: Page, exported: Path, name: str) -> None:
+    ours = Translator.load(exported / name).translate(FAITHFUL, beam=2, faithful=True)
+    work = """async (engine, plain, lines) => {
+      const settings = { ...engine.settings, beam: 2, nbest: 2, faithful: true };
+      const found = [];
+      for (const line of lines) found.push(await engine.sentence(line, settings, () => {}, async () => {}));
+      return found;
+    }"""
+    for one, other in zip(ours, engine(opened, name, work, FAITHFUL), strict=True):
+        assert (other["source_tokens"], other["hypotheses"][0]["tokens"]) == (one.source_tokens, one.tokens)
+        assert np.array(other["hypotheses"][0]["alignment"]) == pytest.approx(one.alignment, abs=0.02)
+        assert other["hypotheses"][0]["confidence"] == pytest.approx(one.confidence, abs=0.02)
+
+
+def changed_attention(monkeypatch: pytest.MonkeyPatch, change: Callable[[int, Tensor], Tensor]) -> None:
+    """Changes α of every step, counted from 0, of the next search. Of the weights (1, 1, source), `change`
+    returns others."""
+    attend, steps = Decoder.attend, itertools.count()
+
+    def attend_elsewhere(
+        decoder: Decoder, state: DecoderState, source: Source, known: Tensor | None
+    ) -> tuple[DecoderState, Tensor]:
+        attended, energies = attend(decoder, state, source, known)
+        weights = change(next(steps), attended.weights)
+        return replace(attended, weights=weights, context=source.context(weights)), energies
+
+    monkeypatch.setattr(Decoder, "attend", attend_elsewhere)
+
+
+@pytest.mark.parametrize("name", ["words", "subwords"])
+def test_what_if_decoding_is_python_s(
+    opened: Page, exported: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looks at one word at a step, and never at another one from there on; the trace is that of the step."""
+    line, step, only, hidden = "The man sees the woman in Paris.", 2, 4, 1
+    translator = Translator.load(exported / name)
+    (encoded,) = translator.parts(line)
+    place = encoded.word_of.index
+
+    def change(i: int, weights: Tensor) -> Tensor:
+        changed = weights.clone()
+        if i >= step:
+            changed[..., place(hidden)] = 0
+        if i == step:
+            changed = torch.zeros_like(weights)
+            changed[..., place(only)] = 1
+        return changed / changed.sum(-1, keepdim=True)
+
+    changed_attention(monkeypatch, change)
+    ours = translator.translate([line], beam=1)[0]
+    work = """async (engine, plain, { line, step, only, blanked }) => {
+      const { inside, onward } = await import("./engine/inside.js");
+      const { hypotheses } = await engine.sentence(line, { ...engine.settings, beam: 1, nbest: 1 }, () => {}, async () => {});
+      const question = { line, ids: hypotheses[0].ids, step, beam: 1, change: { temperature: 1, only, blanked, word: null } };
+      return [hypotheses[0], onward(engine, question), inside(engine, question), inside(engine, { ...question, change: null })];
+    }"""
+    given = {"line": line, "step": step, "only": place(only), "blanked": [place(hidden)]}
+    before, theirs, changed, plain = engine(opened, name, work, given)
+    if encoded.word_of.count(only) == encoded.word_of.count(hidden) == 1:
+        assert theirs["tokens"] == ours.tokens
+        assert np.array(theirs["alignment"]) == pytest.approx(ours.alignment, abs=0.02)
+    assert changed["weights"][place(only)] == 1
+    assert sum(plain["weights"]) == pytest.approx(1)
+    chosen = next(one for one in plain["likeliest"] if one["chosen"])
+    assert np.log(chosen["p"]) == pytest.approx(before["log_probabilities"][step], abs=1e-4)
+    assert chosen["rank"] == 1
+    assert plain["energies"] == changed["energies"]
+    softmax = np.exp(plain["energies"] - np.max(plain["energies"]))
+    assert plain["weights"] == pytest.approx(softmax / softmax.sum(), abs=1e-5)
+
+
+def test_a_long_line_is_cut_as_in_python(opened: Page, exported: Path) -> None:
+    line = "The man sees the woman. " * 40
+    ours = Translator.load(exported / "words").translate([line], beam=1, max_source_length=50)[0]
+    work = """async (engine, plain, line) =>
+      engine.sentence(line, { ...engine.settings, beam: 1, nbest: 1, max_source_length: 50 }, () => {}, async () => {})"""
+    theirs = engine(opened, "words", work, line)
+    assert theirs["hypotheses"][0]["tokens"] == ours.tokens
+    assert theirs["source_tokens"] == ours.source_tokens
+    assert np.array(theirs["hypotheses"][0]["alignment"]) == pytest.approx(ours.alignment, abs=0.02)
+
+
+def test_a_text_is_cut_into_sentences(opened: Page) -> None:
+    text = "Mr. Smith came. He saw (it!) Then 3.5 p.m. and more.\nA line\n\n“Is it?” Yes… no. End"
+    work = (
+        'async (engine, plain, text) => (await import("./engine/sentences.js")).sentences(text, engine.rules)'
+    )
+    expected = [
+        "Mr. Smith came.",
+        "He saw (it!)",
+        "Then 3.5 p.m. and more.",
+        "A line",
+        "“Is it?”",
+        "Yes… no.",
+        "End",
+    ]
+    assert engine(opened, "words", work, text) == expected
+
+
+# The page
+
+
+def test_a_sentence_is_translated_and_drawn(opened: Page, exported: Path) -> None:
+    text = "The man sees the woman."
+    expected = Translator.load(exported / "words").translate([text], beam=5)[0]
+    assert translate(opened, text) == expected.text
+    count = "document.querySelectorAll('{}').length"
+    assert opened.run(count.format("#matrix tbody tr")) == len(expected.tokens)
+    assert opened.run(count.format("#matrix tbody td")) == expected.alignment.size
+    assert opened.run(count.format("#lines path")) > 0
+    assert opened.run(count.format("#nbest button")) == 5
+    assert expected.text in opened.run("document.getElementById('status').textContent")
+    assert opened.messages == []
+
+
+def test_words_of_low_confidence_are_shaded(opened: Page, exported: Path) -> None:
+    text = "The man sees the woman."
+    expected = Translator.load(exported / "words").translate([text], beam=5)[0]
+    translate(opened, text)
+    titles = "[...document.querySelectorAll('#output .unsure')].map((one) => [one.textContent, one.title])"
+    unsure = [
+        word for word, value in zip(expected.tokens, expected.confidence, strict=True) if value < UNSURE
+    ]
+    found = opened.run(titles)
+    assert [word for word, _ in found] == unsure
+    assert opened.run("document.getElementById('unsure').hidden") is False
+    assert all(re.fullmatch(r"unsure \(\d\d? %\)", title) for _, title in found)
+    assert unsure
+
+
+def test_words_come_one_by_one_when_it_goes_slowly(opened: Page) -> None:
+    opened.run("document.getElementById('slowly').checked = true")
+    opened.run("""window.seen = []; new MutationObserver(() => seen.push(document.querySelectorAll('#matrix tbody tr').length))
+      .observe(document.getElementById('matrix'), { childList: true, subtree: true })""")
+    write(opened, "The man sees the woman.")
+    opened.click("#translate")
+    opened.wait("!document.getElementById('replay').disabled && !document.getElementById('others').hidden")
+    seen = opened.run("seen")
+    assert sorted(set(seen)) == list(range(1, max(seen) + 1))
+    assert max(seen) > 2
+
+
+def test_a_word_opens_the_inside_of_its_step_by_keys(opened: Page) -> None:
+    translate(opened, "The man sees the woman.")
+    opened.run("document.querySelector('#output .word').focus()")
+    opened.press("ArrowRight")
+    word = opened.run("document.activeElement.textContent")
+    opened.press("Enter")
+    opened.wait("document.querySelectorAll('#inside .words li').length >= 10")
+    assert opened.run("document.querySelector('#output [aria-expanded=true]').textContent") == word
+    assert word in opened.run("document.querySelector('#inside h3').textContent")
+    assert opened.run("document.querySelectorAll('#inside .energies tbody tr').length") == 7
+    assert opened.run("document.querySelectorAll('#inside svg.strip:not([aria-label])').length") == 0
+    opened.press("Escape")
+    assert opened.run("document.getElementById('inside').hidden")
+    assert opened.run("document.activeElement.textContent") == word
+    assert opened.messages == []
+
+
+def test_attention_is_moved_and_what_follows_changes(opened: Page) -> None:
+    was = translate(opened, "The man sees the woman.")
+    opened.click("#output .word:nth-of-type(2)")
+    opened.wait("document.querySelectorAll('#inside .words li').length >= 10")
+    opened.click("#inside .words li:nth-child(2) button")
+    opened.wait("!!document.querySelector('.onward .now')")
+    assert was in opened.run("document.querySelector('.onward .note').textContent")
+    assert opened.run("document.querySelectorAll('.onward mark').length") == 1
+    opened.click("#inside .what-if > button")
+    opened.wait("!document.querySelector('.onward .now')")
+    opened.click("#inside .energies tbody tr:nth-child(5) button")
+    weight = "document.querySelector('#inside .energies tbody tr:nth-child(5) .weight').textContent"
+    opened.wait(f"{weight} === '100 %'")
+    opened.click("#inside .close")
+    assert opened.run("document.getElementById('inside').hidden")
+    assert opened.messages == []
+
+
+def test_another_sentence_is_looked_into_beside_the_first(opened: Page) -> None:
+    translate(opened, "The man sees the woman.")
+    opened.click("#output .word:nth-of-type(2)")
+    opened.wait("document.querySelectorAll('#inside .words li').length >= 10")
+    opened.click("#inside .tools button")
+    opened.wait("document.querySelectorAll('#beside-output .word').length")
+    assert opened.run("document.getElementById('beside-text').value") == "The man sees the woman."
+    opened.run("document.getElementById('beside-text').select()")
+    opened.type("The girl sleeps.")
+    opened.press("Enter")
+    opened.wait("document.querySelectorAll('#beside-output .word').length")
+    opened.click("#beside-output .word:nth-of-type(2)")
+    opened.wait("document.querySelectorAll('#beside-inside .words li').length >= 10")
+    left, right = (
+        opened.run(
+            f"(({{ top, left }}) => [top, left])(document.getElementById('{each}').getBoundingClientRect())"
+        )
+        for each in ("inside", "beside")
+    )
+    assert left[0] == right[0]
+    assert left[1] < right[1]
+    assert opened.run(
+        "document.querySelectorAll('[id]').length === new "
+        "Set([...document.querySelectorAll('[id]')].map((one) => one.id)).size"
+    )
+    opened.screen(390)
+    assert opened.run("document.documentElement.scrollWidth <= visualViewport.width")
+    opened.click("#beside-close")
+    assert opened.run("document.getElementById('beside').hidden")
+    assert opened.messages == []
+
+
+def test_a_state_is_a_link(opened: Page) -> None:
+    translate(opened, "The man sees. The woman sleeps.")
+    opened.click("#sentences button:nth-child(2)")
+    opened.run("document.getElementById('step').focus()")
+    opened.press("Home")
+    address, said = opened.run("[location.href, document.getElementById('step-said').textContent]")
+    assert said.startswith("Step 1 of")
+    opened.run("document.getElementById('link').click()")
+    opened.open("about:blank")
+    opened.open(address.replace("beam=5", "beam=1"))
+    opened.wait("document.querySelector('#sentences [aria-pressed=true]')?.textContent === 'Sentence 2'")
+    opened.wait("document.getElementById('step-said').textContent.startsWith('Step 1 of')")
+    assert opened.run("document.querySelector('input[name=beam]:checked').value") == "1"
+    assert opened.run("document.getElementById('text').value") == "The man sees. The woman sleeps."
+    for odd in ("#text=%3Cb%3E&model=nosuch&beam=x&step=-4&sentence=99", "#nothing"):
+        opened.open("about:blank")
+        opened.open(address.partition("#")[0] + odd)
+        opened.wait(
+            "document.querySelectorAll('#model option').length === 3 && "
+            "document.getElementById('stop').hidden"
+        )
+    assert opened.messages == []
+
+
+def test_figures_are_saved(opened: Page) -> None:
+    """What would be downloaded is kept here: pictures as large as they are, with the words as text."""
+    translate(opened, "The man sees <the> woman.")
+    opened.click("#grow")
+    opened.wait("!document.querySelector('[data-figure=tree]').hidden")
+    opened.run("""{ window.made = new Map(); window.saved = [];
+      const address = URL.createObjectURL;
+      URL.createObjectURL = (blob) => { const one = address(blob); made.set(one, blob); return one; };
+      HTMLAnchorElement.prototype.click = function () { saved.push([this.download, made.get(this.href)]); };
+      document.querySelectorAll(".save button").forEach((one) => one.click()); }""")
+    opened.wait("saved.length === 6")
+    files = dict(
+        opened.run(
+            "Promise.all(saved.map(async ([name, blob]) => [name, await blob.slice(0, 999999).text()]))"
+        )
+    )
+    assert {*files} == {
+        f"attention-{name}.{kind}" for name in ("lines", "matrix", "tree") for kind in ("svg", "png")
+    }
+    for name, text in files.items():
+        if name.endswith("png"):
+            assert text[1:4] == "PNG"
+        else:
+            words = [
+                each.text for each in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")
+            ]
+            assert "tree" in name or {"The", "<the>", "</s>"} <= {*words} or "<" in words
+    assert opened.messages == []
+
+
+def test_keys_move_through_steps_words_and_cells(opened: Page) -> None:
+    translate(opened, "The man sees the woman.")
+    said = "document.getElementById('step-said').textContent"
+    last = int(re.search(r"of (\d+)", opened.run(said))[1])  # type: ignore[index]
+    opened.run("document.getElementById('step').focus()")
+    for _ in range(last + 1):
+        opened.press("ArrowLeft")
+    assert re.search(rf"^Step 1 of {last}: when it wrote “.+”, it looked at “.+” \d+ %", opened.run(said))
+    assert opened.run("document.getElementById('before').disabled")
+    opened.press("ArrowRight")
+    assert opened.run(said).startswith(f"Step 2 of {last}")
+    assert opened.run("document.querySelectorAll('#lines [aria-current=step]').length") == 1
+    opened.run("document.querySelector('#lines ol:last-child button').focus()")
+    assert opened.run(said).startswith("Step 1 of")
+    assert "looked at" in opened.run("document.activeElement.getAttribute('aria-label')")
+    opened.run("document.querySelector('#matrix td[tabindex=\"0\"]').focus()")
+    opened.press("ArrowRight")
+    opened.press("ArrowDown")
+    assert opened.run(
+        "document.activeElement === document.querySelectorAll('#matrix tbody "
+        "tr')[1].querySelectorAll('td')[1]"
+    )
+    assert re.fullmatch(r".+ ← .+: \d\.\d\d", opened.run("document.getElementById('value').textContent"))
+    assert opened.run("document.querySelectorAll('#matrix td[tabindex=\"0\"]').length") == 1
+
+
+def test_other_hypotheses_and_beams(opened: Page) -> None:
+    translate(opened, "The man sees the woman.")
+    opened.click("#nbest li:nth-child(2) button")
+    second = opened.run("document.querySelector('#nbest li:nth-child(2) button span').textContent")
+    assert opened.run("document.getElementById('output').textContent") == second
+    assert opened.run("document.activeElement.getAttribute('aria-pressed')") == "true"
+    opened.click("#compare")
+    opened.wait("!document.getElementById('compared').hidden")
+    assert opened.run("[...document.querySelectorAll('#compared dt')].map((one) => one.textContent)") == [
+        "Beam 1",
+        "Beam 5",
+    ]
+
+
+@pytest.mark.parametrize("name", ["words", "subwords"])
+def test_the_tree_of_a_search_is_that_search(opened: Page, name: str) -> None:
+    """Widths shrink as hypotheses end, parents are of the step before, and the best path is the
+    translation."""
+    work = """async (engine, plain, line) => {
+      const { tree } = await import("./engine/tree.js");
+      const search = (beam) => engine.sentence(line, { ...engine.settings, beam, nbest: 1 }, () => {}, async () => {});
+      return [tree(engine, { line, beam: 4 }), (await search(4)).hypotheses[0], (await search(1)).hypotheses[0]];
+    }"""
+    found, best, greedy = engine(opened, name, work, "The man sees the woman in Paris.")
+    assert (found["best"]["text"], found["greedy"]["text"]) == (best["text"], greedy["text"])
+    width, above = 4, [None]
+    for number, level in enumerate(found["levels"]):
+        kept, ended, missed = (
+            [node for node in level if node["kind"] == kind] for kind in ("kept", "ended", "missed")
+        )
+        assert len(kept) + len(ended) <= width
+        width -= len(ended)
+        places = [None] if not number else [k for k, node in enumerate(above) if node["kind"] == "kept"]
+        assert all(node["parent"] in places for node in level)
+        if number + 1 < len(found["levels"]):  # at the longest length a good word is left out, too
+            lowest = min(node["score"] for node in kept + ended)
+            assert all(node["score"] <= lowest for node in missed)
+        above = level
+    path = [node for level in found["levels"] for node in level if node["best"]]
+    assert sum(np.log(node["p"]) for node in path) == pytest.approx(path[-1]["score"], abs=1e-3)
+    assert len(path) == len(best["log_probabilities"])
+    ids = best["ids"], greedy["ids"]
+    parting = next((k for k, (one, other) in enumerate(itertools.zip_longest(*ids)) if one != other), None)
+    assert found["parting"] == parting
+
+
+def test_the_search_grows_step_by_step(opened: Page) -> None:
+    translate(opened, "The man sees the woman.")
+    opened.click("#grow")
+    opened.wait("!document.getElementById('tree').hidden && !!document.querySelector('.tree path.best')")
+    assert re.match(
+        "Beam 1 and beam 5 (write the same|part at step)",
+        opened.run("document.querySelector('#tree p').textContent"),
+    )
+    shown = "document.querySelectorAll('.tree > g[visibility=visible]').length"
+    opened.run("document.querySelector('#tree input').focus()")
+    opened.press("Home")
+    opened.press("ArrowRight")
+    opened.wait(f"{shown} === 2")
+    assert re.match(
+        "Step 2 (keeps|ends) “.+” \\d+ %", opened.run("document.querySelector('#tree .said').textContent")
+    )
+    assert opened.messages == []
+
+
+def test_several_sentences_and_another_model(opened: Page) -> None:
+    translate(opened, "The man sees. The woman sleeps.")
+    assert opened.run("document.querySelectorAll('#sentences button').length") == 2
+    opened.click("#sentences button:nth-child(2)")
+    assert "woman" in opened.run("document.getElementById('lines').textContent")
+    opened.run(
+        "{ const one = document.getElementById('model'); one.selectedIndex = 2; one.dispatchEvent(new "
+        "Event('change')); }"
+    )
+    assert opened.run("document.getElementById('text').lang") == "fr"
+    opened.run("document.getElementById('text').value = ''")
+    translate(opened, "L'homme voit la femme.")
+    assert "L'" in opened.run("document.getElementById('lines').textContent")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "There is no text yet"),
+        (" \n ", "There is no text yet"),
+        ("x" * 100_000, "too long: 5,000 characters"),
+    ],
+)
+def test_bad_text_gets_a_clear_message(opened: Page, text: str, said: str) -> None:
+    opened.run(f"document.getElementById('text').value = {json.dumps(text)}")
+    opened.click("#translate")
+    assert said in opened.run("document.getElementById('message').textContent")
+    assert not opened.run("document.getElementById('message').hidden")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "😀😀 👨\u200d👩\u200d👧",
+        "שלום עולם, זה מבחן",
+        "<img src=x onerror=document.title='broken'> & <b>bold</b>",
+        "x" * 5000,
+    ],
+)
+def test_odd_text_is_shown_as_it_is_and_nothing_hangs(opened: Page, text: str) -> None:
+    opened.run(f"document.getElementById('text').value = {json.dumps(text)}")
+    opened.click("#translate")
+    opened.wait("document.getElementById('stop').hidden")
+    assert opened.run("document.querySelectorAll('main img, main b').length") == 0
+    assert opened.run("document.title") == "A translator that shows where it looks"
+    assert opened.messages == []
+
+
+def test_a_damaged_model_is_a_message_not_a_silence(exported: Path, tmp_path: Path, tiny_run: Path) -> None:
+    export_page([tiny_run], tmp_path / "page")
+    file = tmp_path / "page" / "models" / "en-fr" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:5000])
+    with static_host(tmp_path / "page") as address, browser(tmp_path) as tab:
+        tab.open(address)
+        tab.wait("!document.getElementById('message').hidden")
+        assert "damaged or was not loaded completely" in tab.run(
+            "document.getElementById('message').textContent"
+        )
+        (tmp_path / "page" / "config.json").unlink()
+        tab.open(address)
+        tab.wait("!document.getElementById('message').hidden")
+        assert "could not be started" in tab.run("document.getElementById('message').textContent")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 380])
+def test_nothing_is_cut_off(opened: Page, width: int, dark: bool) -> None:
+    opened.screen(width, dark=dark)
+    translate(
+        opened,
+        "The man who sees the very famous old European committee of the French ministers loves the woman.",
+    )
+    assert opened.run("document.documentElement.scrollWidth") <= width
+    small = """[...document.querySelectorAll("main button, main select, main textarea")]
+      .filter((one) => one.offsetParent && one.offsetHeight < 24)"""
+    assert opened.run(f"{small}.length") == 0
+    unnamed = """[...document.querySelectorAll("button, select, textarea, input")].filter((one) =>
+      !(one.textContent.trim() || one.ariaLabel || one.labels?.length))"""
+    assert opened.run(f"{unnamed}.length") == 0

@@ -1,0 +1,96 @@
+"""The page at `/`, in a real browser and with a real service behind it: typed, clicked, moved through by
+keys, and refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import NEEDS_CHROMIUM, Page, browser
+
+from rnnsearch.serve.routes import digest
+from rnnsearch.translation.translator import Translator
+
+pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
+
+SENTENCE = "The black cat sleeps."
+
+
+@pytest.fixture
+def page(loopback_of: Callable[..., Any], tmp_path: Path) -> Iterator[Page]:
+    server = loopback_of()
+    with browser(tmp_path) as tab:
+        tab.open(server.address)
+        tab.wait("document.querySelectorAll('#model option').length === 2")
+        tab.run("document.getElementById('slowly').checked = false")
+        yield tab
+
+
+def translate(page: Page, text: str) -> str:
+    page.run("document.getElementById('text').focus(); document.getElementById('text').select()")
+    page.type(text)
+    page.press("Enter", modifiers=2)
+    page.wait("document.getElementById('stop').hidden && !document.getElementById('others').hidden")
+    return str(page.run("document.getElementById('output').textContent"))
+
+
+def test_it_translates_as_the_translator_does(page: Page, tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run)
+    assert not page.run("document.getElementById('key-field').checkVisibility()")
+    assert translate(page, SENTENCE).strip() == translator.translate([SENTENCE], beam=5)[0].text
+    words = translator.translate([SENTENCE], beam=5)[0].tokens
+    assert page.run("document.querySelectorAll('#matrix tbody tr').length") == len(words)
+    assert page.run("document.querySelectorAll('#nbest li').length") == 5
+    assert "sent to it" in page.run("document.getElementById('where').textContent")
+    assert "keeps its weights" in page.run("document.getElementById('look-inside').textContent")
+    assert page.run("document.querySelectorAll('#output .word').length") == 0
+    assert not page.messages  # nothing that the Content-Security-Policy forbids
+
+
+def test_it_obeys_a_glossary(page: Page, tiny_run: Path) -> None:
+    terms = {word: f"{word}-bis" for word in ("The", "black", "cat", "sleeps", ".")}
+    expected = Translator.load(tiny_run, glossary=terms).translate([SENTENCE], beam=5)[0].text
+    assert "-bis" in expected
+    field = "document.getElementById('glossary')"
+    lines = "\\n\\n".join(f" {term} ={other}" for term, other in terms.items())
+    page.run(f"{field}.value = '{lines}'")
+    assert page.run("document.getElementById('glossary-field').checkVisibility()")
+    assert translate(page, SENTENCE).strip() == expected
+    page.run(f"{field}.value = 'cat'")
+    page.click("#translate")
+    said = page.wait("document.getElementById('message').textContent")
+    assert said == "In the glossary, “cat” is not “term = translation”."
+    assert not page.messages
+
+
+def test_a_text_that_the_service_refuses_is_a_clear_message(page: Page) -> None:
+    page.run(
+        "document.getElementById('text').value = 'cat '.repeat(1000)"
+    )  # of 2,000 characters that it takes
+    page.click("#translate")
+    page.wait("!document.getElementById('message').hidden")
+    assert "2,000" in page.run("document.getElementById('message').textContent")
+
+
+def test_a_service_with_keys_asks_for_one(
+    loopback_of: Callable[..., Any], make_service: Callable[..., Any], tmp_path: Path, tiny_run: Path
+) -> None:
+    key = "a-key-of-the-service-1"
+    server = loopback_of(make_service(keys=frozenset([digest(key)])))
+    with browser(tmp_path) as tab:
+        tab.open(server.address)
+        tab.wait("document.querySelectorAll('#model option').length === 2")
+        assert tab.run("document.getElementById('key-field').checkVisibility()")
+        tab.run("document.getElementById('slowly').checked = false")
+        tab.run(f"document.getElementById('text').value = '{SENTENCE}'")
+        tab.click("#translate")
+        tab.wait("!document.getElementById('message').hidden")
+        assert "key" in tab.run("document.getElementById('message').textContent")
+        tab.run("document.getElementById('key').focus()")
+        tab.type(key)
+        assert (
+            translate(tab, SENTENCE).strip()
+            == Translator.load(tiny_run).translate([SENTENCE], beam=5)[0].text
+        )
