@@ -8,7 +8,6 @@ shuffled separately and becomes a shard of the dataset: every order is equally l
 
 from __future__ import annotations
 
-import pickle
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,12 +25,14 @@ from rnnsearch.system.files import whole_folder
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.cleaning import (
     DROPPED,
+    Block,
     Cleaner,
     SideBlock,
+    append_arrays,
     clean,
     count_words,
     read_chunks,
-    unpickled,
+    stored_arrays,
 )
 from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
 from rnnsearch.text.dataset import (
@@ -200,7 +201,7 @@ def encode(
     size = sum(of_side.words * id_dtype(codec).itemsize for codec, of_side in sides)
     buckets = Buckets(work, size if settings.subwords == "none" else 2 * size, settings.seed)
     done = 0
-    for block in unpickled(work / "blocks"):
+    for block in map(Block.of_arrays, stored_arrays(work / "blocks")):
         times = report.texts[block.text_index].repeat
         source = EncodedSide(block.source, codecs["source"])
         target = EncodedSide(block.target, codecs["target"])
@@ -314,7 +315,7 @@ class Buckets:
             chosen = np.flatnonzero(bucket == number)
             if len(chosen):
                 with path.open("ab") as file:
-                    pickle.dump([each.take(chosen) for each in rows], file)
+                    append_arrays(file, [part for each in rows for part in each.take(chosen)])
 
     def write_shards(self, store: Path, linked: bool) -> Iterator[int]:
         """Writes every bucket's pairs in random order, and their lengths; yields the number of pairs of
@@ -338,5 +339,5 @@ class Buckets:
 
 def _read_bucket(path: Path, place: int) -> Ragged:
     """Returns one kind of rows of a bucket."""
-    arrays = zip(*(parts[place] for parts in unpickled(path)), strict=True)
-    return Ragged(*map(np.concatenate, arrays))
+    rows = (arrays[2 * place : 2 * place + 2] for arrays in stored_arrays(path))
+    return Ragged(*map(np.concatenate, zip(*rows, strict=True)))
