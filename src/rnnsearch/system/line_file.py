@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Self, TypeVar
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import open_locked, prepare_output, read_json, reading, write_text, writing
+from rnnsearch.system.files import (
+    end_of_link,
+    open_locked,
+    prepare_output,
+    read_json,
+    reading,
+    write_text,
+    writing,
+)
 
 Item = TypeVar("Item")
 READ_AHEAD = 16
@@ -51,9 +59,9 @@ class LineFile:
     """
 
     def __init__(self, path: Path, key: str, *, head: str = "", overwrite: bool = False) -> None:
-        self.path, self.key, self.head, self.overwrite = path, key, head, overwrite
+        self.path, self.key, self.head, self.overwrite = end_of_link(path), key, head, overwrite
         self.partial, self.state_file = (
-            path.parent / f".{path.name}.{what}" for what in ("partial", "state")
+            self.path.with_name(f".{self.path.name}.{what}") for what in ("partial", "state")
         )
         self.done, self.before = 0, State()
         self._file: BinaryIO
