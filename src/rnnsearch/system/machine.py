@@ -8,6 +8,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import torch
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.workers import core_count
+
+os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))  # see `core_count`
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """Name in the settings → dtype of products."""
