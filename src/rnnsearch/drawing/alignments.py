@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
 from rnnsearch.drawing.characters import graphemes, pad_left, printable, shorten
-from rnnsearch.drawing.figures import save_figure
+from rnnsearch.drawing.figures import drawing, save_figure
 from rnnsearch.drawing.page import render
 from rnnsearch.drawing.palette import GOLD, SERIES
 from rnnsearch.errors import InputError
@@ -81,17 +81,17 @@ def comparison_figure(
     panels: Sequence[Panel], path: str | Path | None = None, gold: GoldLinks | None = None
 ) -> Figure:
     """Draws several runs of one sentence side by side, each as in `alignment_figure`, under its title."""
-    from matplotlib import rc_context, rcParams
-    from matplotlib.figure import Figure
-    from matplotlib.font_manager import fontManager
-
     matrices = [matrix_of(*panel[1:], gold) for panel in panels]
-    figure = Figure(dpi=_DOTS_PER_INCH)
-    installed = set(fontManager.get_font_names())
-    fonts = [*rcParams["font.family"], *(font for font in _FALLBACK_FONTS if font in installed)]
     # `$x_1$` is five characters
-    with rc_context({"font.family": fonts, "text.parse_math": False}), warnings.catch_warnings():
+    with drawing({"text.parse_math": False}), warnings.catch_warnings():
+        from matplotlib import rcParams
+        from matplotlib.figure import Figure
+        from matplotlib.font_manager import fontManager
+
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        installed = set(fontManager.get_font_names())
+        rcParams["font.family"] += [font for font in _FALLBACK_FONTS if font in installed]
+        figure = Figure(dpi=_DOTS_PER_INCH)
         sizes = []
         for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
             axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))

@@ -4,8 +4,11 @@ a page, with real text, colours for light and dark, and descriptions for screen 
 from __future__ import annotations
 
 import io
+import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -61,13 +64,30 @@ class Curve:
     high: Sequence[float | None] = ()
 
 
+@contextmanager
+def drawing(style: Mapping[str, Any]) -> Iterator[None]:
+    """Draws in matplotlib's default style with these changes, whatever a matplotlibrc or $MPLBACKEND says:
+    pictures are files."""
+    if "matplotlib" not in sys.modules and (backend := os.environ.pop("MPLBACKEND", None)):
+        from matplotlib import rcParams
+
+        os.environ["MPLBACKEND"] = backend
+        with suppress(
+            ValueError
+        ):  # it is not installed here, as that of a notebook, and its import would fail
+            rcParams["backend"] = backend
+    from matplotlib.style import context
+
+    with context(["default", dict(style)]):
+        yield
+
+
 def curve_figure(curves: Sequence[Curve], x_label: str, y_label: str, *, ticks: Sequence[str] = ()) -> Figure:
     """Draws the curves. ticks: texts at x = 0, 1, …, in place of numbers."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter
+    with drawing(STYLE):
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import EngFormatter
 
-    with rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, HEIGHT), dpi=72, layout="constrained")
         axes = figure.add_subplot()
         lines = [_draw(axes, curve) for curve in curves]
@@ -135,9 +155,7 @@ _SIZE = re.compile(r"([0-9.]+)px")
 
 def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     """Draws the figure as an <svg> element of a page (see `inline`)."""
-    from matplotlib import rc_context
-
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT}):
+    with drawing({"svg.fonttype": "none", "svg.hashsalt": SALT}):
         file = io.StringIO()
         figure.savefig(file, format="svg", transparent=True)
     return inline(file.getvalue(), name, title, description)
@@ -180,8 +198,6 @@ def save_figure(figure: Figure, path: Path) -> None:
 
     Raises InputError for another suffix than those of SUFFIXES, and if the file cannot be written.
     """
-    from matplotlib import rc_context
-
     suffix, drawn = path.suffix.lower(), io.BytesIO()  # matplotlib's writer of PDF hides errors of the disk
     if suffix not in SUFFIXES:
         what = f"cannot draw a {suffix or 'file without suffix'}"
@@ -189,7 +205,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
     # SVG embeds no fonts, so letters are outlines. PDF has Type 42 fonts: many conferences refuse Type 3.
     dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
-    with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
+    with drawing({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
         figure.savefig(drawn, format=suffix[1:], metadata=dates.get(suffix, {}))
     with writing(path):
         path.write_bytes(drawn.getvalue())
