@@ -141,7 +141,9 @@ class LineFile:
             return State()
         with reading(self.state_file, "remove it to begin anew", "is damaged"):
             state = read_json(self.state_file)
-            if not isinstance(state, dict) or state.keys() != set(State._fields):
+            kinds = {name: type(value) for name, value in State()._asdict().items()}
+            found = isinstance(state, dict) and {name: type(value) for name, value in state.items()}
+            if found != kinds or min(state["items"], state["size"]) < 0:
                 raise ValueError("it is not a state")
             return State(**state)
 
