@@ -37,8 +37,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 class TrainingInterrupted(KeyboardInterrupt):
-    """Training was ended by a signal, such as Ctrl-C, and has saved a checkpoint. run: the run so far. signal: the
-    signal's number."""
+    """Training was ended by a signal, such as Ctrl-C, and has saved a checkpoint. run: the run so far.
+    signal: the signal's number."""
 
     def __init__(self, run: Run, number: int) -> None:
         super().__init__()
