@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.errors import InputError, did_you_mean, require
 
 EXTRAS = {
     "plot": ("matplotlib",),
@@ -52,6 +52,7 @@ def folder_of(word: str | Path) -> Path:
 
     Raises InputError, which lists the installed models, for an unknown name.
     """
+    require("the run", word, str, Path)
     if not is_name(word):
         return Path(word)
     models = installed_models()

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from rnnsearch.config import DataSettings
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require, require_number
 from rnnsearch.system.files import whole_folder
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.cleaning import (
@@ -93,7 +93,7 @@ def prepare(
     source, target: each a file of lines, or an iterable of lines, which is read once. Or source is an
     iterable of pairs, and target is None. dev: (source, target) of the development text. Raises InputError as
     `prepare_texts` does, and for lines that are not text."""
-    if dev is not None and (isinstance(dev, str) or len(dev) != 2):
+    if dev is not None and (not isinstance(dev, list | tuple) or len(dev) != 2):
         raise InputError(
             "dev is not the two sides of a text", remedy="give dev=(source, target), or dev=(pairs, None)"
         )
@@ -117,6 +117,7 @@ def prepare_texts(
     Raises InputError for texts and links that cannot be read or are not parallel, if `out` exists, if the
     disk is full, and if no pair is kept.
     """
+    require("out", out, str, Path)
     _check_options(len(texts), settings, options)
     with whole_folder(Path(out), lambda folder: options.overwrite and is_store(folder)) as folder:
         report = PreparationReport("words" if settings.subwords == "none" else "subwords")
@@ -145,6 +146,12 @@ def prepare_texts(
 
 def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) -> None:
     """Raises InputError for faults that can be found before reading."""
+    require("settings", settings, DataSettings)
+    require("options", options, PrepareOptions)
+    require("options.links", options.links, list, tuple)
+    require_number("options.workers", options.workers, 1)
+    for times in options.repeat:
+        require_number("a number of options.repeat", times, 1)
     for given, what in ((options.links, "file(s) of links"), (options.repeat, "number(s) of repetitions")):
         if given and len(given) != texts:
             remedy = "give one for each corpus, in the same order"

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from rnnsearch.config import Settings, TrainingSettings
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require
 from rnnsearch.installed import need
 from rnnsearch.run import Run
 from rnnsearch.text.batches import Indices, Position, collate
@@ -68,6 +68,9 @@ def train(
     gradients in a row; TrainingInterrupted, with the run so far, after a signal of SIGNALS.
     """
     need("train")
+    require("settings", settings, Settings)
+    require("corpus", corpus, Corpus)
+    require("path", path, str, Path)
     resume = resume or torchrun_value("TORCHELASTIC_RESTART_COUNT", 0) > 0
     with (
         received_signals() as received,

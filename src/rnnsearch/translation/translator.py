@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from rnnsearch.config import SearchOptions, SearchSettings, Settings, changed
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require, require_number
 from rnnsearch.evaluation.confidence import word_confidence
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Hypothesis, Translation
@@ -159,6 +159,7 @@ class Translator:
         """
         from rnnsearch.pretrained.folder import save_model  # translating does not need it
 
+        require("folder", folder, str, Path)
         if self.settings is None or len(self.networks) != 1:
             raise InputError(
                 "only a translator of one run can be saved as a model",
@@ -329,6 +330,7 @@ class Translator:
         first: the number of the first pair in messages. Raises InputError for a pair that is not two lines of
         text, or is too long to be aligned.
         """
+        require_number("batch_size", batch_size, 1)
         exact = scored and not posterior if exact is None else exact
         exact |= posterior and not has_quick_posterior(self.networks)
         force = partial(self._force, posterior=posterior, exact=exact, scored=scored)
