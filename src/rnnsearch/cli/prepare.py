@@ -38,6 +38,7 @@ Amount = Annotated[int | None, typer.Option(min=1, max=10**15)]
     repeat N[,N...]: How many times the pairs of each corpus are used, to give it more weight: one number per
     corpus.
     vocabulary RUN: Use the vocabularies and subwords of this run or model instead of learning new ones.
+    workers N: Processes that clean the text; 0 = one per core.
     """
 )
 def prepare(
