@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +54,19 @@ def test_a_file_of_the_suffixs_kind_is_written_and_twice_the_same(
     assert paths[0].read_bytes().startswith(start)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert not any(date in paths[0].read_bytes() for date in (b"CreationDate", b"dc:date"))
+
+
+def test_no_setting_of_matplotlib_for_windows_or_documents_matters(tmp_path: Path) -> None:
+    """Those of the process from which a notebook calls, without the packages of the notebook."""
+    alignment_figure(["a"], ["b_c"], np.ones((1, 1)), tmp_path / "here.png")
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\nsavefig.facecolor: red\n")
+    code = (
+        "import numpy, sys; from rnnsearch.figure3 import alignment_figure as figure; "
+        "figure(['a'], ['b_c'], numpy.ones((1, 1)), 'there.png')"
+    )
+    own = os.environ | {"MPLBACKEND": "module://nosuch.backend", "MATPLOTLIBRC": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=own, check=True)
+    assert (tmp_path / "there.png").read_bytes() == (tmp_path / "here.png").read_bytes()
 
 
 def test_pdf_fonts_are_not_type_3(tmp_path: Path) -> None:

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from rnnsearch.errors import InputError, escaped
+from rnnsearch import (
+    Aligner,
+    DataSettings,
+    PrepareOptions,
+    Run,
+    Translator,
+    alignment_error,
+    bleu,
+    generate,
+    load_config,
+    prepare,
+    read_gold,
+    symmetrise,
+    train,
+)
+from rnnsearch.errors import InputError, escaped, require_number
 
 
 @pytest.mark.parametrize(
@@ -40,3 +58,56 @@ def test_what_no_terminal_shows_is_escaped(name: str, shown: str) -> None:
 )
 def test_an_error_is_one_line(error: InputError, line: str) -> None:
     assert str(error) == line
+
+
+@pytest.mark.parametrize(
+    ("value", "whole", "said"),
+    [
+        (0, True, r"size is 0 \(give a whole number, from 1 to 9\)"),
+        ("3", True, r"size is '3' \(give a whole number"),
+        (2.0, True, r"size is 2.0 \(give a whole number"),
+        (math.nan, False, r"size is nan \(give a number, from 1 to 9\)"),
+        (9.5, False, r"size is 9.5 \(give a number"),
+    ],
+)
+def test_a_number_that_cannot_be_is_one_line(value: object, whole: bool, said: str) -> None:
+    require_number("size", np.int64(9), 1, 9)
+    require_number("size", 9.0, 1, 9, whole=False)
+    with pytest.raises(InputError, match=said):
+        require_number("size", value, 1, 9, whole=whole)
+
+
+@pytest.mark.parametrize(
+    ("misuse", "said"),
+    [
+        (lambda: Run.open(3), r"the run is 3, of type int \(give a str or Path\)"),  # type: ignore[arg-type]
+        (lambda: read_gold(b"x"), r"the file is b'x', of type bytes"),  # type: ignore[arg-type]
+        (lambda: load_config(3), "the recipe is 3"),  # type: ignore[arg-type]
+        (lambda: train(3, 4, "run"), "settings is 3"),  # type: ignore[arg-type]
+        (lambda: generate(-1), "pairs is -1"),
+        (lambda: symmetrise([], [], "no"), "there is no method 'no' to symmetrise .use one of: "),
+        (lambda: bleu([1], ["a"]), "a sentence is 1"),  # type: ignore[list-item]
+        (lambda: alignment_error([[]], [[]]), r"a sentence of gold is \[\]"),  # type: ignore[list-item]
+        (lambda: prepare([], [], "s", settings=3), "settings is 3"),  # type: ignore[arg-type]
+        (
+            lambda: prepare([], [], "s", settings=DataSettings(), options=PrepareOptions(workers=-1)),
+            "options.workers is -1",
+        ),
+    ],
+)
+def test_misuse_in_python_is_one_line(misuse: Callable[[], object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        misuse()
+
+
+def test_misuse_of_a_translator_is_one_line(tiny_run: Path, tmp_path: Path) -> None:
+    translator, pairs = Translator.load(tiny_run), [("a", "b")]
+    for size in (-1, 0, 1.5):
+        with pytest.raises(InputError, match=f"batch_size is {size}"):
+            translator.score(pairs, batch_size=size)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"threshold is 2 \(give a number, from 0 to 1\)"):
+        Aligner.load(tiny_run).align(pairs, threshold=2)
+    with pytest.raises(InputError, match="the glossary is 3"):
+        translator.translate(["a"], glossary=3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="card is 3"):
+        translator.save_pretrained(tmp_path / "model", card=3)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.errors import InputError, did_you_mean, require
 from rnnsearch.settings import SearchSettings, Sections, Settings
 from rnnsearch.system.files import parse_toml, read_toml, reading
 
@@ -125,6 +125,7 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
 
 def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
     """Returns the name for messages and the table of a TOML file, or of a built-in recipe or study."""
+    require(f"the {kind}", name, str, Path)
     path = Path(name)
     with reading(path, "check the path", damaged="is not TOML"):
         if path.suffix == ".toml" or path.is_file():

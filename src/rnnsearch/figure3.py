@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
+import sys
 import unicodedata
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from html import escape
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,17 +92,17 @@ def comparison_figure(
     panels: Sequence[Panel], path: str | Path | None = None, gold: GoldLinks | None = None
 ) -> Figure:
     """Draws several runs of one sentence side by side, each as in `alignment_figure`, under its title."""
-    from matplotlib import rc_context, rcParams
-    from matplotlib.figure import Figure
-    from matplotlib.font_manager import fontManager
-
     matrices = [matrix_of(*panel[1:], gold) for panel in panels]
-    figure = Figure(dpi=_DOTS_PER_INCH)
-    installed = set(fontManager.get_font_names())
-    fonts = [*rcParams["font.family"], *(font for font in _FALLBACK_FONTS if font in installed)]
     # `$x_1$` is five characters
-    with rc_context({"font.family": fonts, "text.parse_math": False}), warnings.catch_warnings():
+    with drawing({"text.parse_math": False}), warnings.catch_warnings():
+        from matplotlib import rcParams
+        from matplotlib.figure import Figure
+        from matplotlib.font_manager import fontManager
+
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        installed = set(fontManager.get_font_names())
+        rcParams["font.family"] += [font for font in _FALLBACK_FONTS if font in installed]
+        figure = Figure(dpi=_DOTS_PER_INCH)
         sizes = []
         for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
             axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))
@@ -201,14 +204,30 @@ def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
         left += box.width + _BETWEEN
 
 
+@contextmanager
+def drawing(style: Mapping[str, Any]) -> Iterator[None]:
+    """Draws in matplotlib's default style with these changes, whatever a matplotlibrc or $MPLBACKEND says:
+    pictures are files."""
+    if "matplotlib" not in sys.modules and (backend := os.environ.pop("MPLBACKEND", None)):
+        from matplotlib import rcParams
+
+        os.environ["MPLBACKEND"] = backend
+        with suppress(
+            ValueError
+        ):  # it is not installed here, as that of a notebook, and its import would fail
+            rcParams["backend"] = backend
+    from matplotlib.style import context
+
+    with context(["default", dict(style)]):
+        yield
+
+
 def save_figure(figure: Figure, path: Path) -> None:
     """Writes a picture in the format of its suffix. The same figure gives the same bytes: no date, no random
     ids.
 
     Raises InputError for another suffix than those of SUFFIXES, and if the file cannot be written.
     """
-    from matplotlib import rc_context
-
     suffix, drawn = path.suffix.lower(), io.BytesIO()  # matplotlib's writer of PDF hides errors of the disk
     if suffix not in SUFFIXES:
         what = f"cannot draw a {suffix or 'file without suffix'}"
@@ -216,7 +235,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
     # SVG embeds no fonts, so letters are outlines. PDF has Type 42 fonts: many conferences refuse Type 3.
     dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
-    with rc_context({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
+    with drawing({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
         figure.savefig(drawn, format=suffix[1:], metadata=dates.get(suffix, {}))
     with writing(path):
         path.write_bytes(drawn.getvalue())

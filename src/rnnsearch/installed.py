@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.errors import InputError, did_you_mean, require
 
 EXTRAS = {
     "plot": ("matplotlib",),
@@ -53,6 +53,7 @@ def folder_of(word: str | Path) -> Path:
 
     Raises InputError, which lists the installed models, for an unknown name.
     """
+    require("the run", word, str, Path)
     if not is_name(word):
         return Path(word)
     models = installed_models()

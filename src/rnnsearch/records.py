@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.errors import require
 from rnnsearch.word_links import Link, hard_links
 
 if TYPE_CHECKING:
@@ -107,4 +109,5 @@ class Translation(_Record):
         from rnnsearch.installed import need
 
         need("plot")
+        require("path", path, str, Path, NoneType)
         return alignment_figure(self.source_tokens, self.tokens, self.alignment, path)

@@ -82,8 +82,8 @@ class Run:
 
     def create(self) -> Run:
         """Makes the folder and writes settings and vocabularies; weights come later. Raises InputError if it
-        holds a run already, or cannot be written."""
-        require_no_run(self.path)
+        holds a run or other files already, or cannot be written."""
+        check_folder(self.path)
         with writing(self.path):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
             self.log_path.mkdir(exist_ok=True)
@@ -176,11 +176,18 @@ class Run:
         return network.to(place).eval()
 
 
-def require_no_run(path: Path) -> None:
-    """Raises InputError if the folder holds a run."""
+def check_folder(path: Path, resume: bool = False) -> None:
+    """Raises InputError if no run can be made in the folder: it holds a run, unless that is to be resumed, or
+    other files."""
     if (path / "config.toml").exists():
+        if resume:
+            return
         remedy = "--resume to go on with it, or name another folder for --out"
         raise InputError("holds a run already", file=path, remedy=remedy)
+    begun = (path / CHECKPOINT).parent.is_dir()  # by a training that was killed
+    if path.is_dir() and not begun and any(one.name != ".lock" for one in path.iterdir()):
+        what, remedy = "is not empty, and holds no run", "name another folder for --out"
+        raise InputError(what, file=path, remedy=remedy)
 
 
 def write_config(folder: Path, settings: Settings, **about: Any) -> None:

@@ -14,12 +14,16 @@ from command_line import Command, sets, sizes
 from rnnsearch.cli import app
 from rnnsearch.lab import quick_start
 from rnnsearch.training.log import read_statistics
+from rnnsearch.training.loop import received_signals
 
 LIMITS = ("max_updates=6", "validate_every=100", "samples=0")
 SMALL = sets(*sizes(4), *(f"training.{limit}" for limit in LIMITS))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGUSR1, 138)],
+)
 def test_an_interrupted_training_says_so_by_its_exit_code(
     command: Command, interrupted: Any, tiny_store: Path, tmp_path: Path, number: int, code: int
 ) -> None:
@@ -33,6 +37,24 @@ def test_an_interrupted_training_says_so_by_its_exit_code(
     assert finished.code == 0
     assert made == [1, 2, 3, 4, 5, 6]
     assert "reached training.max_updates" in finished.err
+
+
+def test_which_signals_end_training_at_once() -> None:
+    """A terminal that goes away sends SIGHUP twice, and nohup has it ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with received_signals() as received:
+            signal.raise_signal(signal.SIGHUP)
+            assert received == []
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    with received_signals() as received:
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM):
+            signal.raise_signal(number)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert len(received) == 4
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

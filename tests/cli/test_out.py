@@ -212,6 +212,20 @@ def test_a_file_that_is_there_is_not_replaced_unasked(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["en", "fr", "out"]
 
 
+def test_a_link_and_a_stream_are_written_as_a_shell_does(command: Command, tiny_run: Path) -> None:
+    line = TRANSLATE.format(run=tiny_run)
+    Path("target").write_text("old\n")
+    Path("link").symlink_to("target")
+    assert_refused(command(f"{line} --out link"), "target: already exists")
+    end, other = os.pipe()
+    for out in ("link --overwrite", f"/dev/fd/{other}"):
+        assert command(f"{line} --out {out}").code == 0
+    os.close(other)
+    with open(end, "rb") as stream:
+        assert Path("target").read_bytes() == stream.read() != b"old\n"
+    assert Path("link").is_symlink()
+
+
 def test_what_another_command_writes_is_left_alone(command: Command, ended: Ended, tiny_run: Path) -> None:
     """The one with the same settings and the one with others."""
     line = TRANSLATE.format(run=tiny_run)

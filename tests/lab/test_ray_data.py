@@ -255,6 +255,15 @@ def test_a_ray_that_cannot_start_is_one_line(
     assert_refused(done, f"--ray local cannot be used: {message} (start Ray")
 
 
+def test_too_little_address_space_is_one_line(
+    corpus: Path, tiny_run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray would abort the process."""
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 33, 1 << 34))
+    done = command(f"translate {tiny_run} crawl/en --ray local --out out")
+    assert_refused(done, "this shell allows 8,589,934,592 (ulimit -v unlimited, or leave out --ray)")
+
+
 @pytest.mark.slow
 def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Callable[..., Any]) -> None:
     """With Ray itself, which starts another worker, and gives it the shard again."""

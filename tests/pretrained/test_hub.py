@@ -147,7 +147,7 @@ def test_a_model_that_was_fetched_needs_no_hub(hub: type[Hub], monkeypatch: pyte
     ("hostile", "message"),
     [
         ("gzip", "the hub compressed"),
-        ("endless", "more than 1,000,000 bytes"),
+        ("endless", "the hub sends more than"),
         ("damaged", "model.safetensors"),
     ],
 )
@@ -161,6 +161,12 @@ def test_nothing_that_is_refused_stays(
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
     hub.hostile = ""
     assert Translator.from_pretrained("someone/en-fr").translate(["a"])
+
+
+def test_a_list_of_names_without_end_is_not_read(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnnsearch.pretrained.hub.LARGEST_LIST", 99)
+    with pytest.raises(InputError, match="cannot be fetched: the hub sends more than 99 bytes"):
+        Translator.from_pretrained("someone/en-fr")
 
 
 def test_a_name_that_the_hub_does_not_know_is_one_line(hub: type[Hub]) -> None:

@@ -62,17 +62,71 @@ def test_two_do_not_write_one_file(tmp_path: Path) -> None:
     assert (names(tmp_path), (tmp_path / "file").read_text()) == (["file"], "first")
 
 
-def test_pipes_and_devices_are_neither_replaced_nor_read(tmp_path: Path) -> None:
+def test_pipes_and_devices_are_written_but_neither_replaced_nor_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/zero")
+    end = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     for path in (tmp_path / "pipe", tmp_path / "link"):
-        with pytest.raises(InputError, match="it is not a regular file"):
-            write_text(path, "text")
+        write_text(path, "text")
         with pytest.raises(OSError, match="it is a pipe or a device, not a regular file"):
             read_toml(path)
+    assert os.read(end, 99) == b"text"
+    os.close(end)
     assert names(tmp_path) == ["link", "pipe"]
     with pytest.raises(IsADirectoryError):
         read_toml(tmp_path)
+
+
+def test_the_file_to_which_a_link_points_is_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name, end in {"link": "folder/file", "itself": "itself", "folders": "folder"}.items():
+        (tmp_path / name).symlink_to(end)
+    for text in ("new", "newer"):
+        write_text(tmp_path / "link", text)
+        assert (tmp_path / "folder" / "file").read_text() == text
+    for name in ("itself", "folders"):
+        with pytest.raises(InputError, match="it is not a file"):
+            write_text(tmp_path / name, "text")
+    assert names(tmp_path) == ["folder", "folders", "itself", "link"]
+    assert (tmp_path / "link").is_symlink()
+    assert names(tmp_path / "folder") == ["file"]
+
+
+def lock(folder: Path) -> None:
+    with only_one(folder, "baking"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "writes"),
+    [
+        (".file.partial", lambda folder: write_text(folder / "file", "text")),
+        (".folder.partial", lambda folder: write(folder / "folder", "text")),
+        (".lock", lock),
+    ],
+)
+@pytest.mark.parametrize("link", [os.symlink, os.link, lambda _, path: os.mkfifo(path)])
+def test_a_link_in_place_of_a_temporary_file_is_not_followed(
+    tmp_path: Path, name: str, writes: Callable[[Path], None], link: Callable[..., None]
+) -> None:
+    (tmp_path / "victim").write_text("precious")
+    link(tmp_path / "victim", tmp_path / name)
+    with pytest.raises((OSError, InputError), match=name):
+        writes(tmp_path)
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_partial_folder_of_another_user_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".out.partial").mkdir()
+    os.chown(tmp_path / ".out.partial", 65534, 65534)
+    with pytest.raises(InputError, match=r"\.out\.partial: belongs to another user"):
+        write(tmp_path / "out", "text")
+
+
+def test_the_root_folder_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^/: is the root of the file system"):
+        write(Path("/"), "text", replaceable=True)
 
 
 HOLDING = """

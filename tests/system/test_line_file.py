@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,18 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(tmp_path: Path, monkeypatch
         with pytest.raises(InputError, match="out: cannot be written: No space left on device"):
             work(tmp_path / "out")
     assert work(tmp_path / "out") == whole[2:]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [[], 7, {"key": "key"}, *({"key": "key", "items": 1, "checksum": "", "size": 0} | wrong for wrong in (
+        {"items": "1"}, {"items": True}, {"size": -1}, {"key": None}, {"size": 1.5}
+    ))],
+)  # fmt: skip
+def test_a_state_file_of_something_else_is_one_line(tmp_path: Path, state: object) -> None:
+    (tmp_path / ".out.state").write_text(json.dumps(state))
+    with pytest.raises(InputError, match=r"\.out\.state: is damaged: it is not a state"):
+        work(tmp_path / "out")
 
 
 def test_items_are_read_block_by_block(tmp_path: Path) -> None:

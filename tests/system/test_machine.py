@@ -44,3 +44,24 @@ def test_the_environment_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> N
     set_up_cpu(1)
     assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "7"
     assert os.environ["LRU_CACHE_CAPACITY"] == SHAPES_KEPT["LRU_CACHE_CAPACITY"]
+
+
+FORKED = """
+import multiprocessing, torch
+from rnnsearch.system.machine import set_up_cpu
+
+def product(threads):
+    return set_up_cpu(threads), torch.ones(500, 500).mm(torch.ones(500, 500)).sum().item()
+
+if __name__ == "__main__":
+    torch.set_num_threads(2)
+    product(2)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        print(pool.map_async(product, [0]).get(60))
+"""
+
+
+def test_a_fork_of_a_process_that_has_computed_uses_one_thread() -> None:
+    """The threads of the parent are not in the fork, which would wait for them forever."""
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True)
+    assert done.stdout == "[(1, 125000000.0)]\n", done.stderr

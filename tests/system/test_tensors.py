@@ -50,6 +50,19 @@ def test_others_read_what_is_written(tmp_path: Path) -> None:
     assert notes == {"note": 1}
 
 
+def test_equal_tensors_give_equal_bytes_as_the_library_orders_them(tmp_path: Path) -> None:
+    """The mode is that of other files."""
+    for name in ("a", "b"):
+        save_tensors(tmp_path / name, SOME, {"note": 1})
+    (tmp_path / "text").touch()
+    content = (tmp_path / "a").read_bytes()
+    assert content == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "text").stat().st_mode
+    save_file({name: tensor.clone().contiguous() for name, tensor in SOME.items()}, tmp_path / "library")
+    numbers = sum(tensor.nbytes for tensor in SOME.values())
+    assert content[-numbers:] == (tmp_path / "library").read_bytes()[-numbers:]
+
+
 def test_what_others_or_earlier_versions_wrote_is_read_without_checksum(tmp_path: Path) -> None:
     tensors = {name: tensor.clone().contiguous() for name, tensor in SOME.items()}
     save_file(tensors, tmp_path / "file", metadata={"notes": "{}"})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import os
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -225,6 +227,30 @@ def test_an_interrupted_preparation_leaves_nothing_but_what_was_there(
     assert not isinstance(fault, OSError) or "cannot be written: No space left on device" in str(caught.value)
     assert [path.name for path in store.parent.iterdir()] == (["store"] if existing else [])
     assert not existing or content(store) == before
+
+
+class Bomb:
+    """Whoever unpickles it makes the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (str(self.folder),)
+
+
+@pytest.mark.parametrize("name", ["blocks", "bucket.0000"])
+def test_what_another_program_puts_into_the_working_folder_is_refused(tmp_path: Path, name: str) -> None:
+    def put(text: str, done: int = 0, total: int | None = None) -> None:
+        file = tmp_path / ".store.partial" / "work" / name
+        if text == "tokenising":
+            file.unlink(missing_ok=True)
+            file.write_bytes(pickle.dumps(Bomb(tmp_path / "exploded")))
+
+    options = PrepareOptions(progress=put)
+    with pytest.raises(InputError, match=f"{name}: was changed by another program"):
+        prepare(*numbered(tmp_path), tmp_path / "store", settings=settings(), options=options)
+    assert not (tmp_path / "exploded").exists()
 
 
 def test_a_folder_in_the_way_is_refused_unless_it_is_a_store_to_overwrite(tmp_path: Path) -> None:

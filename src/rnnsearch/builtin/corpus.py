@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from random import Random
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require_number
 from rnnsearch.system.files import write_text
 from rnnsearch.word_links import Link, format_links
 
@@ -51,6 +51,7 @@ def generate(pairs: int, *, seed: int = 1, min_words: int = 3, max_words: int = 
     training. A short pair may repeat, as in real text. Any other seed draws from pairs that seed 1 does not
     have, as many of each length. Raises InputError for more pairs than there are.
     """
+    require_number("pairs", pairs, 0)
     available = [
         pair
         for pair in _read(USUAL if seed == 1 else OTHERS)

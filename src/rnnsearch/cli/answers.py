@@ -19,7 +19,7 @@ import typer
 from rnnsearch.cli.options import is_run, refuse, resumable
 from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name, need
-from rnnsearch.system.files import only_one
+from rnnsearch.system.files import is_stream, only_one
 from rnnsearch.system.progress import is_quiet, progress_bar, show
 
 if TYPE_CHECKING:  # they would load numpy and torch
@@ -95,15 +95,18 @@ def answered(
 ) -> Iterator[Any]:
     """Yields the result of each item when its line is printed, or written into the file of --out. source: the
     file whose lines are counted."""
-    if place.out is None:
+    if place.out is None or is_stream(Path(place.out)):
         work, resume = task.load(place, runs), "with --out FILE the same command would go on"
         shown = sys.stderr.isatty() and not sys.stdout.isatty()
-        with line_progress(task, source, resume, shown=shown) as progress:
+        with (
+            open(place.out, "a", encoding="utf-8") if place.out else nullcontext(sys.stdout) as stream,
+            line_progress(task, source, resume, shown=shown) as progress,
+        ):
 
             def printed() -> Iterator[Any]:
                 for number, result in enumerate(work.answer(items, 1)):
                     progress(number + 1, [result])
-                    show(work.write(number, result))
+                    show(work.write(number, result), stream)
                     yield result
 
             yield from observe(printed(), 1)

@@ -130,10 +130,13 @@ def show_warning(otherwise: Callable[..., None], message: Warning | str, *about:
 
 
 def open_missing_streams() -> None:
-    """Opens empty streams in place of standard streams that were closed when the command started."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """Opens streams in place of standard streams that were closed when the command started: an empty one for
+    input, one that fails for results, and one that takes messages."""
+    flags = {"stdin": os.O_RDONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
+    for name, flag in flags.items():
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.open(os.devnull, flag), mode))  # noqa: SIM115
 
 
 def failed(error: Exception) -> int:

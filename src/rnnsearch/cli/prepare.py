@@ -34,6 +34,7 @@ _VOCABULARY_SETTINGS = (
     repeat N[,N...]: How many times the pairs of each corpus are used, to give it more weight: one number per
     corpus.
     vocabulary RUN: Use the vocabularies and subwords of this run or model instead of learning new ones.
+    workers N: Processes that clean the text; 0 = one per core.
     """
 )
 def prepare(

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.text.formats.readers import read_link_lines
 from rnnsearch.text.links import FROM_ZERO, PairWordCounts, count_from_one
@@ -70,6 +70,8 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
     without both AER is 0. A link that occurs twice in a sentence counts once.
     Raises InputError if links and gold links have different numbers of sentences, or none.
     """
+    for one in gold:
+        require("a sentence of gold", one, GoldLinks)
     if len(links) != len(gold):
         raise InputError(
             f"there are {len(links)} sentences of links but {len(gold)} of gold links",
@@ -179,8 +181,12 @@ def require_same_start(gold: Sequence[GoldLinks], path: str | Path, links: Seque
         raise InputError("the links seem to count words from 1: none has position 0", remedy=remedy)
 
 
+def _is_named_naacl(path: str | Path) -> bool:
+    return str(path).removesuffix(".gz").endswith(".wa")
+
+
 def _is_naacl(lines: Sequence[str], path: str | Path) -> bool:
-    if str(path).removesuffix(".gz").endswith(".wa"):
+    if _is_named_naacl(path):
         return True
     first = next((line for line in lines if line.strip()), "")
     return _NAACL_LINE.fullmatch(first.strip()) is not None
@@ -193,10 +199,11 @@ def _parse_naacl(lines: Sequence[str], path: str | Path) -> dict[int, GoldLinks]
             continue
         match = _NAACL_LINE.fullmatch(line.strip())
         if match is None or int(match[1]) == 0:
+            what = f"{line.strip()!r} is not a NAACL link"
             remedy = "write a line as: sentence source_position target_position [S|P], counted from 1"
-            raise InputError(
-                f"{line.strip()!r} is not a NAACL link", file=path, line=line_number, remedy=remedy
-            )
+            if _is_named_naacl(path):
+                remedy += "; if these are Pharaoh links, rename the file: .wa says NAACL"
+            raise InputError(what, file=path, line=line_number, remedy=remedy)
         sentence, source, target = int(match[1]), int(match[2]), int(match[3])
         links = found.setdefault(sentence, (set(), set()))[match[4] == "P"]
         if source > 0 and target > 0:

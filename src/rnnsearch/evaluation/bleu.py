@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnnsearch.errors import InputError, one_line
+from rnnsearch.errors import InputError, one_line, require
 from rnnsearch.evaluation.statistics import Score, SufficientStatistics, ratio
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ def _statistics(
     name: str, metric: Any, hypotheses: Sequence[str], references: References
 ) -> SufficientStatistics:
     streams = _streams(references)
+    for line in chain(hypotheses, *streams):
+        require("a sentence", line, str)
     for stream in streams:
         if len(hypotheses) != len(stream):
             raise InputError(

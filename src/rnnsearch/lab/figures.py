@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnnsearch.figure3 import SALT, shorten
+from rnnsearch.figure3 import SALT, drawing, shorten
 from rnnsearch.lab.palette import DIM, LIGHT, RULE, SERIES, TEXT
 
 if TYPE_CHECKING:
@@ -59,11 +59,10 @@ class Curve:
 
 def curve_figure(curves: Sequence[Curve], x_label: str, y_label: str, *, ticks: Sequence[str] = ()) -> Figure:
     """Draws the curves. ticks: texts at x = 0, 1, …, in place of numbers."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter
+    with drawing(STYLE):
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import EngFormatter
 
-    with rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, HEIGHT), dpi=72, layout="constrained")
         axes = figure.add_subplot()
         lines = [_draw(axes, curve) for curve in curves]
@@ -129,9 +128,7 @@ _SIZE = re.compile(r"([0-9.]+)px")
 
 def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     """Draws the figure as an <svg> element of a page (see `inline`)."""
-    from matplotlib import rc_context
-
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": SALT}):
+    with drawing({"svg.fonttype": "none", "svg.hashsalt": SALT}):
         file = io.StringIO()
         figure.savefig(file, format="svg", transparent=True)
     return inline(file.getvalue(), name, title, description)

@@ -11,6 +11,7 @@ import os
 import platform
 import posixpath
 import re
+import resource
 import socket
 import sys
 import warnings
@@ -36,6 +37,8 @@ from rnnsearch.text.formats.readers import Layout, OneSide, parallel_texts, read
 TRIES = 4
 """Maximum number of attempts at a shard whose worker dies."""
 CONNECT_SECONDS = 5.0
+ADDRESS_SPACE = 10 << 30
+"""Bytes that Ray reserves in a process; with fewer it aborts."""
 
 
 @dataclass(frozen=True)
@@ -244,6 +247,10 @@ def _rows(ray: Any, job: Job, shards: list[Shard], workers: int | None) -> Itera
 def _connected(address: str) -> Iterator[Any]:
     """Yields the module ray, connected to a cluster, or to one of this machine that ends with the command.
     Raises InputError if that is impossible."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
+        what = f"Ray needs {ADDRESS_SPACE:,} bytes of address space, and this shell allows {limit:,}"
+        raise InputError(what, remedy="ulimit -v unlimited, or leave out --ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's authors
     # Ray reports on its processes to stdout, which is for results.
     with redirect_stdout(sys.stderr), warnings.catch_warnings(action="ignore"):

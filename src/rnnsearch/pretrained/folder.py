@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rnnsearch.errors import require
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.pretrained.card import ModelCard, card_markdown
 from rnnsearch.run import write_config
@@ -32,6 +33,7 @@ def save_model(
     Raises InputError if the folder exists and this function did not make it.
     """
     card = card or ModelCard()
+    require("card", card, ModelCard)
     if not card.name:
         card = card.model_copy(update={"name": out.resolve().name if out.resolve().name.isascii() else ""})
     if int8:

@@ -3,7 +3,9 @@ folder in the cache."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +17,8 @@ TIMEOUT = 60
 """Seconds without a byte after which a download is given up."""
 LARGEST = 1 << 32
 """Bytes of a whole model; a download of more is given up."""
+LARGEST_LIST = 1 << 22
+"""Bytes of the hub's description of a model, with the names of its files."""
 FILES = re.compile(
     r"config\.toml|model\.safetensors|vocabulary\.(source|target)\.txt|subwords\.\w+\.model"
     r"|words\.\w+\.bloom|README\.md"
@@ -47,7 +51,7 @@ def fetched(name: str, revision: str | None = None) -> Path:
     cannot be reached and nothing is cached. Nothing that is refused stays in the cache.
     """
     try:
-        from huggingface_hub import HfApi, constants
+        from huggingface_hub import constants
     except ImportError:
         what = f"there is no folder {name!r}, and models of a hub need the package huggingface_hub"
         remedy = "pip install 'rnnsearch[hub]', or name a folder that is there"
@@ -55,8 +59,11 @@ def fetched(name: str, revision: str | None = None) -> Path:
     cache = Path(CACHE or constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
     latest = cache / "refs" / quote(revision or "main", safe="")
     try:
-        about = HfApi(endpoint=ENDPOINT).model_info(name, revision=revision)
-        commit, files = str(about.sha), sorted(file.rfilename for file in about.siblings or [])
+        at = f"/revision/{quote(revision, safe='')}" if revision else ""
+        about = json.loads(
+            b"".join(_answer(f"{ENDPOINT or constants.ENDPOINT}/api/models/{name}{at}", LARGEST_LIST))
+        )
+        commit, files = str(about["sha"]), sorted(file["rfilename"] for file in about["siblings"])
     except Exception as error:  # of the library, its HTTP client, or the system
         commit = latest.read_text() if latest.is_file() else ""
         folder = cache / "snapshots" / commit
@@ -86,26 +93,32 @@ def fetched(name: str, revision: str | None = None) -> Path:
 
 
 def _download(name: str, commit: str, place: Path, at_most: int) -> int:
-    """Downloads the hub's file of the same name to `place`, and returns its bytes. Raises ValueError for more
-    than `at_most`, and for a compressed answer, which could become any number of bytes."""
-    from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
-    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+    """Downloads the hub's file of the same name to `place`, and returns its bytes. Raises ValueError as
+    `_answer` does."""
+    from huggingface_hub import hf_hub_url
 
     url = hf_hub_url(name, place.name, revision=commit, endpoint=ENDPOINT)
+    with place.open("wb") as file:
+        file.writelines(_answer(url, at_most))
+        return file.tell()
+
+
+def _answer(url: str, at_most: int) -> Iterator[bytes]:
+    """Yields the parts of the hub's answer. Raises ValueError for more bytes than `at_most`, and for a
+    compressed answer, which could become any number of bytes."""
+    from huggingface_hub import get_session, hf_raise_for_status
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
     headers, size = build_hf_headers() | {"accept-encoding": "identity"}, 0
-    with (
-        get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as response,
-        place.open("wb") as file,
-    ):
+    with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as response:
         hf_raise_for_status(response)
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise ValueError(f"the hub compressed {place.name}, which was not asked for")
+            raise ValueError("the hub compressed its answer, which was not asked for")
         for part in response.iter_bytes():
             size += len(part)
             if size > at_most:
-                raise ValueError(f"its files have more than {LARGEST:,} bytes")
-            file.write(part)
-    return size
+                raise ValueError(f"the hub sends more than {at_most:,} bytes")
+            yield part
 
 
 def _not_fetched(name: str, error: Exception) -> InputError:

@@ -18,6 +18,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rnnsearch.errors import InputError
@@ -33,11 +34,17 @@ def written_whole(path: Path) -> Iterator[Path]:
     """Yields a temporary path beside `path`, whose file replaces it on success; on an exception it is
     removed. The next writer of `path` overwrites what a killed process has left.
 
-    Raises InputError if `path` is a device, a pipe or a folder, which must not be replaced, and while another
-    process is writing it; OSError as the system does.
+    A link stays, and the file that it points to is replaced. A stream gets the text of the whole file.
+
+    Raises InputError if `path` is a folder, and while another process is writing it; OSError as the system
+    does.
     """
-    if path.exists() and not path.is_file():
-        raise InputError("cannot be written: it is not a regular file", file=path, remedy="name another file")
+    if is_stream(path):
+        with TemporaryDirectory(prefix="rnnsearch-") as folder, path.open("ab") as stream:
+            yield Path(folder) / path.name
+            stream.write((Path(folder) / path.name).read_bytes())
+        return
+    path = end_of_link(path)
     temporary = path.with_name(f".{path.name}{PARTIAL}")
     handle = open_locked(temporary)
     try:
@@ -78,12 +85,33 @@ def writing(path: Path | None) -> Iterator[None]:
         raise InputError(what, file=error.filename or path, remedy=remedy) from None
 
 
+def is_stream(path: Path) -> bool:
+    """Tells whether `path` is a pipe, a device or a socket, or the file to which this process prints, such as
+    /dev/stdout: text is added to it, and it is never replaced."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    for printed in (1, 2):
+        with contextlib.suppress(OSError):  # closed
+            if os.path.samestat(found, os.fstat(printed)):
+                return True
+    return not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+
+
+def end_of_link(path: Path) -> Path:
+    """Returns the path of the file that is written at `path`: of that to which a link points, even if it does
+    not exist yet. Raises InputError for a folder, and for a link to itself."""
+    file = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if file.is_dir() or file.is_symlink():
+        raise InputError("cannot be written: it is not a file", file=path, remedy="name another file")
+    return file
+
+
 def prepare_output(file: Path, overwrite: bool) -> None:
     """Makes the folder of a file to be written. Raises InputError if the file exists and may not be
     replaced."""
-    if file.exists() and not file.is_file():
-        raise InputError("is not a regular file", file=file, remedy="name another file")
-    if file.exists() and not overwrite:
+    if end_of_link(file).exists() and not overwrite and not is_stream(file):
         raise InputError("already exists", file=file, remedy="choose another file, or add --overwrite")
     make_folder(file.parent)
 
@@ -127,10 +155,15 @@ def content_key(files: Sequence[Path], *others: str) -> str:
 
 
 def open_locked(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Opens a file or a folder and locks it until the handle is closed. Raises InputError if another process
-    has locked it. A file system without locks refuses nothing."""
+    """Opens a file or a folder that only this program writes, and locks it until the handle is closed. Raises
+    InputError if another process has locked it, and OSError for a link, by which another file would be
+    overwritten. A file system without locks refuses nothing."""
     while True:
-        handle = os.open(path, flags, 0o666)
+        handle = os.open(path, flags | os.O_NOFOLLOW, 0o666)
+        found = os.fstat(handle)
+        if not stat.S_ISDIR(found.st_mode) and (not stat.S_ISREG(found.st_mode) or found.st_nlink > 1):
+            os.close(handle)
+            raise OSError(errno.EMLINK, "it is a link to another file, or no file; remove it", str(path))
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -190,14 +223,20 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
     the new folder is kept as `out`.finished, and the InputError names it.
     """
     out = out.resolve()
+    if not out.name:
+        raise InputError("is the root of the file system", file=out, remedy="name another folder")
     folder, replaced = (out.with_name(f".{out.name}{ending}") for ending in (PARTIAL, REPLACED))
     with writing(out):
         make_folder(out.parent)
         if replaced.exists() and not out.exists():  # a process was killed between the two renames
             replaced.rename(out)
         _check_folder(out, replaceable)
-        folder.mkdir(exist_ok=True)
-        handle = open_locked(folder, os.O_RDONLY)
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            if folder.lstat().st_uid != os.geteuid():
+                raise InputError("belongs to another user", file=folder, remedy="remove it") from None
+        handle = open_locked(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             shutil.rmtree(replaced, ignore_errors=True)
             for entry in folder.iterdir():

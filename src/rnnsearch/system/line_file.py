@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Self, TypeVar
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import open_locked, prepare_output, read_json, reading, write_text, writing
+from rnnsearch.system.files import (
+    end_of_link,
+    open_locked,
+    prepare_output,
+    read_json,
+    reading,
+    write_text,
+    writing,
+)
 
 Item = TypeVar("Item")
 READ_AHEAD = 16
@@ -51,9 +59,9 @@ class LineFile:
     """
 
     def __init__(self, path: Path, key: str, *, head: str = "", overwrite: bool = False) -> None:
-        self.path, self.key, self.head, self.overwrite = path, key, head, overwrite
+        self.path, self.key, self.head, self.overwrite = end_of_link(path), key, head, overwrite
         self.partial, self.state_file = (
-            path.parent / f".{path.name}.{what}" for what in ("partial", "state")
+            self.path.with_name(f".{self.path.name}.{what}") for what in ("partial", "state")
         )
         self.done, self.before = 0, State()
         self._file: BinaryIO
@@ -133,7 +141,9 @@ class LineFile:
             return State()
         with reading(self.state_file, "remove it to begin anew", "is damaged"):
             state = read_json(self.state_file)
-            if not isinstance(state, dict) or state.keys() != set(State._fields):
+            kinds = {name: type(value) for name, value in State()._asdict().items()}
+            found = isinstance(state, dict) and {name: type(value) for name, value in state.items()}
+            if found != kinds or min(state["items"], state["size"]) < 0:
                 raise ValueError("it is not a state")
             return State(**state)
 

@@ -8,13 +8,16 @@ import os
 import platform
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require
 from rnnsearch.system.workers import core_count
+
+os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))  # see `core_count`
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """Name in the settings → dtype of products."""
@@ -77,6 +80,7 @@ def check_memory(needed: int, what: str) -> None:
 def usable_device(name: str) -> torch.device:
     """Returns the device. Raises InputError for one that this machine or this torch does not have, and for
     kinds of devices that rnnsearch does not support."""
+    require("device", name, str)
     if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
         raise InputError(f"device {name!r} cannot be used", remedy="cpu, cuda or cuda:N")
     try:

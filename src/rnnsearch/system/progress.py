@@ -56,9 +56,10 @@ def note(text: str) -> None:
         print(safe_for(sys.stderr, text), file=cast(TextIO, LastingStream(sys.stderr)))
 
 
-def show(text: str) -> None:
-    """Prints a line of results to stdout at once."""
-    print(safe_for(sys.stdout, text), flush=True)
+def show(text: str, stream: TextIO | None = None) -> None:
+    """Prints a line of results at once, by default to stdout."""
+    stream = stream or sys.stdout
+    print(safe_for(stream, text), file=stream, flush=True)
 
 
 def safe_for(stream: TextIO, text: str) -> str:

@@ -3,18 +3,13 @@ form."""
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save, save_file
 from torch import Tensor
 
 from rnnsearch.errors import InputError
@@ -25,34 +20,38 @@ LARGEST_HEADER = 1 << 24
 MOST_TENSORS = 50_000
 """Largest number of tensors; a header with more JSON objects is refused before it is parsed."""
 
+DTYPES = {
+    **{torch.int64: "I64", torch.float64: "F64", torch.float32: "F32", torch.int32: "I32"},
+    **{torch.bfloat16: "BF16", torch.float16: "F16", torch.int16: "I16", torch.int8: "I8"},
+    **{torch.uint8: "U8", torch.bool: "BOOL"},
+}
+"""The format's names of types, in the order in which the library writes tensors."""
 _UNREADABLE = (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, AttributeError)
 """Errors that a damaged or forged file can cause."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any]) -> None:
     """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory
-    are all written.
+    are all written. Equal ones give equal bytes.
 
     The file also has a SHA-256, which `load_tensors` checks. Raises OSError if the disk is full.
     """
+    # The library writes with mode 600, and the metadata in random order.
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    owners = Counter(tensor.untyped_storage().data_ptr() for tensor in whole.values())
-    whole = {  # the library refuses tensors that share memory
-        name: tensor.clone() if owners[tensor.untyped_storage().data_ptr()] > 1 else tensor
-        for name, tensor in whole.items()
-    }
-    metadata = {"notes": json.dumps(notes)}
-    metadata["sha256"] = _checksum(whole, metadata["notes"])
-    with written_whole(path) as temporary:
-        try:
-            if str(temporary).isprintable():
-                save_file(whole, temporary, metadata)
-            else:  # the library accepts only names in UTF-8
-                temporary.write_bytes(save(whole, metadata))
-        except SafetensorError as error:  # an error of the system, as text
-            found = re.search(r"os error (\d+)", str(error))
-            code = int(found[1]) if found else errno.EIO
-            raise OSError(code, os.strerror(code)) from None
+    order = list(DTYPES)
+    ordered = sorted(whole, key=lambda name: (order.index(whole[name].dtype), name))
+    text = json.dumps(notes)
+    header: dict[str, Any] = {"__metadata__": {"notes": text, "sha256": _checksum(whole, text)}}
+    end = 0
+    for name in ordered:
+        begin, end = end, end + whole[name].nbytes
+        kind, shape = DTYPES[whole[name].dtype], list(whole[name].shape)
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
+    head = json.dumps(header, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        file.writelines(_bytes_of(whole[name]) for name in ordered)
 
 
 def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -115,12 +114,16 @@ def _check_header(file: BinaryIO) -> None:
         raise ValueError(f"its header lists more than {MOST_TENSORS:,} tensors")
 
 
+def _bytes_of(tensor: Tensor) -> memoryview:
+    """Returns the values of a tensor as bytes."""
+    return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
+
+
 def _checksum(tensors: Mapping[str, Tensor], notes: str) -> str:
     """Returns the checksum of the notes, and of each tensor's name, dtype, shape and data, sorted by name."""
     parts: list[str | memoryview] = [notes]
     for name, tensor in sorted(tensors.items()):
-        data = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
-        parts += [name, str(tensor.dtype), str(list(tensor.shape)), data]
+        parts += [name, str(tensor.dtype), str(list(tensor.shape)), _bytes_of(tensor)]
     return checksum(*parts)
 
 

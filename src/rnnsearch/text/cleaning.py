@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import pickle
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
+from rnnsearch.system.files import parse_json
 from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
@@ -87,17 +88,31 @@ class SideBlock(NamedTuple):
 
 class Block(NamedTuple):
     """The kept pairs of a chunk. text_index: place of their text among all. links: rows of positions in
-    source and target words, alternating; None without links."""
+    source and target words, alternating; empty ones without links."""
 
     text_index: int
     source: SideBlock
     target: SideBlock
-    links: Ragged | None
+    links: Ragged
 
     def take(self, pairs: Integers) -> Block:
         """Returns the block of only these pairs."""
         source, target = (SideBlock(side.words, side.sentences.take(pairs)) for side in self[1:3])
-        return Block(self.text_index, source, target, self.links and self.links.take(pairs))
+        return Block(self.text_index, source, target, self.links.take(pairs))
+
+    def arrays(self) -> list[Integers]:
+        """Returns the block as arrays of numbers, the words as bytes of JSON."""
+        sides = ((json_bytes(words), *rows) for words, rows in self[1:3])
+        return [np.array([self.text_index]), *chain.from_iterable(sides), *self.links]
+
+    @classmethod
+    def of_arrays(cls, arrays: Sequence[Integers]) -> Block:
+        """Returns the block of these arrays."""
+        source, target = (
+            SideBlock(parse_json(words.tobytes()), Ragged(*rows))
+            for words, *rows in (arrays[1:4], arrays[4:7])
+        )
+        return cls(int(arrays[0][0]), source, target, Ragged(*arrays[7:]))
 
 
 class Chunk(NamedTuple):
@@ -150,7 +165,7 @@ class Cleaner:
                 if self.settings.drop_duplicates:
                     digests.append(digest(repaired))
         source, target = (SideBlock.of([words[side] for words in kept]) for side in (0, 1))
-        block = Block(chunk.text_index, source, target, Ragged.of(links) if chunk.link_words else None)
+        block = Block(chunk.text_index, source, target, Ragged.of(links))
         return CleanedChunk(reasons, block, digests, repairs)
 
     def drop_reason(self, words: SidesWords) -> str:
@@ -285,7 +300,7 @@ def clean(
         ):
             if digests:
                 block = block.take(_without_duplicates(reasons, digests, met))
-            pickle.dump(block, blocks)
+            append_arrays(blocks, block.arrays())
             text = report.texts[chunk.text_index]
             text.link_words = chunk.link_words
             text.repairs = dict(Counter(text.repairs) + repairs)
@@ -347,11 +362,31 @@ def count_words(report: SideReport, block: SideBlock, repeat: int, counts: Count
     report.longest = max(report.longest, int(lengths.max(initial=0)))
 
 
-def unpickled(path: Path) -> Iterator[Any]:
-    """Yields what was pickled to a file, one after another. This process must have written it itself."""
+def json_bytes(value: object) -> Integers:
+    """Returns the value in JSON, as an array of bytes."""
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def append_arrays(file: BinaryIO, arrays: Sequence[Integers]) -> None:
+    """Writes a line of JSON with the types and lengths of the arrays, and then their numbers."""
+    about = [(array.dtype.str, len(array)) for array in arrays]
+    file.write(f"{json.dumps(about)}\n".encode())
+    file.writelines(array.data for array in arrays)
+
+
+def stored_arrays(path: Path) -> Iterator[list[Integers]]:
+    """Yields the arrays of each call of `append_arrays`. Raises InputError for a file with anything else."""
     with path.open("rb") as file:
-        while file.peek(1):
-            yield pickle.load(file)
+        while line := file.readline():
+            try:
+                yield [
+                    np.frombuffer(file.read(np.dtype(kind).itemsize * length), kind)
+                    for kind, length in parse_json(line)
+                ]
+            except (TypeError, ValueError):
+                what = "was changed by another program during the preparation"
+                remedy = "prepare again, in a folder in which no one else writes"
+                raise InputError(what, file=path, remedy=remedy) from None
 
 
 def _check_not_empty(report: PreparationReport) -> None:

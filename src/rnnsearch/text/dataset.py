@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rnnsearch.config import first_fault, without_removed
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import check_regular, file_checksum, read_text, read_toml, reading
 from rnnsearch.text.codec import SIDES, Codec, load_codecs
@@ -155,6 +155,7 @@ class Corpus:
 
         The checksums of the smaller files are verified, up to CHECKED_BYTES. Raises InputError
         if the dataset is missing, damaged or of another format."""
+        require("the dataset", path, str, Path)
         folder = Path(path)
         contents = read_contents(folder)
         _check_sums(folder)

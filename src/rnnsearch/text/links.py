@@ -30,6 +30,9 @@ def symmetrise(forward: Collection[Link], reverse: Collection[Link], method: str
     RNNsearch itself does. reverse: links of the other direction, also as (source, target). method:
     grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, union, forward or reverse. If each
     direction links a word at most once, the growing methods give exactly the links of Moses's symal."""
+    if method not in METHODS:
+        what = f"there is no method {method!r} to symmetrise"
+        raise InputError(what, remedy=f"use one of: {', '.join(METHODS)}")
     return sorted(METHODS[method](set(forward), set(reverse)))
 
 

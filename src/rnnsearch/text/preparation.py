@@ -8,7 +8,6 @@ shuffled separately and becomes a shard of the dataset: every order is equally l
 
 from __future__ import annotations
 
-import pickle
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,18 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require, require_number
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import whole_folder
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.cleaning import (
     DROPPED,
+    Block,
     Cleaner,
     SideBlock,
+    append_arrays,
     clean,
     count_words,
     read_chunks,
-    unpickled,
+    stored_arrays,
 )
 from rnnsearch.text.codec import SIDES, Codec, Side, side_tokeniser
 from rnnsearch.text.dataset import (
@@ -92,7 +93,7 @@ def prepare(
     source, target: each a file of lines, or an iterable of lines, which is read once. Or source is an
     iterable of pairs, and target is None. dev: (source, target) of the development text. Raises InputError as
     `prepare_texts` does, and for lines that are not text."""
-    if dev is not None and (isinstance(dev, str) or len(dev) != 2):
+    if dev is not None and (not isinstance(dev, list | tuple) or len(dev) != 2):
         raise InputError(
             "dev is not the two sides of a text", remedy="give dev=(source, target), or dev=(pairs, None)"
         )
@@ -116,6 +117,7 @@ def prepare_texts(
     Raises InputError for texts and links that cannot be read or are not parallel, if `out` exists, if the
     disk is full, and if no pair is kept.
     """
+    require("out", out, str, Path)
     _check_options(len(texts), settings, options)
     with whole_folder(Path(out), lambda folder: options.overwrite and is_store(folder)) as folder:
         report = PreparationReport("words" if settings.subwords == "none" else "subwords")
@@ -144,6 +146,12 @@ def prepare_texts(
 
 def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) -> None:
     """Raises InputError for faults that can be found before reading."""
+    require("settings", settings, DataSettings)
+    require("options", options, PrepareOptions)
+    require("options.links", options.links, list, tuple)
+    require_number("options.workers", options.workers, 1)
+    for times in options.repeat:
+        require_number("a number of options.repeat", times, 1)
     for given, what in ((options.links, "file(s) of links"), (options.repeat, "number(s) of repetitions")):
         if given and len(given) != texts:
             remedy = "give one for each corpus, in the same order"
@@ -200,7 +208,7 @@ def encode(
     size = sum(of_side.words * id_dtype(codec).itemsize for codec, of_side in sides)
     buckets = Buckets(work, size if settings.subwords == "none" else 2 * size, settings.seed)
     done = 0
-    for block in unpickled(work / "blocks"):
+    for block in map(Block.of_arrays, stored_arrays(work / "blocks")):
         times = report.texts[block.text_index].repeat
         source = EncodedSide(block.source, codecs["source"])
         target = EncodedSide(block.target, codecs["target"])
@@ -314,7 +322,7 @@ class Buckets:
             chosen = np.flatnonzero(bucket == number)
             if len(chosen):
                 with path.open("ab") as file:
-                    pickle.dump([each.take(chosen) for each in rows], file)
+                    append_arrays(file, [part for each in rows for part in each.take(chosen)])
 
     def write_shards(self, store: Path, linked: bool) -> Iterator[int]:
         """Writes every bucket's pairs in random order, and their lengths; yields the number of pairs of
@@ -338,5 +346,5 @@ class Buckets:
 
 def _read_bucket(path: Path, place: int) -> Ragged:
     """Returns one kind of rows of a bucket."""
-    arrays = zip(*(parts[place] for parts in unpickled(path)), strict=True)
-    return Ragged(*map(np.concatenate, arrays))
+    rows = (arrays[2 * place : 2 * place + 2] for arrays in stored_arrays(path))
+    return Ragged(*map(np.concatenate, zip(*rows, strict=True)))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require
 from rnnsearch.installed import need
 from rnnsearch.run import Run
 from rnnsearch.settings import Settings, TrainingSettings
@@ -33,9 +33,13 @@ SPEED_OVER = 20
 """Number of updates over which the displayed speed is averaged."""
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+"""Ctrl-C, the end of a job or of its terminal, and a batch system's warning before it."""
+
+
 class TrainingInterrupted(KeyboardInterrupt):
-    """Training was ended by Ctrl-C or SIGTERM, and has saved a checkpoint. run: the run so far. signal: the
-    signal's number."""
+    """Training was ended by a signal, such as Ctrl-C, and has saved a checkpoint. run: the run so far.
+    signal: the signal's number."""
 
     def __init__(self, run: Run, number: int) -> None:
         super().__init__()
@@ -62,9 +66,12 @@ def train(
     display: shows the progress, by default on stderr.
 
     Raises InputError for settings, corpus, run or weights that do not match, and after ten non-finite
-    gradients in a row; TrainingInterrupted, with the run so far, after Ctrl-C or SIGTERM.
+    gradients in a row; TrainingInterrupted, with the run so far, after a signal of SIGNALS.
     """
     need("train")
+    require("settings", settings, Settings)
+    require("corpus", corpus, Corpus)
+    require("path", path, str, Path)
     resume = resume or torchrun_value("TORCHELASTIC_RESTART_COUNT", 0) > 0
     with (
         received_signals() as received,
@@ -264,18 +271,19 @@ def describe(row: dict[str, float], better: bool) -> str:
 
 @contextmanager
 def received_signals() -> Iterator[list[int]]:
-    """Yields the numbers of the signals Ctrl-C and SIGTERM that the main thread receives meanwhile: training
-    ends after the current update, with a checkpoint. A second one ends it at once, except under torchrun,
-    which may send several and kills a rank when it must end."""
+    """Yields the numbers of the signals that the main thread receives meanwhile: training ends after the
+    current update, with a checkpoint. A second Ctrl-C or SIGTERM ends it at once, except under torchrun,
+    which may send several and kills a rank when it must end. SIGHUP stays ignored under nohup."""
     received, alone = list[int](), torchrun_value("WORLD_SIZE", 1) == 1
 
     def receive(number: int, _: object) -> None:
-        if received and alone:
+        if number in received and number in (signal.SIGINT, signal.SIGTERM) and alone:
             raise KeyboardInterrupt
         received.append(number)
 
     in_main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM) if in_main else ()
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    numbers = [number for number in SIGNALS if number != signal.SIGHUP or not ignored] if in_main else []
     before = {number: signal.signal(number, receive) for number in numbers}
     try:
         yield received

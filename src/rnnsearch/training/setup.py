@@ -16,7 +16,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.installed import package_version
 from rnnsearch.kernels import convert, fast_loss
 from rnnsearch.model.encoder import ENCODERS
-from rnnsearch.run import CHECKPOINT, Run, require_no_run
+from rnnsearch.run import CHECKPOINT, Run, check_folder
 from rnnsearch.settings import ModelSettings, Settings, TrainingSettings
 from rnnsearch.system.files import file_checksum, only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS, fastest_precision
@@ -113,10 +113,9 @@ def run_lock(path: Path, resume: bool) -> Iterator[None]:
     """Locks the folder against other trainings, and removes incomplete files of a killed training.
 
     Raises InputError if another training uses it, if it is a file or cannot be written, and if it holds a run
-    that is not to be resumed.
+    that is not to be resumed, or other files.
     """
-    if not resume:  # before the lock: an existing run is an error even while it is used
-        require_no_run(path)
+    check_folder(path, resume)  # before the lock: an existing run is an error even while it is used
     with ExitStack() as locks:
         with writing(path):
             locks.enter_context(only_one(path, "training"))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require_number
 from rnnsearch.installed import is_name
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.records import Translation
@@ -211,6 +211,8 @@ class Aligner:
         Raises InputError, with the pair's number, if an item is not a pair of texts, the tokeniser changes
         characters of given words, or the two models tokenise a line differently.
         """
+        if threshold is not None:
+            require_number("threshold", threshold, 0, 1, whole=False)
 
         def forced(translator: Translator, pairs: Iterable[tuple[Words, Words]]) -> Iterator[Translation]:
             how = {"posterior": self.posterior, "exact": self.exact, "scored": self.scored}

@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require
 from rnnsearch.settings import SearchSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines, read_lines
@@ -348,6 +348,9 @@ class Glossary:
     case."""
 
     def __init__(self, source: Codec, target: Codec, entries: Mapping[str, str]) -> None:
+        require("the glossary", entries, Mapping)
+        for word in chain.from_iterable(entries.items()):
+            require("a term of the glossary", word, str)
         split = source.tokeniser.words, target.tokeniser.words
         self.terms = {tuple(split[0](term)): tuple(split[1](other)) for term, other in entries.items()}
         self.longest = max(map(len, self.terms), default=0)

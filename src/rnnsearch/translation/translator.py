@@ -14,7 +14,7 @@ import torch
 
 from rnnsearch.batch import Batch, pad
 from rnnsearch.config import changed
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require, require_number
 from rnnsearch.evaluation.confidence import word_confidence
 from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
@@ -160,6 +160,7 @@ class Translator:
         """
         from rnnsearch.pretrained.folder import save_model  # translating does not need it
 
+        require("folder", folder, str, Path)
         if self.settings is None or len(self.networks) != 1:
             raise InputError(
                 "only a translator of one run can be saved as a model",
@@ -335,6 +336,7 @@ class Translator:
         first: the number of the first pair in messages. Raises InputError for a pair that is not two lines of
         text, or is too long to be aligned.
         """
+        require_number("batch_size", batch_size, 1)
         exact = scored and not posterior if exact is None else exact
         exact |= posterior and not has_quick_posterior(self.networks)
         force = partial(self._force, posterior=posterior, exact=exact, scored=scored)

@@ -175,7 +175,7 @@ def test_a_control_character_in_a_memory_is_a_counted_space(tmp_path: Path, cont
         assert (warnings[0].lines, warnings[1].lines) == ({"control character": 1}, {})
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.XLF", "a.srt.bz2"])
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.XLF", "a.srt.bz2", "a.json"])
 def test_formats_that_are_not_read_say_what_to_do(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"a,b\n")
     with pytest.raises(InputError, match=rf"{name}: \.\w+ files are not read \((write|save)"):
@@ -286,7 +286,9 @@ FAULTS: list[tuple[Any, ...]] = [
     ("a.tmx", memory(unit("en: a", "fr: b"))[:-8], r"a\.tmx:3: is not valid XML: .* \(the file is damaged "
     r"or incomplete"),
     ("a.tmx", memory(unit("en: a", "fr: b < c")), r"a\.tmx:2: is not valid XML: not well-formed"),
-    ("a.tmx", memory(unit("en: a", "fr: \xe9")).decode().encode("latin1"), r"a\.tmx:2: is not valid XML"),
+    ("a.tmx", memory(unit("en: a", "fr: \xe9")).decode().encode("latin1"), r"a\.tmx:2: it declares the encoding UTF-8, or none"),
+    ("a.tmx", b'<?xml version="1.0" encoding="us-ascii"?>' + memory(unit("en: a", "fr: \xe9")), "it declares the encoding us-ascii"),
+    ("a.tmx", b'<?xml version="1.0" encoding="UTF-16"?>' + memory(unit("en: a", "fr: b")), "it declares the encoding UTF-16"),
     ("a.tmx", memory(unit("en: a", "fr: &nbsp;")), r"a\.tmx:2: is not valid XML: undefined entity"),
     ("a.tmx", b"<html></html>", r"a\.tmx: is no TMX file: its first element is <html>"),
     ("a.tmx", b'<?xml version="1.0" encoding="klingon"?><tmx/>', r"a\.tmx: its encoding cannot be read: "

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, require
 
 STDIN = "-"
 
@@ -49,6 +49,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
     Raises InputError for a file that cannot be opened or read, for damaged compression, and for .zst without
     the library that reads it.
     """
+    require("the file", path, str, Path)
     try:
         if str(path) == STDIN:
             with _stdin() as stream:

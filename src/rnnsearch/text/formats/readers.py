@@ -3,6 +3,7 @@ N-th pair is always the N-th record."""
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -281,6 +282,7 @@ _AGAIN = "the file is damaged or incomplete: correct it or get it again"
 # Elements inside a segment that contain formatting and no text.
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_DECLARED = re.compile(rb"""^(?:\xef\xbb\xbf)?<\?xml[^>]*\bencoding=["']([\w.-]+)""")
 _CODE = "\0"
 """Stands for a formatting code in a segment until its end: XML cannot hold this character."""
 _WORDS = r"[^\W\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # written with spaces
@@ -351,9 +353,11 @@ def _units(path: str | Path) -> Iterator[ET.Element]:
     """Yields the units. Each is removed from the tree afterwards, because a whole memory may be too large."""
     parser: Any = ET.XMLPullParser(("start", "end"))
     inside: list[ET.Element] = []  # open elements, outermost first
-    size = 0  # bytes since the end of the last unit
+    size, chunk, declared = 0, b"", "UTF-8"  # size: bytes since the end of the last unit
     try:
         for chunk in _chunks(path):
+            if not inside and (found := _DECLARED.search(chunk)):
+                declared = found[1].decode()
             if chunk:
                 parser.feed(chunk)
             else:
@@ -376,11 +380,26 @@ def _units(path: str | Path) -> Iterator[ET.Element]:
                 raise InputError(what, file=path, remedy="is this a translation memory?")
     except ET.ParseError as error:
         message, _, _ = str(error).partition(": line")
-        what = f"is not valid XML: {message} (column {error.position[1] + 1})"
-        raise InputError(what, file=path, line=error.position[0], remedy=_AGAIN) from None
+        what, remedy = f"is not valid XML: {message} (column {error.position[1] + 1})", _AGAIN
+        if _is_declared_wrongly(declared, chunk):
+            what = f"it declares the encoding {declared}, or none, and its bytes are in another one"
+            remedy = f"correct encoding= in its first line, or convert it, as with iconv -t {declared}"
+        raise InputError(what, file=path, line=error.position[0], remedy=remedy) from None
     except (LookupError, ValueError) as error:  # encodings that Python does not know, or of several bytes
         what = f"its encoding cannot be read: {error}"
         raise InputError(what, file=path, remedy="convert it to UTF-8") from None
+
+
+def _is_declared_wrongly(declared: str, chunk: bytes) -> bool:
+    """Tells whether a part of a file, which may begin and end inside a character, is in another encoding than
+    the file declares."""
+    if b"\0" in chunk:
+        return False
+    try:
+        codecs.getincrementaldecoder(declared)().decode(chunk.lstrip(bytes(range(0x80, 0xC0))))
+    except UnicodeError:
+        return True
+    return declared.upper().startswith(("UTF-16", "UTF-32", "UCS"))
 
 
 def _chunks(path: str | Path) -> Iterator[bytes]:
@@ -419,6 +438,9 @@ FORMATS: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[Line
 _SUFFIXES: dict[str, Format] = {f".{name}": name for name in FORMATS}
 _CONVERT = "write it as TSV or JSON lines; the page on getting corpora has the three lines that do it"
 _NOT_READ = NO_LINES | dict.fromkeys((".csv", ".parquet", ".arrow"), _CONVERT)
+_NOT_READ[".json"] = (
+    "write a JSON array as .jsonl, one object on each line; for such lines add --format jsonl"
+)
 
 
 class ParallelText(NamedTuple):
