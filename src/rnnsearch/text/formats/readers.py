@@ -104,6 +104,7 @@ LANGUAGES = {
 """Code of a language → its English name, and its code of three letters."""
 # One word of ASCII characters with a digit or a sign of addresses.
 _IDENTIFIER = re.compile(r"(?=.*[0-9/@:#_])[!-~]+")
+_SENTENCE = re.compile(r"[,;!?…]|\.$")
 _FEW = 20  # pairs of a table from which a column is judged
 
 Record = dict[str, Any]
@@ -203,11 +204,11 @@ def _language_names(code: str) -> set[str]:
 
 def _is_name(cell: str, words: set[str]) -> bool:
     """Tells whether a cell is a name with one of the words, as French, fr-CA, fra_Latn and text_fr are for
-    French. A sentence, with its mark at the end, is none."""
+    French. What has the punctuation of a sentence is none."""
     parts = re.findall(r"[^\W_]+", cell)
     return (
         0 < len(parts) <= 3
-        and cell[-1] not in ".!?…"
+        and not _SENTENCE.search(cell)
         and not any(map(str.isdigit, cell))
         and not words.isdisjoint([*parts, cell])
     )
