@@ -230,7 +230,7 @@ def observe(
     """Goes through the results, and writes the files about all of them: a table of measures, a page, and a
     folder of pictures. about: title and note of the page."""
     from rnnsearch.drawing.alignments import comparison_figure
-    from rnnsearch.evaluation.alignment_error import shares, summed
+    from rnnsearch.evaluation.alignment_error import shares, summed, warn_if_exchanged
     from rnnsearch.report.alignment_page import (
         alignment_page,
         browsed,
@@ -245,15 +245,18 @@ def observe(
         with writing(folder):
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
-    rows, sentences = [], []
+    rows, sentences, links = [], [], []
     for number, aligned in enumerate(results):
         truth = task.truths.get(number)
+        links.append(aligned.links if truth else ())
         if plots:
             comparison_figure(panels(aligned, task.titles), plots / f"{number + 1:06d}.png", truth)
         if measures:
             rows.append(measure_pair(aligned, truth))
         if page:
             sentences.append(browsed(number + 1, aligned, task.titles, truth))
+    for gold in task.gold_files:
+        warn_if_exchanged(links, list(task.truths.values()), gold)
     if measures:
         write_text(measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
     if page:

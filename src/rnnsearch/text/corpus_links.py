@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -16,13 +17,13 @@ from itertools import islice
 from pathlib import Path
 
 from rnnsearch.config import DataSettings
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.system.files import reading, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.formats.lines import in_step, read_lines
 from rnnsearch.text.formats.readers import ParallelText, read_link_lines
-from rnnsearch.text.links import DEFAULT, LinkWords, symmetrise, vote
+from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
 from rnnsearch.word_links import Link, format_links, parse_links
 
 _PROGRESS_EVERY = 1000  # pairs between two progress reports
@@ -154,10 +155,17 @@ def link_files(
                 links, both = symmetrise(one, other, method), set(one) & set(other)
                 print(format_links(links), file=file)
                 counts.update(pairs=1, forward=len(one), reverse=len(other), both=len(both))
+                counts.update(exchanged=len(set(one).intersection(link[::-1] for link in other)))
                 counts.update(written=len(links), without=not (one or other))
         if not counts["pairs"]:
             raise InputError("is empty", file=forward, remedy="give files with one line for each pair")
-    agreement = 200 * counts["both"] / max(counts["forward"] + counts["reverse"], 1)
+    agreement, exchanged = (
+        200 * counts[found] / max(counts["forward"] + counts["reverse"], 1) for found in ("both", "exchanged")
+    )
+    if exchanged > max(2 * agreement, agreement + 20):
+        what = f"{forward} and {reverse} agree to {exchanged:.1f} % with source and target exchanged in one, "
+        what += f"to {agreement:.1f} % without. If one lists target-source: {EXCHANGE}"
+        warnings.warn(what, InputWarning, stacklevel=2)
     return (
         f"pairs    {counts['pairs']:,}, {counts['without']:,} without links\n"
         f"links    {counts['forward']:,} forward, {counts['reverse']:,} reverse, {counts['both']:,} in both "
