@@ -190,7 +190,8 @@ def links(
     aligner: str = "eflomal",
 ) -> None:
     """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks together.
-    `prepare --links` reads the links."""
+    `prepare --links` reads the links. eflomal has no option for its random seed, so each run gives somewhat
+    different links: keep the file."""
     from rnnsearch.text.corpus_links import link_files, link_texts
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS

@@ -26,6 +26,8 @@ from rnnsearch.text.formats.readers import ParallelText, read_link_lines
 from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
 from rnnsearch.word_links import Link, format_links, parse_links
 
+LONGEST = 1023
+"""Maximum number of words on a side of a pair that eflomal aligns."""
 _PROGRESS_EVERY = 1000  # pairs between two progress reports
 
 
@@ -44,9 +46,9 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path) -> Non
     both directions.
 
     forward: every target word has one source word or none. reverse: every source word has one target word or
-    none. A pair of more than 1,023 words on a side has no links. eflomal ignores case and uses all threads
-    unless OMP_NUM_THREADS is set. It takes its random seed from the system, so no two runs give quite the
-    same links. Raises InputError if it fails.
+    none. A pair with more than LONGEST words on a side has no links. eflomal ignores case and uses all
+    threads unless OMP_NUM_THREADS is set. It takes its random seed from the system, so no two runs give quite
+    the same links. Raises InputError if it fails.
     """
     from eflomal import Aligner
 
@@ -75,8 +77,8 @@ def align_texts(
     Returns the number of pairs of each text.
 
     words: the words that are aligned: those of the tokeniser with these settings, or those between spaces in
-    the lines. Text without spaces is aligned by characters. Raises InputError without eflomal, and for texts
-    that cannot be read or have no words.
+    the lines. Text without spaces is aligned by characters. Issues an InputWarning for pairs that eflomal
+    leaves out. Raises InputError without eflomal, and for texts that cannot be read or have no words.
     """
     require_eflomal()
     sizes = [0] * len(texts)
@@ -86,18 +88,33 @@ def align_texts(
             files = [stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths]
             splits = [_split(side, settings, words) for side in SIDES]
             for place, text in enumerate(texts):
+                long = []
                 for pair in text.pairs():
-                    for line, split, file in zip(pair, splits, files, strict=True):
-                        print(" ".join(split(line)), file=file)
+                    sides = [split(line) for line, split in zip(pair, splits, strict=True)]
+                    for side, file in zip(sides, files, strict=True):
+                        print(" ".join(side), file=file)
                     sizes[place] += 1
+                    if max(map(len, sides)) > LONGEST:
+                        long.append(sizes[place])
                     if sizes[place] % _PROGRESS_EVERY == 0:
                         progress("tokenising", sum(sizes), None)
+                _warn_of_long_pairs(text.name, long)
         if all(path.stat().st_size == sum(sizes) for path in paths):  # line feeds alone
             names = ", ".join(text.name for text in texts)
             raise InputError(f"{names}: there are no words", remedy="give files with one sentence per line")
         progress("aligning words in both directions", 0, None)
         run_eflomal(*paths, *directions)
     return sizes
+
+
+def _warn_of_long_pairs(name: str, numbers: Sequence[int]) -> None:
+    """Issues an InputWarning for pairs with these numbers, if there are any."""
+    if numbers:
+        first = f"{', '.join(map(str, numbers[:5]))}{', …' * (len(numbers) > 5)}"
+        which = f"line {first} gets" if len(numbers) == 1 else f"{len(numbers):,} lines ({first}) get"
+        reason = f"eflomal aligns at most {LONGEST:,} words on a side"
+        text = f"{name}: {which} no links: {reason} (write one sentence per line)"
+        warnings.warn(text, InputWarning, stacklevel=3)
 
 
 def _split(side: Side, settings: DataSettings, words: LinkWords) -> Callable[[str], Sequence[str]]:
