@@ -18,7 +18,7 @@ from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.text.formats.readers import read_link_lines
 from rnnsearch.text.links import EXCHANGE, FROM_ZERO, PairWordCounts, count_from_one
 from rnnsearch.text.tokens import given_words
-from rnnsearch.word_links import GoldLinks, Link, parse_gold_links
+from rnnsearch.word_links import GoldLinks, Link, given_links, parse_gold_links
 
 _POSITION = "([0-9]{1,9})"
 _NAACL_LINE = re.compile(rf"{_POSITION}\s+{_POSITION}\s+{_POSITION}(?:\s+([SP]))?(?:\s+[0-9.eE+-]+)?")
@@ -69,8 +69,10 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 
     If a denominator is 0, nothing can be wrong: without links precision is 1, without sure links recall is 1,
     without both AER is 0. A link that occurs twice in a sentence counts once.
-    Raises InputError if links and gold links have different numbers of sentences, or none.
+    Raises InputError if links and gold links have different numbers of sentences, or none, and for what is
+    no links.
     """
+    links, gold = list(links), list(gold)
     if len(links) != len(gold):
         raise InputError(
             f"there are {len(links)} sentences of links but {len(gold)} of gold links",
@@ -120,7 +122,11 @@ def warn_if_exchanged(
 def _counts(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> NDArray[np.int64]:
     """Returns |A|, |A∩S|, |A∩P|, |S| and |P| of each sentence: (sentences, 5)."""
     counts = []
-    for found, reference in zip(map(frozenset, links), gold, strict=True):
+    for number, (each, reference) in enumerate(zip(links, gold, strict=True), 1):
+        found = given_links(each, f"sentence {number} of links")
+        if not isinstance(reference, GoldLinks):
+            what = f"sentence {number} of gold is {type(reference).__name__}, not GoldLinks"
+            raise InputError(what, remedy="write GoldLinks(frozenset(sure), frozenset(possible))")
         sides = reference.sure, reference.possible
         counts.append((len(found), *(len(found & side) for side in sides), *map(len, sides)))
     return np.array(counts, dtype=np.int64)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.tokens import SPACE, Tokeniser
-from rnnsearch.word_links import Link
+from rnnsearch.word_links import Link, given_links
 
 DEFAULT = "grow-diag-final-and"
 
@@ -29,8 +29,11 @@ def symmetrise(forward: Collection[Link], reverse: Collection[Link], method: str
     forward: links (source, target) of the direction that gives every target word its source word, as
     RNNsearch itself does. reverse: links of the other direction, also as (source, target). method:
     grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, union, forward or reverse. If each
-    direction links a word at most once, the growing methods give exactly the links of Moses's symal."""
-    return sorted(METHODS[method](set(forward), set(reverse)))
+    direction links a word at most once, the growing methods give exactly the links of Moses's symal. Raises
+    InputError for another method, and for what is no links."""
+    if method not in METHODS:
+        raise InputError(f"there is no method {method!r}", remedy=f"use one of {', '.join(METHODS)}")
+    return sorted(METHODS[method](given_links(forward, "forward"), given_links(reverse, "reverse")))
 
 
 def vote(probabilities: Mapping[Link, float], forward: Iterable[Link], reverse: Iterable[Link]) -> list[Link]:
