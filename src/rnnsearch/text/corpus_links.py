@@ -21,6 +21,7 @@ from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.system.files import reading, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
+from rnnsearch.text.dictionary import LinkedPair
 from rnnsearch.text.formats.lines import in_step, read_lines
 from rnnsearch.text.formats.readers import ParallelText, read_link_lines
 from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
@@ -123,6 +124,17 @@ def _split(side: Side, settings: DataSettings, words: LinkWords) -> Callable[[st
         return lambda line: ["_".join(word.split()) or "_" for word in tokeniser.link_words(line)]
     single = replace(tokeniser, runs=False)
     return lambda line: single.words(single.repair(line))
+
+
+def linked_words(
+    texts: Sequence[ParallelText], links: Sequence[Path], settings: DataSettings, words: LinkWords
+) -> Iterator[LinkedPair]:
+    """Yields the words of every pair, and their links in files that `link_texts` wrote with these options."""
+    splits = [_split(side, settings, words) for side in SIDES]
+    for text, file in zip(texts, links, strict=True):
+        for number, (pair, line) in enumerate(zip(text.pairs(), read_link_lines(file), strict=True), 1):
+            source, target = (split(side) for side, split in zip(pair, splits, strict=True))
+            yield source, target, parse_links(line, file, number)
 
 
 def link_texts(
