@@ -21,6 +21,34 @@ BESIDE_TRANSLATION = {
 }  # fmt: skip
 """The run has no subwords; rich.cells counts columns, and is light."""
 
+TEXT, LINKS = "0-0 1-1", {(0, 0), (1, 1)}
+NO_LISTS = [
+    ("bleu", (TEXT, TEXT), "str was given, not hypotheses (give a list"),
+    ("bleu", ([TEXT], TEXT), "str was given, not references"),
+    ("bleu", ([["a", "b"]], [TEXT]), "item 1 of hypotheses is list, not text"),
+    ("chrf", ([TEXT], None), "NoneType was given, not references"),
+    ("chrf", ({"a": 1}, [TEXT]), "dict was given, not hypotheses"),
+    ("symmetrise", (TEXT, TEXT), "forward: str was given, not links (give pairs"),
+    ("symmetrise", (LINKS, [0, 1]), "reverse: list was given, not links"),
+    ("symmetrise", (LINKS, LINKS, "best"), "there is no method 'best' (use one of grow-diag-final-and"),
+    ("alignment_error", ([TEXT], [rnnsearch.GoldLinks(frozenset(LINKS))]), "sentence 1 of links: str"),
+    ("alignment_error", ([LINKS], [LINKS]), "sentence 1 of gold is set, not GoldLinks"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "said"), NO_LISTS)
+def test_what_is_no_list_is_refused(name: str, given: tuple[object, ...], said: str) -> None:
+    with pytest.raises(rnnsearch.InputError) as error:
+        getattr(rnnsearch, name)(*given)
+    assert str(error.value).startswith(said)
+
+
+def test_a_generator_is_a_list() -> None:
+    assert rnnsearch.bleu((text for text in [TEXT]), (text for text in [TEXT])).value > 99.9
+    gold = (rnnsearch.GoldLinks(frozenset(links)) for links in [LINKS])
+    assert rnnsearch.alignment_error((links for links in [LINKS]), gold).aer == 0  # type: ignore[arg-type]
+
+
 COMMANDS = {"typer", "click", "jinja2", "sacremoses"}
 
 API = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"

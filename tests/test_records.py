@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import pickle
 from pathlib import Path
 from xml.etree import ElementTree
@@ -56,6 +57,13 @@ def test_a_translation_links_its_words(tmp_path: Path) -> None:
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["l'", "homme"]
     assert result.plot() is not None
+
+
+def test_a_score_that_was_not_asked_for_is_not_shown() -> None:
+    aligned = dataclasses.replace(translation(weights("1.0 0.0"), ["l'"]), score=math.nan)
+    assert repr(aligned) == '<Translation "l\'", 1 tokens, 3 source tokens>'
+    assert "nan" not in aligned._repr_html_().lower()
+    assert aligned.to_dict()["score"] is None
 
 
 def test_translations_are_equal_if_everything_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType
@@ -40,7 +41,7 @@ class Translation(_Record):
     text: detokenised target text. tokens: target words, without the end of sentence.
     source_tokens: source words **with** the end of sentence (`</s>`), which the model can attend to.
     score: the model's score: log p(y | x), normalised if the search settings say so; with a bidirectional
-    decoder, the mean of both directions.
+    decoder, the mean of both directions; NaN, which is not shown, if only the alignment was asked for.
     log_probabilities: one per target token of the model (subwords count singly), the end of sentence last if
     it was reached.
     alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level. Rows sum to 1, except
@@ -67,15 +68,15 @@ class Translation(_Record):
         text = self.text if len(self.text) <= _SHOWN else f"{self.text[: _SHOWN - 1]}…"
         sizes = f"{len(self.tokens)} tokens, {len(self.source_tokens)} source tokens"
         more = f", {len(self.alternatives)} alternatives" if self.alternatives else ""
-        return f"<Translation {text!r}, score {self.score:.4f}, {sizes}{more}>"
+        score = "" if math.isnan(self.score) else f"score {self.score:.4f}, "
+        return f"<Translation {text!r}, {score}{sizes}{more}>"
 
     def _repr_html_(self) -> str:
         """Returns the text, its score and its alignment, for a notebook."""
         from rnnsearch.figure3 import alignment_table
 
-        return alignment_table(
-            self.source_tokens, self.tokens, self.alignment, f"{self.text} ({self.score:.3f})"
-        )
+        score = "" if math.isnan(self.score) else f" ({self.score:.3f})"
+        return alignment_table(self.source_tokens, self.tokens, self.alignment, f"{self.text}{score}")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the object that `--json` prints, with plain lists and numbers to five decimals. Its
@@ -87,7 +88,7 @@ class Translation(_Record):
             "text": self.text,
             "tokens": list(self.tokens),
             "source_tokens": list(self.source_tokens),
-            "score": round(self.score, _DIGITS),
+            "score": None if math.isnan(self.score) else round(self.score, _DIGITS),
             "log_probabilities": [round(value, _DIGITS) for value in self.log_probabilities],
             "confidence": [round(value, _DIGITS) for value in self.confidence],
             "finished": self.finished,

@@ -90,6 +90,18 @@ def parse_gold_links(line: str, file: Path | str, number: int, *, first: int = 0
     return GoldLinks(frozenset(sure), frozenset(possible))
 
 
+def given_links(links: Iterable[Link], name: str) -> set[Link]:
+    """Returns the links of an argument with this name. Raises InputError for a text, and for what has no
+    pairs of positions."""
+    try:
+        if isinstance(links, str):
+            raise TypeError
+        return {(source, target) for source, target in links}
+    except (TypeError, ValueError):
+        remedy = "give pairs (source, target); read_pharaoh reads them from a file"
+        raise InputError(f"{name}: {type(links).__name__} was given, not links", remedy=remedy) from None
+
+
 def format_links(links: Sequence[Link]) -> str:
     """Writes links in Pharaoh format: `0-0 1-2`, source-target, 0-based."""
     return " ".join(f"{j}-{i}" for j, i in links)

@@ -152,6 +152,18 @@ def test_gold_is_read_in_sentence_order_whatever_the_format(
     assert read_gold(tmp_path / name) == [parse_gold_links(line, "", number) for number, line in lines]
 
 
+@pytest.mark.parametrize("line", ["1 0 0", "1 0 0 S", "1 0 0 P 0.5"])
+def test_naacl_links_from_zero_are_asked_about(tmp_path: Path, line: str) -> None:
+    path = written(tmp_path, f"1 1 2 S\n{line}\n2 0 0\n", "gold.wa")
+    with pytest.raises(
+        InputError, match=r"gold.wa: its links seem to count words from 0: .*--gold-from 0, or"
+    ):
+        read_gold(path)
+    one, two = read_gold(path, first=0)
+    assert (one.possible, two.possible) == ({(0, 0), (1, 2)}, {(0, 0)})
+    assert [each.possible for each in read_gold(path, first=1)] == [{(0, 1)}, set()]
+
+
 def test_gold_that_leaves_out_a_sentence_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no line for sentence 2, but one for sentence 3.*'2 0 0'"):
         read_gold(written(tmp_path, "1 1 1 S\n3 1 1 S\n", "gold.wa"))

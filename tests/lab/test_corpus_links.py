@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import assert_refused
+from command_line import Command, assert_refused
 
 from rnnsearch.errors import InputError
 from rnnsearch.lab import eflomal_links as linking
@@ -110,6 +110,27 @@ def test_every_corpus_has_its_file_and_all_are_aligned_together(
         link_texts(texts, outs[:1], settings=DataSettings())
 
 
+@pytest.mark.usefixtures("diagonal")
+@pytest.mark.parametrize(
+    ("long", "words", "message"),
+    [
+        ([2], "tokenised", "a.en | a.fr: line 2 gets no links: eflomal aligns at most 1,023 words on a side"),
+        ([*range(1, 8)], "given", "7 lines (1, 2, 3, 4, 5, …) get no links"),
+        ([], "given", ""),
+    ],
+)
+def test_pairs_that_eflomal_leaves_out_are_named(
+    folder: Path, command: Command, long: list[int], words: str, message: str
+) -> None:
+    """One side is long; another is as long as it may be."""
+    english = ["a" + " b" * (1023 if number in long else 1022) for number in range(1, 9)]
+    Path("a.en").write_text("\n".join(english))
+    Path("a.fr").write_text("\n".join(["c"] * 8))
+    done = command("links", "a.en", "a.fr", "--words", words, "--out", "links")
+    assert (done.code, done.err.count("\n")) == (0, bool(long))
+    assert message in done.err
+
+
 @pytest.mark.parametrize(
     ("forward", "reverse", "message"),
     [
@@ -146,7 +167,8 @@ def test_eflomal_learns_words(
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     done = command("links", "s", "t", "--out", "links", "--symmetrise", "intersection")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert "s | t: line 302 gets no links" in done.err
     found = [
         {tuple(map(int, item.split("-"))) for item in line.split()}
         for line in Path("links").read_text().split("\n")[:-1]

@@ -77,6 +77,24 @@ def test_reversed_files(command: Command, folder: Path) -> None:
     assert command("aer", "--links", "a.turned", "--gold", "gold").out != expected
 
 
+@pytest.mark.parametrize(
+    ("others", "remedy"), [([], "target-source: --links-reversed or: perl"), (["a"], "target-source: perl")]
+)
+def test_links_that_fit_when_exchanged_are_asked_about(
+    command: Command, folder: Path, others: list[str], remedy: str
+) -> None:
+    Path("a").write_text("0-0 1-2 2-3 3-1\n" * 20)
+    Path("turned").write_text("0-0 2-1 3-2 1-3\n" * 20)
+    done = command("aer", "--links", "turned", *others, "--gold", "a", "--gold-from", "0")
+    warned = "warning: turned: AER is 0.00 with source and target exchanged, 75.00 without. "
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert warned in done.err
+    assert remedy in done.err
+    assert command("aer", "--links", "a", "--gold", "a").err == ""
+    done = command("links", "--forward", "a", "--reverse", "turned", "--out", "both")
+    assert "agree to 100.0 % with source and target exchanged in one, to 25.0 % without" in done.err
+
+
 FROM_ONE = "1-1 2p2 3-3\n1-1 2-3 3p2\n1-1\n"
 FROM_ZERO = "0-0 1-1 2-2\n0-0 1-2 2-1\n0-0\n"
 

@@ -165,7 +165,9 @@ def test_development_pairs_are_all_kept_in_order(tmp_path: Path) -> None:
     assert corpus.dev_target_lines == ["t1", "", "t9", "t2"]
     assert words(corpus, corpus.dev)[3] == ("<unk> <unk>", "t2")
     assert report.dev_source is not None
-    assert report.dev[0].source_warnings.lines == {"HTML entity": 1}
+    long = "longer than data.max_words, so it needs much memory"
+    assert report.dev[0].source_warnings.lines == {"HTML entity": 1, long: 1}
+    assert report.dev[0].source_warnings.first[long] == 3
     known = report.dev_source.known_tokens, report.dev_source.known_sentences
     assert (report.dev_source.tokens, *known) == (44, 42, 3)
 
@@ -401,6 +403,35 @@ def test_duplicates_are_dropped_but_for_the_first(tmp_path: Path) -> None:
     assert report.source.words == 5
     assert vocabulary(tmp_path) == ["</s>", "<unk>", *"abc"]
     assert "(duplicate; data.drop_duplicates)" in report.text()
+
+
+@pytest.mark.usefixtures("chunks")
+@pytest.mark.parametrize(
+    ("drop", "repeated", "said"),
+    [(False, 3, "repeated 3 of the kept pairs repeat"), (True, 0, "  warning    2 of")],
+)
+def test_repeated_pairs_and_development_pairs_in_the_training_text_are_counted(
+    tmp_path: Path, drop: bool, repeated: int, said: str
+) -> None:
+    texts = parallel_texts(
+        [
+            write(tmp_path / name, lines)
+            for name, lines in {
+                "1.s": ["a", "caf\u00e9", "a", " ", "b"],
+                "1.t": ["x", "y", "x", "z", "x"],
+                "2.s": ["a", "cafe\u0301", "c"],
+                "2.t": ["x", "y", "x"],
+                "dev.s": ["cafe\u0301", "c", "a", " "],
+                "dev.t": ["y", "x", "y", "z"],
+            }.items()
+        ]
+    )
+    given = settings(drop_duplicates=drop)
+    report = prepare_texts(texts[:2], tmp_path / "store", dev=texts[2:], settings=given)
+    assert (report.repeated, report.dev_in_train) == (repeated, 2)
+    assert said in report.text()
+    saved = json.loads((tmp_path / "store" / "report.json").read_text())
+    assert (saved["repeated"], saved["dev_in_train"]) == (repeated, 2)
 
 
 @pytest.fixture(params=[1, 2, 100])

@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,9 @@ NO_TEXT = [
     ("translate", None, LINES_EXPECTED),
     ("translate", ["The man.", None], "line 2 is NoneType, not text (give strings)"),
     ("translate", b"The man.", "bytes was given, not lines"),
+    ("translate", {"en": ["The man."]}, "dict was given, not lines (give a list of its values)"),
+    ("translate", SimpleNamespace(__iter__=None, columns=["en"]), "SimpleNamespace was given, not lines"),
+    ("align", {("a", "b"): 1}, "dict was given, not pairs"),
     ("translate", ["", b"The man."], "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
     ("align", "ab", "str was given, not pairs"),
     ("align", ["ab"], "pair 1 is str, not a source and a target line (give tuples of two strings)"),

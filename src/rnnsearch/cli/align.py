@@ -229,7 +229,7 @@ def observe(
 ) -> None:
     """Goes through the results, and writes the files about all of them: a table of measures, a page, and a
     folder of pictures. about: title and note of the page."""
-    from rnnsearch.evaluation.alignment_error import shares, summed
+    from rnnsearch.evaluation.alignment_error import shares, summed, warn_if_exchanged
     from rnnsearch.figure3 import comparison_figure
     from rnnsearch.lab.alignment_page import alignment_page, browsed, measure_pair, measures_of_pairs, panels
 
@@ -239,15 +239,18 @@ def observe(
         with writing(folder):
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
-    rows, sentences = [], []
+    rows, sentences, links = [], [], []
     for number, aligned in enumerate(results):
         truth = task.truths.get(number)
+        links.append(aligned.links if truth else ())
         if plots:
             comparison_figure(panels(aligned, task.titles), plots / f"{number + 1:06d}.png", truth)
         if measures:
             rows.append(measure_pair(aligned, truth))
         if page:
             sentences.append(browsed(number + 1, aligned, task.titles, truth))
+    for gold in task.gold_files:
+        warn_if_exchanged(links, list(task.truths.values()), gold)
     if measures:
         write_text(measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
     if page:

@@ -4,6 +4,7 @@ coverage, monotone jumps, agreement of two directions."""
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError, require
+from rnnsearch.errors import InputError, InputWarning, require
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.text.formats.readers import read_link_lines
-from rnnsearch.text.links import FROM_ZERO, PairWordCounts, count_from_one
+from rnnsearch.text.links import EXCHANGE, FROM_ZERO, PairWordCounts, count_from_one
 from rnnsearch.text.tokens import given_words
-from rnnsearch.word_links import GoldLinks, Link, parse_gold_links
+from rnnsearch.word_links import GoldLinks, Link, given_links, parse_gold_links
 
 _POSITION = "([0-9]{1,9})"
 _NAACL_LINE = re.compile(rf"{_POSITION}\s+{_POSITION}\s+{_POSITION}(?:\s+([SP]))?(?:\s+[0-9.eE+-]+)?")
@@ -68,8 +69,10 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 
     If a denominator is 0, nothing can be wrong: without links precision is 1, without sure links recall is 1,
     without both AER is 0. A link that occurs twice in a sentence counts once.
-    Raises InputError if links and gold links have different numbers of sentences, or none.
+    Raises InputError if links and gold links have different numbers of sentences, or none, and for what is
+    no links.
     """
+    links, gold = list(links), list(gold)
     for one in gold:
         require("a sentence of gold", one, GoldLinks)
     if len(links) != len(gold):
@@ -104,10 +107,28 @@ def alignment_statistics(
     }
 
 
+def warn_if_exchanged(
+    links: Sequence[Collection[Link]], gold: Sequence[GoldLinks], file: str | Path, option: str = ""
+) -> None:
+    """Issues an InputWarning if exchanging source and target in all links halves their error, and lowers it
+    by ten points at least. file: the one that may list target-source; option: the one that reads it so."""
+    given = alignment_error(links, gold).aer
+    exchanged = alignment_error([{link[::-1] for link in each} for each in links], gold).aer
+    if exchanged < min(given / 2, given - 0.1):
+        rates = f"AER is {100 * exchanged:.2f} with source and target exchanged, {100 * given:.2f} without"
+        remedy = f"{option}{' or: ' if option else ''}{EXCHANGE}"
+        text = f"{file}: {rates}. If the file lists target-source: {remedy}"
+        warnings.warn(text, InputWarning, stacklevel=2)
+
+
 def _counts(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> NDArray[np.int64]:
     """Returns |A|, |A∩S|, |A∩P|, |S| and |P| of each sentence: (sentences, 5)."""
     counts = []
-    for found, reference in zip(map(frozenset, links), gold, strict=True):
+    for number, (each, reference) in enumerate(zip(links, gold, strict=True), 1):
+        found = given_links(each, f"sentence {number} of links")
+        if not isinstance(reference, GoldLinks):
+            what = f"sentence {number} of gold is {type(reference).__name__}, not GoldLinks"
+            raise InputError(what, remedy="write GoldLinks(frozenset(sure), frozenset(possible))")
         sides = reference.sure, reference.possible
         counts.append((len(found), *(len(found & side) for side in sides), *map(len, sides)))
     return np.array(counts, dtype=np.int64)
@@ -130,12 +151,13 @@ def read_gold(
     """Reads gold links in sentence order, from a NAACL file (named .wa or .wa.gz, or recognised by its first
     line) or a file that `read_pharaoh` reads.
 
-    first: the position of the first word in a file of the second kind, 0 or 1; if None, it is 0. pairs: the
-    text, if it is known: if `first` is None, InputError is raised for links that seem to count from 1.
+    first: the position of the first word, 0 or 1; if None, it is 1 in a NAACL file and 0 in others, and
+    InputError is raised for links that seem to count otherwise. pairs: the text, if it is known, by which
+    links of the second kind are judged.
 
-    A NAACL line is `sentence source_position target_position [S|P] [confidence]`, 1-based; without a letter
-    the link is sure. Position 0 is the empty word: such a line adds no link, but its sentence counts. Blank
-    lines are skipped.
+    A NAACL line is `sentence source_position target_position [S|P] [confidence]`; sentences count from 1.
+    Without a letter the link is sure. If words count from 1, position 0 is the empty word: such a line adds
+    no link, but its sentence counts. Blank lines are skipped.
     Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out a
     sentence: the n-th entry must belong to the n-th line of the text.
     """
@@ -146,7 +168,7 @@ def read_gold(
         if first is None and count_from_one(_word_counts(found, pairs)):
             raise from_one(path)
         return found
-    sentences = _parse_naacl(lines, path)
+    sentences = _parse_naacl(lines, path, first)
     for expected, number in enumerate(sorted(sentences), start=1):
         if number != expected:
             raise InputError(
@@ -192,8 +214,10 @@ def _is_naacl(lines: Sequence[str], path: str | Path) -> bool:
     return _NAACL_LINE.fullmatch(first.strip()) is not None
 
 
-def _parse_naacl(lines: Sequence[str], path: str | Path) -> dict[int, GoldLinks]:
+def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> dict[int, GoldLinks]:
+    """Returns sentence → gold links. first: as in `read_gold`."""
     found: dict[int, tuple[set[Link], set[Link]]] = {}
+    start, without = 1 if first is None else first, set[int]()
     for line_number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -206,8 +230,17 @@ def _parse_naacl(lines: Sequence[str], path: str | Path) -> dict[int, GoldLinks]
             raise InputError(what, file=path, line=line_number, remedy=remedy)
         sentence, source, target = int(match[1]), int(match[2]), int(match[3])
         links = found.setdefault(sentence, (set(), set()))[match[4] == "P"]
-        if source > 0 and target > 0:
-            links.add((source - 1, target - 1))
+        if source >= start and target >= start:
+            links.add((source - start, target - start))
+        elif not source + target:
+            without.add(sentence)
+    for sentence in sorted(without) if first is None else ():
+        if any(found[sentence]):
+            what = (
+                f"its links seem to count words from 0: sentence {sentence} has '{sentence} 0 0' and others"
+            )
+            remedy = "add --gold-from 0, or --gold-from 1 if 0 is the empty word"
+            raise InputError(what, file=path, remedy=remedy)
     return {sentence: GoldLinks(*map(frozenset, sides)) for sentence, sides in found.items()}
 
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from importlib.util import find_spec
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnnsearch.errors import InputError, one_line, require
+from rnnsearch.errors import InputError, one_line
 from rnnsearch.evaluation.statistics import Score, SufficientStatistics, ratio
+from rnnsearch.text.formats.lines import given_texts
 
 if TYPE_CHECKING:
     from rnnsearch.text.tokens import Tokeniser
@@ -125,7 +125,8 @@ def multi_bleu_statistics(
     if tokeniser is not None and tokeniser.kind == "moses":
         metric.tokenizer_signature = f"moses-{tokeniser.language}"
     streams = [_words(stream, tokeniser) for stream in _streams(references)]
-    return _statistics("multi-BLEU", metric, _words(hypotheses, tokeniser), streams)
+    texts = _words(given_texts(hypotheses, "hypotheses"), tokeniser)
+    return _statistics("multi-BLEU", metric, texts, streams)
 
 
 def length_ratio_statistics(statistics: SufficientStatistics) -> SufficientStatistics:
@@ -159,9 +160,7 @@ def _bleu_metric(tokenise: str) -> Any:
 def _statistics(
     name: str, metric: Any, hypotheses: Sequence[str], references: References
 ) -> SufficientStatistics:
-    streams = _streams(references)
-    for line in chain(hypotheses, *streams):
-        require("a sentence", line, str)
+    hypotheses, streams = given_texts(hypotheses, "hypotheses"), _streams(references)
     for stream in streams:
         if len(hypotheses) != len(stream):
             raise InputError(
@@ -189,6 +188,8 @@ def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
     return [line.translate(_LETTERS_TO_PERL) for line in lines]
 
 
-def _streams(references: References) -> list[Sequence[str]]:
-    one = not references or isinstance(references[0], str)
-    return [references] if one else list(references)  # type: ignore[list-item]
+def _streams(references: References) -> list[list[str]]:
+    """Returns one or several lists of references. Raises InputError for what is no texts."""
+    several = isinstance(references, (list, tuple)) and references and not isinstance(references[0], str)
+    streams: Any = references if several else [references]
+    return [given_texts(stream, "references") for stream in streams]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -15,16 +16,19 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, InputWarning
+from rnnsearch.lab.dictionary import LinkedPair
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import reading, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.formats.lines import in_step, read_lines
 from rnnsearch.text.formats.readers import ParallelText, read_link_lines
-from rnnsearch.text.links import DEFAULT, LinkWords, symmetrise, vote
+from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
 from rnnsearch.word_links import Link, format_links, parse_links
 
+LONGEST = 1023
+"""Maximum number of words on a side of a pair that eflomal aligns."""
 _PROGRESS_EVERY = 1000  # pairs between two progress reports
 
 
@@ -43,9 +47,9 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path) -> Non
     both directions.
 
     forward: every target word has one source word or none. reverse: every source word has one target word or
-    none. A pair of more than 1,023 words on a side has no links. eflomal ignores case and uses all threads
-    unless OMP_NUM_THREADS is set. It takes its random seed from the system, so no two runs give quite the
-    same links. Raises InputError if it fails.
+    none. A pair with more than LONGEST words on a side has no links. eflomal ignores case and uses all
+    threads unless OMP_NUM_THREADS is set. It takes its random seed from the system, so no two runs give quite
+    the same links. Raises InputError if it fails.
     """
     from eflomal import Aligner
 
@@ -74,8 +78,8 @@ def align_texts(
     Returns the number of pairs of each text.
 
     words: the words that are aligned: those of the tokeniser with these settings, or those between spaces in
-    the lines. Text without spaces is aligned by characters. Raises InputError without eflomal, and for texts
-    that cannot be read or have no words.
+    the lines. Text without spaces is aligned by characters. Issues an InputWarning for pairs that eflomal
+    leaves out. Raises InputError without eflomal, and for texts that cannot be read or have no words.
     """
     require_eflomal()
     sizes = [0] * len(texts)
@@ -85,12 +89,17 @@ def align_texts(
             files = [stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths]
             splits = [_split(side, settings, words) for side in SIDES]
             for place, text in enumerate(texts):
+                long = []
                 for pair in text.pairs():
-                    for line, split, file in zip(pair, splits, files, strict=True):
-                        print(" ".join(split(line)), file=file)
+                    sides = [split(line) for line, split in zip(pair, splits, strict=True)]
+                    for side, file in zip(sides, files, strict=True):
+                        print(" ".join(side), file=file)
                     sizes[place] += 1
+                    if max(map(len, sides)) > LONGEST:
+                        long.append(sizes[place])
                     if sizes[place] % _PROGRESS_EVERY == 0:
                         progress("tokenising", sum(sizes), None)
+                _warn_of_long_pairs(text.name, long)
         if all(path.stat().st_size == sum(sizes) for path in paths):  # line feeds alone
             names = ", ".join(text.name for text in texts)
             raise InputError(f"{names}: there are no words", remedy="give files with one sentence per line")
@@ -99,12 +108,33 @@ def align_texts(
     return sizes
 
 
+def _warn_of_long_pairs(name: str, numbers: Sequence[int]) -> None:
+    """Issues an InputWarning for pairs with these numbers, if there are any."""
+    if numbers:
+        first = f"{', '.join(map(str, numbers[:5]))}{', …' * (len(numbers) > 5)}"
+        which = f"line {first} gets" if len(numbers) == 1 else f"{len(numbers):,} lines ({first}) get"
+        reason = f"eflomal aligns at most {LONGEST:,} words on a side"
+        text = f"{name}: {which} no links: {reason} (write one sentence per line)"
+        warnings.warn(text, InputWarning, stacklevel=3)
+
+
 def _split(side: Side, settings: DataSettings, words: LinkWords) -> Callable[[str], Sequence[str]]:
     tokeniser = side_tokeniser(side, settings)
     if words == "given":  # eflomal would cut them at other kinds of spaces
         return lambda line: ["_".join(word.split()) or "_" for word in tokeniser.link_words(line)]
     single = replace(tokeniser, runs=False)
     return lambda line: single.words(single.repair(line))
+
+
+def linked_words(
+    texts: Sequence[ParallelText], links: Sequence[Path], settings: DataSettings, words: LinkWords
+) -> Iterator[LinkedPair]:
+    """Yields the words of every pair, and their links in files that `link_texts` wrote with these options."""
+    splits = [_split(side, settings, words) for side in SIDES]
+    for text, file in zip(texts, links, strict=True):
+        for number, (pair, line) in enumerate(zip(text.pairs(), read_link_lines(file), strict=True), 1):
+            source, target = (split(side) for side, split in zip(pair, splits, strict=True))
+            yield source, target, parse_links(line, file, number)
 
 
 def link_texts(
@@ -154,10 +184,17 @@ def link_files(
                 links, both = symmetrise(one, other, method), set(one) & set(other)
                 print(format_links(links), file=file)
                 counts.update(pairs=1, forward=len(one), reverse=len(other), both=len(both))
+                counts.update(exchanged=len(set(one).intersection(link[::-1] for link in other)))
                 counts.update(written=len(links), without=not (one or other))
         if not counts["pairs"]:
             raise InputError("is empty", file=forward, remedy="give files with one line for each pair")
-    agreement = 200 * counts["both"] / max(counts["forward"] + counts["reverse"], 1)
+    agreement, exchanged = (
+        200 * counts[found] / max(counts["forward"] + counts["reverse"], 1) for found in ("both", "exchanged")
+    )
+    if exchanged > max(2 * agreement, agreement + 20):
+        what = f"{forward} and {reverse} agree to {exchanged:.1f} % with source and target exchanged in one, "
+        what += f"to {agreement:.1f} % without. If one lists target-source: {EXCHANGE}"
+        warnings.warn(what, InputWarning, stacklevel=2)
     return (
         f"pairs    {counts['pairs']:,}, {counts['without']:,} without links\n"
         f"links    {counts['forward']:,} forward, {counts['reverse']:,} reverse, {counts['both']:,} in both "

@@ -10,7 +10,7 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation.alignment_error import alignment_statistics
+from rnnsearch.evaluation.alignment_error import alignment_statistics, warn_if_exchanged
 from rnnsearch.evaluation.statistics import LengthBand, SufficientStatistics, buckets, ratio
 from rnnsearch.lab.significance import Comparison, comparisons
 from rnnsearch.lab.test_set import System, TestSet, require_different
@@ -156,7 +156,9 @@ def system_statistics(
         found |= nll_statistics(run.references)
         for form, links in (("{}", run.by_attention), ("posterior {}", run.posterior)):
             if test.gold is not None and links is not None and run.attends:
-                scored = alignment_statistics(*counted_links(test, links, (run.source, run.target)))
+                counted = counted_links(test, links, (run.source, run.target))
+                warn_if_exchanged(*counted, test.gold_file)
+                scored = alignment_statistics(*counted)
                 found |= {form.format(rate): one for rate, one in scored.items()}
     return found
 

@@ -336,7 +336,10 @@ class TestSetReport:
             rows.append([name, *(round(n / seconds, 2) for n in (len(run.seconds), words)), seconds])
             made.append(f"{name}: {run.hardware}, beam {search['beam']}, batches of {search['batch_size']}")
         note = "Wall-clock time of search in batches of similar length, on an otherwise idle machine or not."
-        heads = columns("System", "Sentences per second", "Source words per second", "Seconds")
+        heads = [Column("System")]
+        heads += [
+            Column(name, ",.2f") for name in ("Sentences per second", "Source words per second", "Seconds")
+        ]
         table = Table(self.prefix + "timing", "Time of translation", heads, rows, [note], made)
         return [table] if rows else []
 

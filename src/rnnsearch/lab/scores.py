@@ -20,6 +20,7 @@ from rnnsearch.evaluation.alignment_error import (
     monotone,
     read_pharaoh,
     require_same_start,
+    warn_if_exchanged,
 )
 from rnnsearch.evaluation.statistics import SufficientStatistics
 from rnnsearch.lab.measures import (
@@ -264,7 +265,7 @@ def read_links(
 ) -> list[ScoredLinks]:
     """Reads and scores link files. swapped: whether the files have target-source. gold_file: if given, all
     links must count from the same position. Raises InputError as `read_pharaoh`, `alignment_error` and
-    `require_same_start` do."""
+    `require_same_start` do, and warns as `warn_if_exchanged` does."""
     if len(set(names)) < len(names):
         raise InputError("the same link file is given twice", remedy="give each file once")
     systems = []
@@ -277,6 +278,7 @@ def read_links(
             score = alignment_error(links, gold)
         except InputError as error:
             raise InputError(str(error), file=name) from None
+        warn_if_exchanged(links, gold, name, "" if swapped or names[1:] else "--links-reversed")
         systems.append(ScoredLinks(name, links, score, alignment_statistics(links, gold)))
     return systems
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
@@ -21,6 +22,8 @@ TRIALS, SEED = 10_000, 12345
 """Of approximate randomisation: sacreBLEU's values, and its random exchanges."""
 SMALLEST = 0.001
 """Smaller p-values are shown as `< 0.001`."""
+LEVELS = np.geomspace(1e-9, 1.0, 3001)
+"""Values of p among which that of a difference over seeds is interpolated."""
 
 
 def p_statement(p: float) -> str:
@@ -136,40 +139,53 @@ def difference_over_seeds(
 ) -> Difference:
     """Compares two variants; element s of both has seed s, all on the same sentences.
 
-    Seeds and sentences are both samples. The variance of the mean difference is that between the seeds,
-    divided by their number, plus that of a bootstrap of the sentences (the same sentences for all seeds and
-    both variants). The interval and p are Student's, with the degrees of freedom of Welch and Satterthwaite.
-    The variance between seeds has a part of that between sentences in it, so the test is conservative.
+    Seeds and sentences are both samples. The mean difference has a variance of the seeds (that between
+    them, divided by their number) and one of the sentences, which all seeds share (the covariance of two
+    seeds' differences in a bootstrap of the sentences). `half_width` turns them into interval and p.
     """
     seeds, sentences = len(ours), len(ours[0])
     pairs = list(zip(ours, theirs, strict=True))
     each = [other.score().value - one.score().value for one, other in pairs]
     mean = fmean(each)
-    resampled = np.mean([other.bootstrap() - one.bootstrap() for one, other in pairs], axis=0)
-    of_seeds = float(np.var(each, ddof=1)) / seeds if seeds > 1 else 0.0
-    of_sentences = float(np.var(resampled, ddof=1))
-    variance = of_seeds + of_sentences
-    if not variance:  # the same outputs, or the same difference everywhere
+    resampled = np.array([other.bootstrap() - one.bootstrap() for one, other in pairs])
+    of_mean, of_one = resampled.mean(axis=0).var(ddof=1), resampled.var(axis=1, ddof=1).mean()
+    of_seeds, shared = 0.0, float(of_one)
+    if seeds > 1:
+        of_seeds = float(np.var(each, ddof=1)) / seeds
+        shared = max(float(seeds * of_mean - of_one) / (seeds - 1), 0.0)
+    if not of_seeds + shared:  # the same outputs, or the same difference everywhere
         return Difference(mean, mean, mean, 1.0 if mean == 0 else 0.0)
-    freedom = variance**2 / (of_seeds**2 / max(seeds - 1, 1) + of_sentences**2 / max(sentences - 1, 1))
-    error = math.sqrt(variance)
-    reach = student_quantile(0.05, freedom) * error
-    return Difference(mean, mean - reach, mean + reach, student_p(abs(mean) / error, freedom))
+    variances = (of_seeds, max(seeds - 1, 1)), (shared, sentences - 1)
+    reach = float(half_width(0.05, *variances))
+    widths = half_width(LEVELS, *variances)
+    p = math.exp(np.interp(-abs(mean), -widths, np.log(LEVELS)))
+    return Difference(mean, mean - reach, mean + reach, p)
 
 
-def student_p(t: float, freedom: float) -> float:
-    """Returns the two-sided p of Student's t."""
-    angles, inside = _student(freedom)
-    return float(1.0 - np.interp(math.atan(t / math.sqrt(freedom)), angles, inside))
+def half_width(
+    p: NDArray[np.float64] | float, *variances: tuple[NDArray[np.float64] | float, int]
+) -> NDArray[np.float64]:
+    """Returns how far an interval with the two-sided error p reaches from a mean that has several estimated
+    variances, each with its degrees of freedom: √(Σ t² variance), where t is Student's quantile for p with
+    these degrees (Banerjee 1961).
+
+    If scores are normal, the interval misses the true mean with a probability of at most p, whatever the
+    true variances are: the probability of |z| < x is concave in x². It is p if only one is not zero.
+    """
+    squares = (student_quantile(p, freedom) ** 2 * variance for variance, freedom in variances)
+    width: NDArray[np.float64] = np.sqrt(sum(squares))
+    return width
 
 
-def student_quantile(p: float, freedom: float) -> float:
+def student_quantile(p: NDArray[np.float64] | float, freedom: int) -> NDArray[np.float64]:
     """Returns the t whose two-sided p is this."""
     angles, inside = _student(freedom)
-    return math.sqrt(freedom) * math.tan(np.interp(1.0 - p, inside, angles))
+    quantile: NDArray[np.float64] = math.sqrt(freedom) * np.tan(np.interp(1.0 - p, inside, angles))
+    return quantile
 
 
-def _student(freedom: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+@cache
+def _student(freedom: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns angles θ from 0 to π/2, and the probability of |t| < √ν tan θ for each.
 
     The density of θ is proportional to cos^(ν−1) θ, which is integrated numerically.

@@ -168,9 +168,9 @@ def _differences(
                 row.append(None)
     note = (
         "Mean difference over the seeds that both have, 95 % interval, and p. Seeds and sentences are both "
-        "samples: the variance is that between seeds plus that of a bootstrap over sentences, the test is "
-        "Student's with the degrees of freedom of Welch and Satterthwaite, and p is corrected for the number "
-        "of differences in its column (Holm). With one seed, only sentences vary."
+        "samples, and Student's quantiles of both are combined (Banerjee 1961), so that equal variants are "
+        "called different no more often than p says. p is corrected for the number of differences in its "
+        "column (Holm). With one seed, only sentences vary."
     )
     name, heads = f"differences-{test}", columns("Difference", *(metric.heading for metric in shown))
     table = Table(name, "Differences between variants", heads, list(rows.values()), [note], latex=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
@@ -46,7 +47,7 @@ from rnnsearch.text.preparation_report import (
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import parse_links
 
-DROPPED = "dropped.tsv.gz"
+BLOCKS, DIGESTS, DROPPED = "blocks", "digests", "dropped.tsv.gz"
 PAIRS = 10_000
 """A chunk has at most this many pairs."""
 
@@ -132,11 +133,11 @@ class Chunk(NamedTuple):
 
 class CleanedChunk(NamedTuple):
     """The kept pairs of a chunk. reasons: for each pair of the chunk, why it is dropped, or "". digests: of
-    the kept pairs; none if duplicates are kept. repairs: number of changes of each kind."""
+    the kept pairs. repairs: number of changes of each kind."""
 
     reasons: list[str]
     block: Block
-    digests: list[int]
+    digests: NDArray[np.uint64]
     repairs: Counter[str]
 
 
@@ -156,17 +157,16 @@ class Cleaner:
         digests: list[int] = []
         repairs = Counter[str]()
         for number, (lines, _) in enumerate(chunk.pairs, chunk.first):
-            repaired, words = self._tokenised(lines, repairs)
+            repaired, words = self.tokenised(lines, repairs)
             reasons.append(reason := self.drop_reason(words))
             found = self._links(chunk, number, words, bool(reason)) if chunk.link_words else []
             if not reason:
                 kept.append(words)
                 links.append(found)
-                if self.settings.drop_duplicates:
-                    digests.append(digest(repaired))
+                digests.append(digest(repaired))
         source, target = (SideBlock.of([words[side] for words in kept]) for side in (0, 1))
         block = Block(chunk.text_index, source, target, Ragged.of(links))
-        return CleanedChunk(reasons, block, digests, repairs)
+        return CleanedChunk(reasons, block, np.array(digests, np.uint64), repairs)
 
     def drop_reason(self, words: SidesWords) -> str:
         """Returns why a pair is dropped, "" if it is kept; duplicates are found later.
@@ -178,12 +178,16 @@ class Cleaner:
         settings = self.settings
         if not all(words):
             return "empty side"
-        shorter, longer = sorted(map(Tokeniser.length, self.tokenisers, words))
+        shorter, longer = sorted(self.lengths(words))
         if longer > settings.max_words:
             return "too long"
         if settings.max_ratio and longer > settings.max_ratio * shorter:
             return "length ratio"
         return "identical sides" if settings.drop_identical and words[0] == words[1] else ""
+
+    def lengths(self, words: SidesWords) -> list[float]:
+        """Returns the lengths of both sides, which `max_words` limits."""
+        return list(map(Tokeniser.length, self.tokenisers, words))
 
     def recognise(self, pairs: Sequence[tuple[LinePair, str]], file: str) -> LinkWords:
         """Returns the words that the links of a text refer to, recognised from its first pairs. Raises
@@ -192,7 +196,7 @@ class Cleaner:
             PairWordCounts(
                 parse_links(links, file, number, swapped=self.links_reversed),
                 list(map(len, self._given(lines))),
-                list(map(len, self._tokenised(lines)[1])),
+                list(map(len, self.tokenised(lines)[1])),
             )
             for number, (lines, links) in enumerate(pairs[:RECOGNISED], 1)
         ]
@@ -201,9 +205,7 @@ class Cleaner:
             raise InputError(what, file=file, remedy=f"count from 0: {FROM_ZERO}")
         return recognise(counts)
 
-    def _tokenised(
-        self, lines: LinePair, repairs: Counter[str] | None = None
-    ) -> tuple[list[str], SidesWords]:
+    def tokenised(self, lines: LinePair, repairs: Counter[str] | None = None) -> tuple[list[str], SidesWords]:
         """Returns the repaired lines and their words."""
         repaired = [side.repair(line, repairs) for side, line in zip(self.tokenisers, lines, strict=True)]
         return repaired, list(map(Tokeniser.words, self.tokenisers, repaired))
@@ -275,8 +277,8 @@ def clean(
     report: PreparationReport,
     progress: Progress,
 ) -> dict[Side, Counter[str]]:
-    """Writes the blocks of the kept pairs and the list of the dropped ones into the folder `work`, and fills
-    the report. Returns the frequencies of the words of both sides."""
+    """Writes the blocks and digests of the kept pairs and the list of the dropped ones into the folder
+    `work`, and fills the report. Returns the frequencies of the words of both sides."""
     report.dropped = [
         Dropped(reason, setting and f"data.{setting}")
         for reason, setting in REASONS.items()
@@ -289,7 +291,8 @@ def clean(
     beginning = list(islice(chunks, _FIRST_CHUNKS))
     processes = workers if len(beginning) == _FIRST_CHUNKS else 1
     with (
-        (work / "blocks").open("wb") as blocks,
+        (work / BLOCKS).open("wb") as blocks,
+        (work / DIGESTS).open("wb") as kept,
         (work / DROPPED).open("wb") as raw,
         # No name or time in the gzip header: the same text gives the same bytes.
         gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as dropped,
@@ -298,8 +301,10 @@ def clean(
         for chunk, (reasons, block, digests, repairs) in ordered_map(
             cleaner, chain(beginning, chunks), processes
         ):
-            if digests:
-                block = block.take(_without_duplicates(reasons, digests, met))
+            if cleaner.settings.drop_duplicates:
+                fresh = _without_duplicates(reasons, digests.tolist(), met)
+                block, digests = block.take(fresh), digests[fresh]
+            digests.tofile(kept)
             append_arrays(blocks, block.arrays())
             text = report.texts[chunk.text_index]
             text.link_words = chunk.link_words

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.tokens import SPACE, Tokeniser
-from rnnsearch.word_links import Link
+from rnnsearch.word_links import Link, given_links
 
 DEFAULT = "grow-diag-final-and"
 
@@ -29,11 +29,11 @@ def symmetrise(forward: Collection[Link], reverse: Collection[Link], method: str
     forward: links (source, target) of the direction that gives every target word its source word, as
     RNNsearch itself does. reverse: links of the other direction, also as (source, target). method:
     grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, union, forward or reverse. If each
-    direction links a word at most once, the growing methods give exactly the links of Moses's symal."""
+    direction links a word at most once, the growing methods give exactly the links of Moses's symal. Raises
+    InputError for another method, and for what is no links."""
     if method not in METHODS:
-        what = f"there is no method {method!r} to symmetrise"
-        raise InputError(what, remedy=f"use one of: {', '.join(METHODS)}")
-    return sorted(METHODS[method](set(forward), set(reverse)))
+        raise InputError(f"there is no method {method!r}", remedy=f"use one of {', '.join(METHODS)}")
+    return sorted(METHODS[method](given_links(forward, "forward"), given_links(reverse, "reverse")))
 
 
 def vote(probabilities: Mapping[Link, float], forward: Iterable[Link], reverse: Iterable[Link]) -> list[Link]:
@@ -108,6 +108,9 @@ on the 37 development sentences of the Hansards."""
 
 FROM_ZERO = "perl -pe 's/[0-9]+/$&-1/ge' LINKS"
 """A command that converts Pharaoh links from 1 to links from 0."""
+
+EXCHANGE = r"perl -pe 's/(\d+)([-?p])(\d+)/$3$2$1/g' FILE"
+"""A command that exchanges source and target in Pharaoh links."""
 
 Range = tuple[int, int]
 """(first, one after the last)"""

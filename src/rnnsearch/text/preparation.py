@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError, require, require_number
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import whole_folder
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.cleaning import (
+    BLOCKS,
+    DIGESTS,
     DROPPED,
     Block,
     Cleaner,
@@ -31,6 +34,7 @@ from rnnsearch.text.cleaning import (
     append_arrays,
     clean,
     count_words,
+    digest,
     read_chunks,
     stored_arrays,
 )
@@ -121,15 +125,16 @@ def prepare_texts(
     _check_options(len(texts), settings, options)
     with whole_folder(Path(out), lambda folder: options.overwrite and is_store(folder)) as folder:
         report = PreparationReport("words" if settings.subwords == "none" else "subwords")
-        development = read_dev(dev, report)
+        cleaner = Cleaner(settings, options.links_reversed)
+        development, asked = read_dev(dev, cleaner, report)
         times = options.repeat or [1] * len(texts)
         report.texts = [TextReport(text.name, repeat=each) for text, each in zip(texts, times, strict=True)]
         report.links = 0 if options.links else None
         work = folder / "work"
         work.mkdir()
-        cleaner = Cleaner(settings, options.links_reversed)
         chunks = read_chunks(zip(texts, report.texts, strict=True), options.links, cleaner)
         counts = clean(chunks, cleaner, work, options.workers, report, options.progress)
+        count_repeated(work / DIGESTS, asked, report)
         codecs = {side: make_codec(side, counts.pop(side), settings, options) for side in SIDES}
         shards = encode(work, codecs, settings, report, options.progress)
         (work / DROPPED).rename(folder / DROPPED)
@@ -208,7 +213,7 @@ def encode(
     size = sum(of_side.words * id_dtype(codec).itemsize for codec, of_side in sides)
     buckets = Buckets(work, size if settings.subwords == "none" else 2 * size, settings.seed)
     done = 0
-    for block in map(Block.of_arrays, stored_arrays(work / "blocks")):
+    for block in map(Block.of_arrays, stored_arrays(work / BLOCKS)):
         times = report.texts[block.text_index].repeat
         source = EncodedSide(block.source, codecs["source"])
         target = EncodedSide(block.target, codecs["target"])
@@ -274,10 +279,14 @@ def subword_links(links: Ragged, source: EncodedSide, target: EncodedSide) -> Ra
     return Ragged.of([list(chain.from_iterable(row)) for row in projected])
 
 
-def read_dev(texts: Sequence[ParallelText], report: PreparationReport) -> list[LinePair]:
-    """Reads the development pairs into memory; all are kept, in their order. Raises InputError as the texts
-    do, and if one is empty."""
-    pairs = []
+def read_dev(
+    texts: Sequence[ParallelText], cleaner: Cleaner, report: PreparationReport
+) -> tuple[list[LinePair], NDArray[np.uint64]]:
+    """Reads the development pairs into memory; all are kept, in their order. Returns them and their digests,
+    and notes in the report which are longer than training pairs may be. Raises InputError as the texts do,
+    and if one is empty."""
+    pairs: list[LinePair] = []
+    digests = []
     for text in texts:
         report.dev.append(about := TextReport(text.name))
         here = list(text.pairs(about.warnings))
@@ -286,7 +295,26 @@ def read_dev(texts: Sequence[ParallelText], report: PreparationReport) -> list[L
             raise InputError(what, remedy="give files with one sentence per line, or no --dev")
         about.pairs_read = about.pairs_kept = len(here)
         pairs += here
-    return pairs
+        for number, pair in enumerate(here, 1):
+            repaired, words = cleaner.tokenised(pair)
+            digests.append(digest(repaired))
+            for length, warnings in zip(cleaner.lengths(words), about.warnings, strict=True):
+                if length > cleaner.settings.max_words:
+                    warnings.note("longer than data.max_words, so it needs much memory", number)
+    return pairs, np.array(digests, np.uint64)
+
+
+def count_repeated(digests: Path, asked: NDArray[np.uint64], report: PreparationReport) -> None:
+    """Counts in the report the kept pairs that repeat an earlier one, and the development pairs that are
+    among the kept pairs.
+
+    digests: file of those of the kept pairs, which is sorted in its place. asked: those of the development
+    pairs.
+    """
+    kept = np.memmap(digests, np.uint64, "r+")
+    kept.sort()
+    report.repeated = int(np.count_nonzero(kept[1:] == kept[:-1]))
+    report.dev_in_train = int(np.count_nonzero(kept[np.searchsorted(kept[:-1], asked)] == asked))
 
 
 def encode_dev(lines: Sequence[str], side: Side, codec: Codec, folder: Path) -> SideReport:

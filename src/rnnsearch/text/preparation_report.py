@@ -88,7 +88,8 @@ class PreparationReport:
     """The report of a whole preparation.
 
     unit: what the network reads, words or subwords. pairs_used: those that are kept, each as often as its
-    text is repeated. links: None without word links. dev_source, dev_target: None without dev.
+    text is repeated. links: None without word links. dev_source, dev_target: None without dev. repeated:
+    kept pairs that are the same as an earlier one. dev_in_train: development pairs that are also kept pairs.
     """
 
     unit: str = "words"
@@ -104,6 +105,8 @@ class PreparationReport:
     dev: list[TextReport] = field(default_factory=list)
     dev_source: SideReport | None = None
     dev_target: SideReport | None = None
+    repeated: int = 0
+    dev_in_train: int = 0
 
     def json(self) -> str:
         """Returns the report as a JSON object."""
@@ -124,6 +127,11 @@ class PreparationReport:
             )
             for example in dropped.examples:
                 yield f"           {self._pair(example)}"
+        if self.repeated:
+            yield (
+                f"repeated {self.repeated:,} of the kept pairs repeat an earlier one "
+                "(data.drop_duplicates = true drops them)"
+            )
         for text in self.texts:
             yield from self._text(text)
         yield from self._side("source", self.source)
@@ -135,6 +143,11 @@ class PreparationReport:
             )
         if self.dev_source and self.dev_target:
             yield f"dev      {self.dev_source.sentences:,} pairs, all kept"
+            if self.dev_in_train:
+                yield (
+                    f"  warning    {self.dev_in_train:,} of the development pairs are also in the training "
+                    "text, so validation scores will be too good: remove them from one of the two"
+                )
             for text in self.dev:
                 yield from self._text(text)
             yield from self._side("dev source", self.dev_source)

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError, require
+from rnnsearch.lab.dictionary import terms_of
 from rnnsearch.settings import SearchSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
-from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines, read_lines
+from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines
 from rnnsearch.text.vocabulary import SPECIALS, UNK, WordFilter
 
 _EMOJI = (
@@ -407,7 +408,8 @@ def read_glossary(path: str | Path) -> dict[str, str]:
     between them, and for a term with two translations."""
     entries: dict[str, str] = {}
     for number, line in enumerate(raw_lines(path, IGNORED), 1):
-        fields = [plain_field(field, number).strip() for field in line.split("\t")]
+        found = terms_of(line) or line.split("\t")
+        fields = [plain_field(field, number).strip() for field in found]
         if len(fields) != 2 or not all(fields):
             what, remedy = "is not a source term, a TAB and a target term", "write one term per line"
             raise InputError(what, file=path, line=number, remedy=remedy)
@@ -420,8 +422,8 @@ def read_glossary(path: str | Path) -> dict[str, str]:
 def read_dictionary(path: str | Path) -> dict[str, str]:
     """Returns the first translation of every word. Raises InputError for a line that is not two words."""
     entries: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        fields = line.split()
+    for number, line in enumerate(raw_lines(path, IGNORED), 1):
+        fields = terms_of(line) or plain_field(line, number).split()
         if len(fields) != 2:
             what, remedy = "is not a source word and a target word", "write two words per line"
             raise InputError(what, file=path, line=number, remedy=remedy)

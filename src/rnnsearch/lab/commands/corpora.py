@@ -80,6 +80,9 @@ def select(
     aligner: `eflomal`; a model, as en-fr: links that the model, the model of the opposite direction and
     eflomal vote for; or `rnnsearch`: the same with two networks that learn from eflomal's links. OUT.work
     keeps what is done; after Ctrl-C, the same command goes on.
+    dictionary FILE: Also write each word with its most frequent translation, count and probabilities, which
+    `translate --dictionary` reads.
+    phrase_length: With --dictionary: maximum number of words of a phrase.
     """
 )
 def links(
@@ -96,10 +99,14 @@ def links(
     set_: Strings = None,
     overwrite: bool = False,
     aligner: str = "eflomal",
+    dictionary: Path | None = None,
+    phrase_length: Annotated[int, typer.Option(min=1, max=9)] = 1,
 ) -> None:
     """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks together.
-    `prepare --links` reads the links."""
-    from rnnsearch.lab.eflomal_links import link_files, link_texts
+    `prepare --links` reads the links. eflomal has no option for its random seed, so each run gives somewhat
+    different links: keep the file."""
+    from rnnsearch.lab.dictionary import write_dictionary
+    from rnnsearch.lab.eflomal_links import link_files, link_texts, linked_words
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS
 
@@ -110,7 +117,10 @@ def links(
         raise InputError(what, remedy="give the texts, or give --forward and --reverse")
     if forward and len(out) > 1:
         raise InputError("links needs one --out file for each corpus", remedy="give --out FILE")
-    for path in out:
+    if dictionary and (forward or aligner != "eflomal"):
+        what = "--dictionary needs texts that eflomal aligns"
+        raise InputError(what, remedy="give SRC TGT and no --aligner")
+    for path in [*out, *filter(None, [dictionary])]:
         prepare_output(path, overwrite)
     if aligner != "eflomal":
         own = aligner != "rnnsearch" and (recipe or set_)
@@ -127,6 +137,10 @@ def links(
             report = link_texts(
                 corpora, out, settings=settings, method=method, words=counted, progress=progress
             )
+            if dictionary:
+                pairs = linked_words(corpora, out, settings, counted)
+                entries = write_dictionary(pairs, dictionary, phrase_length)
+                report += f"entries  {entries:,} in {dictionary}\n"
     print(report, end="")
 
 

@@ -7,7 +7,7 @@ that are not text raise InputError.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -250,10 +250,19 @@ def _plain(line: str, number: int, warnings: InputWarnings) -> str:
     return plain_field(line.removesuffix("\n").translate(SURROGATES), number, warnings)
 
 
+def given_texts(texts: Iterable[str], name: str) -> list[str]:
+    """Returns the texts of an argument with this name. Raises InputError for a single text, a table, and
+    what is no text."""
+    items = enumerate(_iterable(texts, name), 1)
+    return [_checked(item, f"item {number} of {name}") for number, item in items]
+
+
 def _iterable(items: Iterable[object], what: str) -> Iterable[object]:
-    if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):  # a string is one line
-        given = type(items).__name__
-        raise InputError(f"{given} was given, not {what}", remedy="give a list of strings or pairs")
+    """Raises InputError for what is no list of items: a single text, and tables, which list their columns."""
+    single = isinstance(items, (str, bytes)) or not hasattr(items, "__iter__")
+    if single or isinstance(items, Mapping) or hasattr(items, "columns"):
+        remedy = f"give a list of {'strings or pairs' if single else 'its values'}"
+        raise InputError(f"{type(items).__name__} was given, not {what}", remedy=remedy)
     return items
 
 

@@ -105,6 +105,7 @@ LANGUAGES = {
 """Code of a language → its English name, and its code of three letters."""
 # One word of ASCII characters with a digit or a sign of addresses.
 _IDENTIFIER = re.compile(r"(?=.*[0-9/@:#_])[!-~]+")
+_SENTENCE = re.compile(r"[,;!?…]|\.$")
 _FEW = 20  # pairs of a table from which a column is judged
 
 Record = dict[str, Any]
@@ -121,6 +122,7 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     """
     columns: tuple[int, int] | None = None
     first: list[LinePair] = []
+    others = False
     for number, line in enumerate(raw_lines(path, warnings[0]), 1):
         cells = line.split("\t")
         if line in ("", "\r"):
@@ -143,9 +145,12 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
         target = plain_line(cells[columns[1]], number, warnings[1])
         if len(first) < _FEW and not layout.source:
             first.append((source, target))
+            others = others or len(cells) > 2
             if len(first) == _FEW:
-                _check_text(first, columns, path)
+                _check_text(first, columns, others, path)
         yield source, target
+    if others and len(first) < _FEW:
+        _check_text(first, columns or (0, 1), others, path)
 
 
 def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
@@ -158,7 +163,9 @@ def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
         columns = int(layout.source) - 1, int(layout.target) - 1
         there = [header[column] if column < len(header) else "" for column in columns]
         orders = there, there[::-1]  # columns 2 and 1 of a file from the source to the target
-        return columns, any(one in source_names and other in target_names for one, other in orders)
+        return columns, any(
+            _is_name(one, source_names) and _is_name(other, target_names) for one, other in orders
+        )
     for source, target in layout.names():
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
@@ -174,13 +181,14 @@ def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
     raise InputError(what[:300], remedy="give the numbers of two columns of text")
 
 
-def _check_text(pairs: Sequence[LinePair], columns: tuple[int, int], path: str | Path) -> None:
+def _check_text(pairs: Sequence[LinePair], columns: tuple[int, int], others: bool, path: str | Path) -> None:
     """Raises InputError if a column of these first pairs is constant, or holds numbers or identifiers below a
-    line that may be its name."""
+    line that may be its name. others: whether the file has other columns; then neither may hold labels, which
+    are a few different cells."""
     for column, cells in zip(columns, zip(*pairs, strict=True), strict=True):
-        constant, numbers = len(set(cells)) == 1, all(_is_number(cell.strip()) for cell in cells[1:])
-        if constant or numbers:
-            what = "the same words again and again" if constant else "numbers or identifiers"
+        repeated = len(cells) > 2 and len(set(cells)) <= max(1, others * len(cells) // 3)
+        if repeated or (all(_is_number(cell.strip()) for cell in cells[1:]) and len(cells) == _FEW):
+            what = "the same words again and again" if repeated else "numbers or identifiers"
             remedy = "give the numbers of two columns of text"
             raise InputError(f"column {column + 1} holds {what}", file=path, remedy=remedy)
 
@@ -197,9 +205,14 @@ def _language_names(code: str) -> set[str]:
 
 def _is_name(cell: str, words: set[str]) -> bool:
     """Tells whether a cell is a name with one of the words, as French, fr-CA, fra_Latn and text_fr are for
-    French."""
+    French. What has the punctuation of a sentence is none."""
     parts = re.findall(r"[^\W_]+", cell)
-    return 0 < len(parts) <= 3 and not any(map(str.isdigit, cell)) and not words.isdisjoint([*parts, cell])
+    return (
+        0 < len(parts) <= 3
+        and not _SENTENCE.search(cell)
+        and not any(map(str.isdigit, cell))
+        and not words.isdisjoint([*parts, cell])
+    )
 
 
 def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
