@@ -87,6 +87,18 @@ def prefixes(language: str) -> dict[str, bool]:
     return {word.rstrip(): bool(numeric) for word, numeric in sorted(listed)}
 
 
+FIRST_WORDS = {
+    "en": "The This That These Those There It He She They We I You My His Her Its Our Your Their An In On At "
+    "If But And So When What Who Where Why How Then After Before Please Thank Yes",
+    "fr": "Le La Les L Il Elle Ils Elles On Nous Vous Je J Tu Ce C Cette Ces Cela Un Une Des Mais Et En Dans "
+    "Pour Avec Après Puis Mon Ma Mes Son Sa Ses Notre Leur Si Merci",
+    "de": "Der Die Das Ein Eine Er Sie Es Wir Ich Ihr In Im Am Auf Aber Und Dann Wenn Wer Was Wo Bitte Danke",
+    "es": "El La Los Las Un Una Él Ella Ellos Se No Pero Y En Es Esto Este Esta Su Mi Si Por Para Gracias",
+    "it": "Il Lo La I Gli Le L Un Una È Lui Lei Noi Loro Io Ma E In Con Per Se Questo Questa Poi Grazie",
+}
+"""Language → words that often begin a sentence, so that an abbreviation before them may end one."""
+
+
 def code_point_ranges(characters: str) -> list[int]:
     """Returns the code points of a set as runs: first, last, first, last, …"""
     ends: list[int] = []
