@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rnnsearch.config import SearchSettings
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
-from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines, read_lines
+from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines
 from rnnsearch.text.vocabulary import SPECIALS, UNK, WordFilter
 
 _EMOJI = (
@@ -417,8 +417,8 @@ def read_glossary(path: str | Path) -> dict[str, str]:
 def read_dictionary(path: str | Path) -> dict[str, str]:
     """Returns the first translation of every word. Raises InputError for a line that is not two words."""
     entries: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        fields = line.split()
+    for number, line in enumerate(raw_lines(path, IGNORED), 1):
+        fields = plain_field(line, number).split()
         if len(fields) != 2:
             what, remedy = "is not a source word and a target word", "write two words per line"
             raise InputError(what, file=path, line=number, remedy=remedy)

@@ -87,9 +87,15 @@ def test_text_that_is_not_utf8_is_refused(text: Path, content: bytes, message: s
         list(read_lines(text))
 
 
-@pytest.mark.parametrize("name", ["a.SGML", "a.xliff.gz", "a.srt"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a.SGML", "a.xliff.gz", "a.srt", "a.po", "a.json", "a.tsv", "a.csv", "a.html", "a.properties"),
+        *("a.yaml", "a.yml", "a.tex", "a.docx"),
+    ],
+)
 def test_lines_that_are_not_sentences_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match=rf"{name}: .* are not sentences \((write|save)"):
+    with pytest.raises(InputError, match=rf"{name}: .* are not sentences \((write|save|give|add)"):
         read_lines(name)
 
 

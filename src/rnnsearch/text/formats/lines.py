@@ -31,6 +31,18 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{
 NO_LINES = dict.fromkeys((".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line")
 NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
 NO_LINES |= dict.fromkeys((".srt", ".vtt"), "write one sentence per line, without numbers and times")
+NO_LINES |= dict.fromkeys(
+    (".po", ".pot", ".json", ".properties", ".strings", ".yaml", ".yml", ".tex", ".xml", ".csv"),
+    "write its texts alone, one sentence per line",
+)
+NO_LINES |= dict.fromkeys(
+    (".doc", ".docx", ".odt", ".pdf", ".pptx", ".rtf", ".xlsx"),
+    "save it as text, one sentence per line",
+)
+NO_LINES |= dict.fromkeys(
+    (".htm", ".html", ".xhtml"), "add --format html to `translate`, or save it as text, one sentence per line"
+)
+NO_LINES[".tsv"] = "give one column, for example with `cut -f 1`"
 """Suffix of a file whose lines are not sentences → what to do with it."""
 
 _BOM = "\ufeff"
