@@ -188,6 +188,18 @@ def test_lowercase_changes_letters_and_no_word(kind: str) -> None:
     assert small[0] == "mr."
 
 
+@pytest.mark.parametrize(
+    ("language", "small"),
+    [("tr", "ışık istanbul"), ("az-AZ", "ışık istanbul"), ("en", "işik i\u0307stanbul")],
+)
+def test_turkish_has_two_letters_i(language: str, small: str) -> None:
+    for tokeniser in (
+        Tokeniser("moses", language, lowercase=True),
+        Tokeniser("space", language, lowercase=True),
+    ):
+        assert tokeniser.words("IŞIK İSTANBUL") == small.split()
+
+
 @pytest.mark.parametrize("tokeniser", KINDS, ids=str)
 def test_blanks_separate_words_and_are_none(tokeniser: Tokeniser) -> None:
     for line in ("", " ", "\t", "\u00a0\u2028 \x00", "\ufeff"):

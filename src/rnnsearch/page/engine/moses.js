@@ -21,7 +21,9 @@ export function makeTokeniser(rules) {
   const plain = makePlain(rules.normalise);
   const cased = rules.tokeniser === "space" ? spaceTokeniser(plain) : new Moses(rules, plain);
   if (!rules.lowercase) return cased;
-  return { words: (line) => cased.words(line).map((word) => word.toLowerCase()), text: (words) => cased.text(words) };
+  const dotted = ["tr", "az"].includes(rules.language.toLowerCase().split(/[-_]/u)[0]);
+  const lower = (word) => (dotted ? word.replaceAll("I", "ı").replaceAll("İ", "i") : word).toLowerCase();
+  return { words: (line) => cased.words(line).map(lower), text: (words) => cased.text(words) };
 }
 
 function spaceTokeniser(plain) {
