@@ -4,8 +4,11 @@ HTML table for notebooks; of one run or of several."""
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +21,7 @@ from rnnsearch.drawing.characters import graphemes, pad_left, printable, shorten
 from rnnsearch.drawing.figures import save_figure
 from rnnsearch.drawing.page import render
 from rnnsearch.drawing.palette import GOLD, SERIES
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, InputWarning
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,9 +38,13 @@ _DOTS_PER_INCH = 200
 # Fonts tried, where installed, for characters that the default font lacks.
 _FALLBACK_FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "WenQuanYi Zen Hei", "Hiragino Sans",
-    "PingFang SC", "Malgun Gothic", "Microsoft YaHei", "Arial Unicode MS", "Noto Sans Devanagari",
-    "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Thai",
+    "PingFang SC", "Malgun Gothic", "Microsoft YaHei", "Arial Unicode MS",
+    *("Noto Sans " + script for script in (
+        "Devanagari", "Arabic", "Hebrew", "Thai", "Bengali", "Ethiopic", "Gujarati", "Gurmukhi",
+        "Kannada", "Khmer", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu",
+    )),
 )  # fmt: skip
+_CJK = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 _LONGEST_LABEL = 32
 _BETWEEN = 0.25  # inches between two pictures
@@ -70,9 +77,10 @@ def alignment_figure(
 
     weights: (target, source), each in [0, 1] (Eq. 6). NaN is drawn red. The figure's size follows the number
     of words; labels are legible up to about 80 words. A character that no installed font has is drawn as an
-    empty box. gold: a solid box marks a sure link, a dashed one a possible link. path: of the file to write,
-    .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not exist, gold links outside
-    the words, or weights whose shape is not (len(target_tokens), len(source_tokens)).
+    empty box, with an InputWarning. gold: a solid box marks a sure link, a dashed one a possible link. path:
+    of the file to write, .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not
+    exist, gold links outside the words, or weights whose shape is not (len(target_tokens),
+    len(source_tokens)).
     """
     return comparison_figure([Panel("", source_tokens, target_tokens, weights)], path, gold)
 
@@ -90,8 +98,7 @@ def comparison_figure(
     installed = set(fontManager.get_font_names())
     fonts = [*rcParams["font.family"], *(font for font in _FALLBACK_FONTS if font in installed)]
     # `$x_1$` is five characters
-    with rc_context({"font.family": fonts, "text.parse_math": False}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+    with rc_context({"font.family": fonts, "text.parse_math": False}), _missing_glyphs():
         sizes = []
         for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
             axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))
@@ -100,6 +107,29 @@ def comparison_figure(
         if path is not None:
             save_figure(figure, Path(path))
     return figure
+
+
+@contextmanager
+def _missing_glyphs() -> Iterator[None]:
+    """Turns matplotlib's warnings of missing characters into one InputWarning, which names a package."""
+    codes = set()
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.filterwarnings("always", message="Glyph .* missing from font")
+        yield
+    for one in noted:
+        if found := re.match(r"Glyph (\d+) ", str(one.message)):
+            codes.add(int(found[1]))
+        else:
+            warnings.warn(one.message, one.category, stacklevel=3)
+    for package in sorted({"cjk" if _CJK.match(chr(code)) else "core" for code in codes}):
+        _warn_of_font(f"fonts-noto-{package}")
+
+
+@cache
+def _warn_of_font(package: str) -> None:
+    """Issues an InputWarning, once in a process."""
+    what = "no installed font has some letters of these words: figures show boxes instead"
+    warnings.warn(f"{what} (install fonts, for example the package {package})", InputWarning, stacklevel=2)
 
 
 def _draw(
