@@ -138,8 +138,8 @@ def test_every_door_translates_each_sentence(tiny_run: Path, command: Callable[.
     (whole,) = translator.translate([" ".join(SENTENCES)])
     assert (whole.parts, whole.tokens) == (3, [word for one in alone for word in one.tokens])
     assert translator.translate([" ".join(SENTENCES)], split_sentences=False)[0].parts == 1
-    done = command("translate", tiny_run, stdin=" ".join(SENTENCES).encode())
-    assert done.out.strip() == whole.text
+    done = command("translate", tiny_run, stdin=b"  " + " ".join(SENTENCES).encode())
+    assert done.out == f"  {whole.text}\n"
 
 
 SENTENCES = ["The man sees the woman.", "The old woman never sings.", "She sees the man."]

@@ -33,6 +33,8 @@ _EMOJI = (
 _JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # joiners, skin tones, flags of regions
 _CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
 PARTS = {
+    "front": r"^(?:(?:[-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
+    r"|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+",
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
     "address": r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+",
     "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
@@ -40,9 +42,10 @@ PARTS = {
     r"|\{\{\s*(?:[^{}\s]+\s*)?\}\}|[$#]?\{[^{}\s]*\}|__\w+__",
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
 }
-"""Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence."""
+"""Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence. What
+is in front of a sentence (bullets, numbers, quoted lines) is copied with its spaces."""
 VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PARTS.items()))
-STAND_INS = {"tag": [], "emoji": [], "number": ["12"], "address": ["XX"], "placeholder": ["XX"]}
+STAND_INS = {"front": [], "tag": [], "emoji": [], "number": ["12"], "address": ["XX"], "placeholder": ["XX"]}
 """Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 COPIED = 0.5
@@ -61,7 +64,7 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
     """Splits a source line into words. What is copied letter by letter is one word."""
     words: list[str] = []
     end = 0
-    line = line.replace("’", "'")
+    line = line.lstrip().replace("’", "'")
     for found in VERBATIM.finditer(line):
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
         words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]

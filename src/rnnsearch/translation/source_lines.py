@@ -20,7 +20,7 @@ import numpy as np
 from rnnsearch.drawing.characters import printable, shorten
 from rnnsearch.errors import InputWarning
 from rnnsearch.records import Translation
-from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.moses import FIRST_WORDS, prefixes
 from rnnsearch.text.tokens import base
 from rnnsearch.text.vocabulary import SPECIALS, UNK
@@ -207,6 +207,15 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     )
 
 
+def indented(result: Translation, line: str) -> Translation:
+    """Returns the translation of a line, with the white space at its beginning."""
+    indent = line[: len(line) - len(line.lstrip())]
+    if not (indent and result.text):
+        return result
+    others = [indented(one, line) for one in result.alternatives]
+    return replace(result, text=indent + result.text, alternatives=others)
+
+
 def empty_translation() -> Translation:
     """Returns the translation of an empty line."""
     return Translation("", [], [SPECIALS[0]], 0.0, [], np.zeros((0, 1), dtype=np.float32))
@@ -248,7 +257,8 @@ def noted(
 
 
 def _unknown(words: list[str], source: Codec) -> list[str]:
-    """Returns the words that are unknown, or have a subword that is."""
+    """Returns the words that are unknown, or have a subword that is; not marks in front of the line."""
+    words = [word for word in words if not word.endswith(JOINER)]
     ids, sizes = source.word_ids(words)
     subwords = iter(ids)
     return [word for word, size in zip(words, sizes, strict=True) if UNK in list(islice(subwords, size))]

@@ -11,6 +11,9 @@ const COPIED = 0.5; // the confidence of a copied word
 const WORD = "[\\p{L}\\p{N}_]";
 const CLUSTER = "[\\u231a\\u231b\\u23e9-\\u23fa\\u2600-\\u27bf\\u2b1b\\u2b1c\\u2b50\\u2b55\\u{1f000}-\\u{1f3fa}\\u{1f400}-\\u{1fbff}]|[0-9#*]\\ufe0f?\\u20e3|\\S\\ufe0f";
 const PARTS = {
+  front:
+    "^(?:(?:[\\-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\\[(?:[ xX]|[0-9]{1,3})?\\]|[0-9]{1,3}(?:\\.[0-9]{1,3})*[.)]" +
+    "|\\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\\))\\s+)+",
   tag: `</?[A-Za-z0-9](?:${WORD}|[:\\-])*(?:\\s[^<>]*)?/?>|&(?:#x?)?${WORD}{2,8};`,
   address: `(?:https?://|www\\.)[^\\s<>"]+|(?<![^\\s<>"])[^\\s@<>"]+@[^\\s@<>"]+\\.${WORD}+|[@#]${WORD}+`,
   number: `%(?:\\p{Nd}+\\$)?[\\-+0-9.]*(?:hh?|ll?|z)?[diufg](?!${WORD})`,
@@ -22,7 +25,7 @@ const PARTS = {
 const ANY = Object.entries(PARTS).map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|");
 const VERBATIM = new RegExp(ANY, "gu");
 const WHOLE = new RegExp(`^(?:${ANY})$`, "u");
-const STAND_INS = { tag: [], emoji: [], number: ["12"], address: ["XX"], placeholder: ["XX"] };
+const STAND_INS = { front: [], tag: [], emoji: [], number: ["12"], address: ["XX"], placeholder: ["XX"] };
 const AFTER_ADDRESS = /[.,;:!?"')\]}»”’]+$/u;
 
 /** A Bloom filter. bits: Uint8Array. */
