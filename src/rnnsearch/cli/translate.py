@@ -146,7 +146,7 @@ def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> N
     """Prints each line's answer as soon as it is ready, or writes it into the file of --out."""
     from rnnsearch.config import changed
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.lines import read_lines
+    from rnnsearch.text.formats.lines import read_lines, warned_lines
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.translation.source_lines import noted
 
@@ -159,7 +159,7 @@ def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> N
 
     if place.out is not None and is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
-    deque(answered(place, task, runs, file, read_lines(file), observe), maxlen=0)
+    deque(answered(place, task, runs, file, warned_lines(file), observe), maxlen=0)
 
 
 def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iterator[Translation]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,14 @@ from packed import PACK, PACKED
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats import lines as reading
-from rnnsearch.text.formats.lines import InputWarnings, check_pairs, read_lines, read_pairs
+from rnnsearch.text.formats.lines import (
+    InputWarnings,
+    check_pairs,
+    read_lines,
+    read_pairs,
+    warned_lines,
+    warned_pairs,
+)
 from rnnsearch.text.formats.opening import is_on_disk
 
 
@@ -63,6 +71,28 @@ def test_what_is_odd_is_counted_by_line(text: Path) -> None:
     assert warnings.first["tab"] == 1
     assert warnings.first["control character"] == warnings.first["carriage return at the end"] == 3
     assert warnings.first["HTML entity"] == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "Les Ã©lÃ¨ves.\nLâ€™été.\nÐ¿Ñ€Ð¸\n",
+            "mojibake (UTF-8 that was read as Latin-1): 3 lines, first line 1 (repair",
+        ),
+        ("a\nb &amp; c\n", "HTML entity: 1 line, first line 2 (replace them"),
+        ("a\rb\rc", "carriage return that may end a line: 2 lines, first line 1 (if it does"),
+        ("L'âme, NÃO, Île, Ñandú, Ðe, a\tb, «â»\r\n", ""),
+    ],
+)
+def test_faults_of_a_text_are_named_once_at_its_end(text: Path, content: str, said: str) -> None:
+    text.write_bytes(content.encode())
+    for lines in (warned_lines(text), (target for _, target in warned_pairs(text, text))):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            list(lines)
+        assert len(found) in ((1, 2) if said else (0,))
+        assert all(said in str(one.message) for one in found)
 
 
 @pytest.mark.parametrize(
