@@ -57,6 +57,13 @@ RARE = 0.25
 LONGEST_ARTICLE = 3
 """Longest word in front of a term's translation that stays, because it may be an article or a preposition."""
 
+CURRENCIES = {sign: sign for sign in "€$£¥"} | {
+    **dict.fromkeys(("euro", "euros"), "€"),
+    **dict.fromkeys(("dollar", "dollars"), "$"),
+    **dict.fromkeys(("pound", "pounds", "livre", "livres"), "£"),
+}
+"""Word of a currency, in English and French → its sign."""
+
 Weights = NDArray[np.float32]
 
 
@@ -128,6 +135,7 @@ class Faithful:
             if len(sentence.ids) == 1:  # the network translated an empty sentence
                 made = []
             steps += [self._verbatim, self._numbers, self._invented, self._unread, self._capitals]
+            steps.append(_currencies)
         elif settings.replace_unk:
             steps.insert(0, self._unknown)
         for step in steps:
@@ -305,6 +313,22 @@ def _insert(made: list[_Word], sentence: EncodedSentence, place: int) -> None:
     else:
         at = max((at + 1 for at, other in read if other < place), default=0)
     made.insert(at, _Word(text, row, COPIED, place))
+
+
+def _currencies(sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+    """Leaves out all but one of the currencies beside a number: the last that the source has, or the last."""
+    given = set(map(CURRENCIES.get, sentence.words))
+    signs = [CURRENCIES.get(word.text.lower()) for word in made]
+    extra: set[int] = set()
+    for at, word in enumerate(made):
+        if not _digits(word.text):
+            continue
+        before = [at - 1] if at and not (at > 1 and _digits(made[at - 2].text)) else []
+        after = [at + 1, at + 2] if signs[at + 1 : at + 2] != [None] else []
+        beside = [place for place in before + after if place < len(made) and signs[place]]
+        kept = max(beside, key=lambda place: (signs[place] in given, place), default=None)
+        extra.update(place for place in beside if place != kept)
+    return [word for at, word in enumerate(made) if at not in extra]
 
 
 def _digits_of(run: Iterable[_Word]) -> str:

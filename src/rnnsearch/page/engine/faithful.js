@@ -26,6 +26,7 @@ const ANY = Object.entries(PARTS).map(([kind, pattern]) => `(?<${kind}>${pattern
 const VERBATIM = new RegExp(ANY, "gu");
 const WHOLE = new RegExp(`^(?:${ANY})$`, "u");
 const STAND_INS = { front: [], tag: [], emoji: [], number: ["12"], address: ["XX"], placeholder: ["XX"] };
+const CURRENCIES = { "€": "€", $: "$", "£": "£", "¥": "¥", euro: "€", euros: "€", dollar: "$", dollars: "$", pound: "£", pounds: "£", livre: "£", livres: "£" };
 const AFTER_ADDRESS = /[.,;:!?"')\]}»”’]+$/u;
 
 /** A Bloom filter. bits: Uint8Array. */
@@ -106,7 +107,7 @@ export class Faithful {
     made = numbers(sentence, made);
     made = this.invented(sentence, made);
     made = this.unread(sentence, made);
-    made = this.capitals(sentence, made);
+    made = currencies(sentence, this.capitals(sentence, made));
     const each = (name) => made.map((one) => one[name]);
     return { words: each("text"), alignment: each("row"), confidence: each("confidence"), steps: each("steps") };
   }
@@ -228,6 +229,22 @@ function numbers(sentence, made) {
     result.push(...run);
   }
   return result;
+}
+
+/** Leaves out all but one of the currencies beside a number: the last that the source has, or the last. */
+function currencies(sentence, made) {
+  const sign = (text) => (Object.hasOwn(CURRENCIES, text) ? CURRENCIES[text] : null);
+  const given = new Set(sentence.words.map(sign));
+  const signs = made.map((one) => sign(one.text.toLowerCase()));
+  const extra = new Set();
+  made.forEach((one, at) => {
+    if (!digits(one.text)) return;
+    const before = at && !(at > 1 && digits(made[at - 2].text)) ? [at - 1] : [];
+    const beside = [...before, ...(signs[at + 1] ? [at + 1, at + 2] : [])].filter((place) => signs[place]);
+    const kept = beside.findLast((place) => given.has(signs[place])) ?? beside.at(-1);
+    for (const place of beside) if (place !== kept) extra.add(place);
+  });
+  return made.filter((_, at) => !extra.has(at));
 }
 
 /** Inserts a copy of a source word behind the words that read earlier places; an opening tag, before the words that read later ones. */
