@@ -18,7 +18,8 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from rnnsearch.errors import InputError
+from rnnsearch import figure3 as alignments
+from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.figure3 import Panel, alignment_figure, alignment_text, comparison_text
 from rnnsearch.word_links import GoldLinks
 
@@ -93,6 +94,18 @@ def test_cells_have_the_grey_of_their_weights_and_the_place_of_their_words() -> 
     assert [label.y0 for label in down] == sorted((label.y0 for label in down), reverse=True)
 
 
+@pytest.mark.parametrize(
+    ("word", "package"), [("\U00031340", "fonts-noto-cjk"), ("\U0001e7e0", "fonts-noto-core")]
+)
+def test_letters_that_no_font_has_are_said_once(tmp_path: Path, word: str, package: str) -> None:
+    alignments._warn_of_font.cache_clear()
+    with pytest.warns(InputWarning, match=package) as warned:
+        alignment_figure([word], [word], uniform(1, 1), tmp_path / "a.png")
+    assert len(warned) == 1
+    alignment_figure([word], [word], uniform(1, 1), tmp_path / "a.png")
+
+
+@pytest.mark.filterwarnings("ignore:no installed font")
 @pytest.mark.parametrize(
     "word", ["$x_1$", "\\alpha", "{", "%d", "&lt;", "日本語", "e\u0301", "שלום", "_label", ""]
 )

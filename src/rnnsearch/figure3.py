@@ -12,6 +12,7 @@ import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from html import escape
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.system.files import writing
 
 if TYPE_CHECKING:
@@ -46,9 +47,13 @@ _DOTS_PER_INCH = 200
 # Fonts tried, where installed, for characters that the default font lacks.
 _FALLBACK_FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "WenQuanYi Zen Hei", "Hiragino Sans",
-    "PingFang SC", "Malgun Gothic", "Microsoft YaHei", "Arial Unicode MS", "Noto Sans Devanagari",
-    "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Thai",
+    "PingFang SC", "Malgun Gothic", "Microsoft YaHei", "Arial Unicode MS",
+    *("Noto Sans " + script for script in (
+        "Devanagari", "Arabic", "Hebrew", "Thai", "Bengali", "Ethiopic", "Gujarati", "Gurmukhi",
+        "Kannada", "Khmer", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu",
+    )),
 )  # fmt: skip
+_CJK = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 _LONGEST_LABEL = 32
 _BETWEEN = 0.25  # inches between two pictures
@@ -81,9 +86,10 @@ def alignment_figure(
 
     weights: (target, source), each in [0, 1] (Eq. 6). NaN is drawn red. The figure's size follows the number
     of words; labels are legible up to about 80 words. A character that no installed font has is drawn as an
-    empty box. gold: a solid box marks a sure link, a dashed one a possible link. path: of the file to write,
-    .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not exist, gold links outside
-    the words, or weights whose shape is not (len(target_tokens), len(source_tokens)).
+    empty box, with an InputWarning. gold: a solid box marks a sure link, a dashed one a possible link. path:
+    of the file to write, .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not
+    exist, gold links outside the words, or weights whose shape is not (len(target_tokens),
+    len(source_tokens)).
     """
     return comparison_figure([Panel("", source_tokens, target_tokens, weights)], path, gold)
 
@@ -94,12 +100,11 @@ def comparison_figure(
     """Draws several runs of one sentence side by side, each as in `alignment_figure`, under its title."""
     matrices = [matrix_of(*panel[1:], gold) for panel in panels]
     # `$x_1$` is five characters
-    with drawing({"text.parse_math": False}), warnings.catch_warnings():
+    with drawing({"text.parse_math": False}), _missing_glyphs():
         from matplotlib import rcParams
         from matplotlib.figure import Figure
         from matplotlib.font_manager import fontManager
 
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         installed = set(fontManager.get_font_names())
         rcParams["font.family"] += [font for font in _FALLBACK_FONTS if font in installed]
         figure = Figure(dpi=_DOTS_PER_INCH)
@@ -111,6 +116,29 @@ def comparison_figure(
         if path is not None:
             save_figure(figure, Path(path))
     return figure
+
+
+@contextmanager
+def _missing_glyphs() -> Iterator[None]:
+    """Turns matplotlib's warnings of missing characters into one InputWarning, which names a package."""
+    codes = set()
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.filterwarnings("always", message="Glyph .* missing from font")
+        yield
+    for one in noted:
+        if found := re.match(r"Glyph (\d+) ", str(one.message)):
+            codes.add(int(found[1]))
+        else:
+            warnings.warn(one.message, one.category, stacklevel=3)
+    for package in sorted({"cjk" if _CJK.match(chr(code)) else "core" for code in codes}):
+        _warn_of_font(f"fonts-noto-{package}")
+
+
+@cache
+def _warn_of_font(package: str) -> None:
+    """Issues an InputWarning, once in a process."""
+    what = "no installed font has some letters of these words: figures show boxes instead"
+    warnings.warn(f"{what} (install fonts, for example the package {package})", InputWarning, stacklevel=2)
 
 
 def _draw(

@@ -73,6 +73,15 @@ def test_several_references_are_sacrebleus(command: Command, texts: Path, tmp_pa
     assert_refused(command(f"{line} --ref {tmp_path}/one"), "has 1 sentences")
 
 
+def test_decomposed_lines_are_normalised_and_it_is_said(command: Command, tmp_path: Path) -> None:
+    write(tmp_path / "ref", ["Un café efficace est fermé là-bas."])
+    write(tmp_path / "hyp", ["Un cafe\u0301 e\ufb03cace est ferme\u0301 là-bas."])
+    for one, other in (("hyp", "ref"), ("ref", "hyp")):
+        done = command(f"evaluate --hyp {tmp_path}/{one} --ref {tmp_path}/{other}")
+        assert done.out.split("\n")[0].startswith("BLEU 100.00")
+        assert f"{tmp_path}/hyp: lines with decomposed characters (NFD) or ligatures: 1 (" in done.err
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [("我们昨天去了北京。", "zh"), ("私は昨日、東京へ行きました。", "ja-mecab|char"), ("어제 서울에 갔습니다.", "ko-mecab|char"),

@@ -47,6 +47,19 @@ def test_well_formed_text_comes_back(language: str, line: str) -> None:
         assert tokeniser.text(tokeniser.words(line)) == line
 
 
+@pytest.mark.parametrize("language", ["en", "fr", "de", "es", "it", "pt", "ru", "cs"])
+def test_amounts_and_signs_come_back(language: str) -> None:
+    tokeniser = Tokeniser("moses", language)
+    for line in (
+        "It costs 15 € and 3 € more, 2 $ (4 £) or ¥500, US$5 in € or $.",
+        "At 20 °C or −5 °C, 21°, n° 5, C++, C++17, C# and F#.",
+        "R&D of AT&T. S&P 500, but Procter & Gamble, ~20 of my_file, +33 1 45",
+        "Press # and then #1 or #MeToo, 2 + 2 = 4, 5~10, a 15 €-Note, 8 €/kg, 18+.",
+        'the end of a quotation."',
+    ):
+        assert tokeniser.text(tokeniser.words(line)) == line
+
+
 @pytest.mark.parametrize(
     ("tokeniser", "line", "words"),
     [
@@ -118,6 +131,7 @@ ODD = [
     "👨‍👩‍👧‍👦 👍🏽 🇫🇷🇩🇪 🎉🎉",
     "It’s ‘ok’ “x” «a» »b« l’homme 10:30 1990–95 a/b #tag me@x.org",
     "' ' 's \" x \" ( ? ) $ 5 % , .. ?! 5 ' s",
+    'n° 5 C++17 R&D − 2 +3 € 4 $/kg US$ 9 F# it. " says \'no way\' 3 °C. 7° # a #abcde "x" -y',
 ]
 
 
@@ -172,6 +186,18 @@ def test_lowercase_changes_letters_and_no_word(kind: str) -> None:
     cased, small = (Tokeniser(kind, "en", lowercase).words(line) for lowercase in (False, True))  # type: ignore[arg-type]
     assert small == [word.lower() for word in cased] != cased
     assert small[0] == "mr."
+
+
+@pytest.mark.parametrize(
+    ("language", "small"),
+    [("tr", "ışık istanbul"), ("az-AZ", "ışık istanbul"), ("en", "işik i\u0307stanbul")],
+)
+def test_turkish_has_two_letters_i(language: str, small: str) -> None:
+    for tokeniser in (
+        Tokeniser("moses", language, lowercase=True),
+        Tokeniser("space", language, lowercase=True),
+    ):
+        assert tokeniser.words("IŞIK İSTANBUL") == small.split()
 
 
 @pytest.mark.parametrize("tokeniser", KINDS, ids=str)
@@ -314,7 +340,7 @@ SOME_LATIN = [
     "EU:",
     "ssa",
 ]
-MARKS = [*'().,?!;%[]$¿"', "..", ",,", "?!", "@-@", "Жук"]
+MARKS = [*"().,?!;%[]¿", "..", ",,", "?!", "@-@", "Жук"]
 
 
 @given(

@@ -88,6 +88,11 @@ tags hold what they held | a <a href="x.y">book</a> now | le livre et | 0 2 4 | 
 tags of words in another order | the <b>red</b> book | le livre rouge | 0 4 2 | le <b> livre rouge </b>
 an end of line | Peter<br/> | Pierre | 0 | Pierre <br/>
 a line of nothing else | <br/> 😀 | Xyz | 2 | <br/> 😀
+marks in front are copied | - [ ] 1.  Peter reads | Pierre lit | 1 2 | - [ ] 1.   Pierre lit
+a quoted line | > >> (a) Peter | Pierre | 1 | > >> (a)  Pierre
+one sign of an amount | costs 3 € 7 $ now | costs $ 3 € 7 $ | 0 1 1 2 3 4 | costs 3 € 7 $
+a sign that the source has | £ 5 or 7 € | £ 5 dollars et 7 € euros | 0 1 1 2 3 4 4 | £ 5 et 7 euros
+no mark is in front | 1.5 - Peter | 1.5 - Pierre | 0 1 2 | 1.5 - Pierre
 emoji are added | Peter reads 😀 a book | Pierre lit un livre | 0 1 3 4 | Pierre lit 😀 un livre
 emoji stay together | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Peter | Pierre | 5 | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Pierre
 emoji are as many as they are | 🎉🎉🎉 Peter 🎉🎉 🎉 | Pierre | 1 | 🎉🎉🎉 Pierre 🎉🎉 🎉

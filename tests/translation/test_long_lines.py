@@ -18,7 +18,7 @@ import rnnsearch.serve.page
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.run import Run
 from rnnsearch.text.codec import Codec
-from rnnsearch.text.moses import prefixes
+from rnnsearch.text.moses import FIRST_WORDS, prefixes
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation import batching
@@ -81,7 +81,8 @@ PLACES = """I like tea. /Our parents prefer milk.|No. /Yes. /Maybe.|First senten
 Mr. Smith came on Jan. 5.  /Then he left! /Who?| He works in the U.S. Army.|See No. 5 and p. 3... 4 now.
 “Is it?” /Yes… no. /End "So." /He said (it!) /Then 3.5 p.m. and more.|1. Introduction. /Next.
 Yahoo! is big. /Wait... what? /"Why?" he asked. /- Yes. /- No.|He is 25. /She is 30.|J. Doe.
-Il dit : « Bonjour. » /Puis il part. /Ça va ? /« Quoi ? » dit-il. /M. Dupont est là.|C'est 3 000.
+At 5 p.m. /Tom came.|At 5 p.m. Monday in the U.S. /The Ford Motor Corp. /It is (dogs, etc.) here. /He has a Ph.D. /“It is.”
+Des chats, etc. /Le jardin.|En 52 av. J.-C. /L'armée de M. Le Pen.|Il dit : « Bonjour. » /Puis il part. /Ça va ? /« Quoi ? » dit-il. /M. Dupont est là.|C'est 3 000.
 Am 3. Oktober ist frei. /Wirklich?|Er kam z.B. Heute nicht. /Ja.
 ¿Cómo estás? /¡Bien! /—Sí.
 你好。/你是谁？/“我不知道。”/他说。
@@ -91,7 +92,9 @@ Am 3. Oktober ist frei. /Wirklich?|Er kam z.B. Heute nicht. /Ja.
 SPLIT = [
     (language, lines.split("|"))
     for language, lines in zip(
-        ["en", "en", "en", "en", "fr", "de", "es", "zh", "ja", "hi", "ar"], PLACES.split("\n"), strict=True
+        ["en", "en", "en", "en", "en", "fr", "de", "es", "zh", "ja", "hi", "ar"],
+        PLACES.split("\n"),
+        strict=True,
     )
 ]
 SPLIT.append(("en", ["Contents " + "." * 100_000 + "a", ". " * 10_000 + "a"]))
@@ -123,7 +126,9 @@ def test_the_page_finds_the_same_sentences() -> None:
 
 def prefix_lists(language: str) -> dict[str, list[str]]:
     listed = prefixes(language)
-    return {"prefixes": sorted(listed), "numeric_prefixes": sorted(filter(listed.get, listed))}
+    first = FIRST_WORDS.get(language, "").split()
+    numeric = sorted(filter(listed.get, listed))
+    return {"prefixes": sorted(listed), "numeric_prefixes": numeric, "first_words": first}
 
 
 def test_every_door_translates_each_sentence(tiny_run: Path, command: Callable[..., Any]) -> None:
@@ -133,8 +138,8 @@ def test_every_door_translates_each_sentence(tiny_run: Path, command: Callable[.
     (whole,) = translator.translate([" ".join(SENTENCES)])
     assert (whole.parts, whole.tokens) == (3, [word for one in alone for word in one.tokens])
     assert translator.translate([" ".join(SENTENCES)], split_sentences=False)[0].parts == 1
-    done = command("translate", tiny_run, stdin=" ".join(SENTENCES).encode())
-    assert done.out.strip() == whole.text
+    done = command("translate", tiny_run, stdin=b"  " + " ".join(SENTENCES).encode())
+    assert done.out == f"  {whole.text}\n"
 
 
 SENTENCES = ["The man sees the woman.", "The old woman never sings.", "She sees the man."]

@@ -204,11 +204,11 @@ def read_texts(
     """Returns the pairs, and their gold links, if any. Raises InputError where the texts cannot be pairs, and
     if pairs and gold differ in number."""
     from rnnsearch.evaluation.alignment_error import read_gold
-    from rnnsearch.text.formats.lines import check_pairs, read_pairs
+    from rnnsearch.text.formats.lines import check_pairs, warned_pairs
 
     check_pairs(source, target)
     say_if_empty(source, target)
-    pairs = read_pairs(source, target)
+    pairs = warned_pairs(source, target)
     if not gold:
         return pairs, []
     known = list(pairs)
@@ -280,7 +280,7 @@ def score(
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
     scores."""
-    from rnnsearch.text.formats.lines import check_pairs, read_lines, read_pairs
+    from rnnsearch.text.formats.lines import check_pairs, read_lines, warned_pairs
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.text.nbest import is_nbest, parse_nbest, rerank
 
@@ -303,7 +303,7 @@ def score(
         return
     check_pairs(source, target)
     say_if_empty(source, target)
-    pairs = read_pairs(source, target)
+    pairs = warned_pairs(source, target)
     first = list(islice(pairs, 1))
     if first and is_nbest(first[0][1]):
         what = "an n-best list cannot come through a pipe"

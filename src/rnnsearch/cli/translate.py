@@ -94,9 +94,9 @@ def translate(
     if html:
         if not plain:
             raise InputError("--format html writes a page only", remedy="write it with > FILE")
-        from rnnsearch.text.formats.lines import read_lines
+        from rnnsearch.text.formats.lines import IGNORED, raw_lines
 
-        print(part("html")(load(names), "\n".join(read_lines(file)), **search))
+        print(part("html")(load(names), "\n".join(raw_lines(file, IGNORED)), **search))
     elif plain and file == "-" and sys.stdin.isatty() and sys.stdout.isatty() and not is_quiet():
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         part("talk")(names, search, load)
@@ -143,7 +143,7 @@ def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> N
     """Prints each line's answer as soon as it is ready, or writes it into the file of --out."""
     from rnnsearch.config import changed
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.lines import read_lines
+    from rnnsearch.text.formats.lines import read_lines, warned_lines
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.translation.source_lines import noted
 
@@ -156,7 +156,7 @@ def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> N
 
     if place.out is not None and is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
-    deque(answered(place, task, runs, file, read_lines(file), observe), maxlen=0)
+    deque(answered(place, task, runs, file, warned_lines(file), observe), maxlen=0)
 
 
 def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iterator[Translation]:

@@ -183,8 +183,9 @@ def _statistics(
 
 def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
     """Returns the lines with one space between the words that multi-bleu.perl finds."""
-    if tokeniser is not None and tokeniser.kind == "moses":
-        lines = [" ".join(tokeniser.moses_words(line)) for line in lines]
+    if tokeniser is not None:
+        moses = tokeniser.kind == "moses"
+        lines = [" ".join(tokeniser.moses_words(x)) if moses else tokeniser.cased(x) for x in lines]
     return [line.translate(_LETTERS_TO_PERL) for line in lines]
 
 

@@ -3,19 +3,22 @@ arguments of the command line, with the names that tables show."""
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from operator import ne
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, InputWarning, escaped
 from rnnsearch.evaluation.alignment_error import read_gold
 from rnnsearch.records import Translation
 from rnnsearch.system.files import file_name
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.formats.lines import read_lines, read_pairs
+from rnnsearch.text.tokens import composed
 from rnnsearch.word_links import GoldLinks, Link
 
 ABSENT = "-"
@@ -57,7 +60,7 @@ class TestSet:
     def with_references(self, files: Sequence[str | Path]) -> TestSet:
         """Returns the test set with the further references of files. Raises InputError if their number of
         lines differs."""
-        more = [list(read_lines(file)) for file in files]
+        more = [comparable(read_lines(file), file) for file in files]
         for file, lines in zip(files, more, strict=True):
             require_lines(file, len(lines), self)
         return replace(self, more=more)
@@ -84,8 +87,8 @@ def read_test_set(
         pairs = list(read_pairs(source, reference))
     if not pairs:
         raise InputError("is empty", file=reference, remedy="a test set has at least one pair")
-    sources, references = map(list, zip(*pairs, strict=True))
-    test = TestSet(name, sources, references, (str(source), str(reference)))
+    sources, references = zip(*pairs, strict=True)
+    test = TestSet(name, list(sources), comparable(references, reference), (str(source), str(reference)))
     return test if gold is None else test.with_gold(gold)
 
 
@@ -165,7 +168,7 @@ class RunAnswers:
     @property
     def texts(self) -> list[str]:
         """The translations as text."""
-        return [translation.text for translation in self.translations]
+        return [composed(translation.text) for translation in self.translations]
 
     @property
     def by_attention(self) -> list[list[Link]]:
@@ -244,13 +247,24 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
 def read_hypotheses(file: str | Path, lines: int, name: str = "") -> System:
     """Reads translations of `lines` sentences, one per line. A system without a name is named after the file,
     without suffixes. Raises InputError for a wrong number of lines."""
-    text = list(read_lines(file))
+    text = comparable(read_lines(file), file)
     if len(text) != lines:
         counted = "1 line" if len(text) == 1 else f"{len(text):,} lines"
         remedy = "line N must translate line N of the source"
         raise InputError(f"has {counted}, but there are {lines:,} references", file=file, remedy=remedy)
     stem = Path(file).name.split(".")[0] or str(file) if str(file) != "-" else "stdin"
     return System(name or stem, text)
+
+
+def comparable(lines: Iterable[str], file: str | Path) -> list[str]:
+    """Returns the lines of a text whose score is asked for, in Unicode's NFC and without ligatures. Issues an
+    InputWarning if that changes some."""
+    given = list(lines)
+    made = list(map(composed, given))
+    if changed := sum(map(ne, given, made)):
+        what = f"{escaped(file)}: lines with decomposed characters (NFD) or ligatures: {changed:,}"
+        warnings.warn(f"{what} (they are normalised, NFC, for the scores)", InputWarning, stacklevel=2)
+    return made
 
 
 def require_different(names: Sequence[str], what: str, remedy: str) -> None:

@@ -19,7 +19,7 @@ from rnnsearch.serve.page import page_files
 from rnnsearch.system.files import file_name, whole_folder, write_text
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import Codec
-from rnnsearch.text.moses import Detokeniser, WholeWords, code_point_ranges
+from rnnsearch.text.moses import FIRST_WORDS, Detokeniser, WholeWords, code_point_ranges
 from rnnsearch.text.tokens import base, changes
 from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.training.loss import needs_links
@@ -188,6 +188,7 @@ def moses_rules(language: str) -> dict[str, Any]:
     return {
         "prefixes": list(dict.fromkeys([*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES])),
         "numeric_prefixes": list(tokeniser.NUMERIC_ONLY_PREFIXES),
+        "first_words": FIRST_WORDS.get(language, "").split(),
         **{name: code_point_ranges(characters) for name, characters in sets.items()},
         "whole": WholeWords.pattern(language),
         "detokeniser": Detokeniser(language).patterns,

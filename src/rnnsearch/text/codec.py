@@ -24,7 +24,7 @@ FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", "words.{side}.bloom")
 """The files of one side's codec. The last two exist only if it has subwords or known words."""
 
 JOINER = "\u2060"
-"""Stands for a space inside a tag or a placeholder that is copied, because no word contains a space. The
+"""Stands for a space in or after what is copied letter by letter, because no word contains a space. The
 tokeniser removes this character, so no other word has it."""
 
 
@@ -96,7 +96,7 @@ class Codec:
 
     def text(self, words: Sequence[str]) -> str:
         """Returns the line that these words make."""
-        return self.tokeniser.text(words).replace(JOINER, " ")
+        return self.tokeniser.text(words).replace(f"{JOINER} ", " ").replace(JOINER, " ")
 
     def save(self, folder: Path, side: Side) -> None:
         """Writes vocabulary.<side>.txt and, where there are any, subwords.<side>.model and

@@ -20,7 +20,7 @@ import runpy
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,18 @@ def prefixes(language: str) -> dict[str, bool]:
     listed = (entry.partition(_NUMERIC)[:2] for entry in entries if entry and not entry.startswith("#"))
     # Sorted: a word that is listed in both ways counts as one before numbers.
     return {word.rstrip(): bool(numeric) for word, numeric in sorted(listed)}
+
+
+FIRST_WORDS = {
+    "en": "The This That These Those There It He She They We I You My His Her Its Our Your Their An In On At "
+    "If But And So When What Who Where Why How Then After Before Please Thank Yes",
+    "fr": "Le La Les L Il Elle Ils Elles On Nous Vous Je J Tu Ce C Cette Ces Cela Un Une Des Mais Et En Dans "
+    "Pour Avec Après Puis Mon Ma Mes Son Sa Ses Notre Leur Si Merci",
+    "de": "Der Die Das Ein Eine Er Sie Es Wir Ich Ihr In Im Am Auf Aber Und Dann Wenn Wer Was Wo Bitte Danke",
+    "es": "El La Los Las Un Una Él Ella Ellos Se No Pero Y En Es Esto Este Esta Su Mi Si Por Para Gracias",
+    "it": "Il Lo La I Gli Le L Un Una È Lui Lei Noi Loro Io Ma E In Con Per Se Questo Questa Poi Grazie",
+}
+"""Language → words that often begin a sentence, so that an abbreviation before them may end one."""
 
 
 def code_point_ranges(characters: str) -> list[int]:
@@ -226,7 +238,7 @@ class WholeWords:
 
 
 _CURRENCY = "$¢-¥֏؋৲৳৻૱௹฿៛₠-₽꠸﷼﹩＄￠￡￥￦"
-_ENDS = "…٪،؛؟۔।॥։՝።-፨၊။។៕"
+_ENDS = "…٪،؛؟۔।॥։՝።-፨၊။។៕®™′″"
 _CJK = (
     "[\u1100-\u11ff\u2e80-\ua4cf\ua840-\ua87f\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff65-\uffdc"
     "\U00017000-\U00018aff\U0001b000-\U0001b12f\U0001b170-\U0001b2ff\U00020000-\U0002ffff]"
@@ -241,6 +253,17 @@ _JOINED = {
     "ko": "이?라[고는며]?|고|며|는|은|을|를|의|에서?|이|가|와|과|도|로|처럼",  # particles after a quotation
 }
 """Language → words that follow an apostrophe, or in Korean a closing mark, without a space."""
+_AMOUNT = rf"[{_CURRENCY}] [.,]?[0-9].*"
+_ACRONYM = "[A-ZÀ-ÖØ-Þ]{1,2}"
+_CLOSE = {
+    "both": rf"{_ACRONYM} & {_ACRONYM}(?:[-.].*)?|(?:US|A|C|CA|HK|NZ) {_AMOUNT}|[{_CURRENCY}] / .+"
+    rf"|.*[{LETTERS}0-9] \+ \+|\+ \+ [0-9].*|.*[0-9] ~ [0-9].*",
+    "left": rf"R \$ .*|[nN] ° .*|.*[0-9] ° (?![CFK]\.?$).*|[A-Z] # .*|\+ \+ .*"
+    rf'|.*[{LETTERS}0-9] \+ [.,!?)]?|["”»{_CURRENCY}+#°&] -[{LETTERS}].*',
+    "right": rf".* ° [CFK]\.?|(?:.*[{LETTERS}]{{2}}|[(,;:–—/]?) [+−] [0-9].*|.* [#~] [0-9].*"
+    rf"|.* @ [{LETTERS}].*|.* # (?:[^ ]{{5,}}|[^ ]*[^ a-zß-öø-ÿ].*)|.* [{_CURRENCY}] -[{LETTERS}].*",
+}
+"""Side on which a sign has no space → the word before it, the sign and the word after it."""
 _SHORTENED = frozenset(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"])
 """Italian words that end in an apostrophe: un po' di."""
 
@@ -254,7 +277,7 @@ class Detokeniser:
     def __init__(self, language: str) -> None:
         self.language, never = language, "(?!)"
         self.patterns = {
-            "opens": rf"[{_CURRENCY}(\[{{¿¡]+",
+            "opens": r"[(\[{¿¡]+",
             "ends": rf"[,.?!:;\\%}}\])]+|[{_ENDS}{'·' * (language == 'el')}]+",
             "spaced": r"[?!:;\\%]" if language == "fr" else never,
             "contraction": f"'[{LETTERS}].*" if language == "en" else never,
@@ -262,8 +285,11 @@ class Detokeniser:
             "joined": _JOINED.get(language, never),
             "internal": _INSIDE.get(language, never),
             "cjk": never if language == "ko" else _CJK,
+            **_CLOSE,
+            "right": rf"{_CLOSE['right']}|{'.*' if language == 'en' else '(?:.*[^0-9])?'} {_AMOUNT}",
         }
-        """Regular expressions, for Python and JavaScript, of whole words; `cjk` is one of a character."""
+        """Regular expressions, for Python and JavaScript, of whole words; `cjk` is one of a character,
+        and the last three are of a sign between two words."""
         self._is = {kind: re.compile(pattern).fullmatch for kind, pattern in self.patterns.items()}
 
     def line(self, words: Sequence[str]) -> str:
@@ -291,8 +317,7 @@ class Detokeniser:
         if self._is["cjk"](word[0]):
             return bool(before and self._is["cjk"](before[-1])), False
         if self._is["opens"](word):
-            real = word == "$" and before == "R"
-            return real, not real
+            return False, True
         if self._is["spaced"](word):
             return False, False
         if self._is["ends"](word) or (place and self._is["contraction"](word)):
@@ -310,7 +335,13 @@ class Detokeniser:
             return True, True
         if self.language == "ko" and before[-1:] in "\"'”’)]»" and self._is["joined"](word):
             return True, False
-        return False, word == "#" and after[:1].isalnum()
+        if word[0].isalnum():
+            return False, False
+        around = f"{before} {word} {after}"
+        if self._is["both"](around):
+            return True, True
+        left = bool(self._is["left"](around))
+        return left, not left and bool(self._is["right"](around))
 
     def _toggled(self, mark: str, quotes: dict[str, str]) -> tuple[bool, bool]:
         """Closes the mark if it is open, and opens it otherwise."""
@@ -330,11 +361,13 @@ class Detokeniser:
             if self.language in ("en", "de"):
                 if self._is["joined"](after):
                     return True, True
-                if not opened and (word == "’" or (self.language == "en" and before.endswith("s"))):
+                if not opened and (word == "’" or (self.language == "en" and _possessive(words, place))):
                     return True, False
             elif word == "’" and not opened and not self._is["internal"](word) and after[:1].isalpha():
                 return True, True
         if kind == word:
+            if not opened and word not in later and before[-1:] in (*",.!?…",):
+                return True, False  # the quotation began on an earlier line
             return self._toggled(word, quotes)
         if self.language == "fr" and kind == "«»":
             return False, False
@@ -349,3 +382,9 @@ class Detokeniser:
                 return True, False
         quotes[kind] = word
         return False, True
+
+
+def _possessive(words: Sequence[str], place: int) -> bool:
+    """Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another closes."""
+    plural = [one.endswith("s") for one, mark in pairwise(words[place - 1 :]) if mark == "'"]
+    return all(plural[:2])

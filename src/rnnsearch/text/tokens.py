@@ -83,6 +83,16 @@ def normalise(line: str, language: str = "", counts: Counter[str] | None = None)
     return composed
 
 
+_LETTERS_IN_ONE = re.compile(f"[{FOLDED['ligature']}{FOLDED['presentation form']}]")
+
+
+def composed(line: str) -> str:
+    """Returns the line in NFC and without ligatures; unlike `normalise`, for scores."""
+    if line.isascii():
+        return line
+    return unicodedata.normalize("NFC", _LETTERS_IN_ONE.sub(_compatible, line))
+
+
 def _compatible(found: re.Match[str]) -> str:
     return unicodedata.normalize("NFKC", found.group())
 
@@ -150,6 +160,7 @@ _SPACED = _PLAIN | {0x200B: " "}
 # characters above ASCII.
 _MOSES = dict.fromkeys(range(0x20), "") | dict.fromkeys([*range(0x09, 0x0E), 0x20, 0x85, 0xA0], " ")
 _MOSES |= dict.fromkeys(_SEPARATORS, " ") | SURROGATES
+_DOTS = str.maketrans("Iİ", "ıi")
 
 
 @dataclass(frozen=True)
@@ -222,8 +233,14 @@ class Tokeniser:
         plain = line if line.isprintable() else line.translate(_MOSES)
         return self._cased(_moses(self.language, False).words(plain))
 
+    def cased(self, text: str) -> str:
+        """Returns the text in lowercase if words are; in Turkish and Azerbaijani, I becomes ı."""
+        if not self.lowercase:
+            return text
+        return (text.translate(_DOTS) if base(self.language) in ("tr", "az") else text).lower()
+
     def _cased(self, words: list[str]) -> list[str]:
-        return [word.lower() for word in words] if self.lowercase else words
+        return list(map(self.cased, words)) if self.lowercase else words
 
     def text(self, words: Sequence[str]) -> str:
         """Joins the words into a line."""

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError, require
-from rnnsearch.lab.dictionary import terms_of
 from rnnsearch.settings import SearchSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
+from rnnsearch.text.dictionary import terms_of
 from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines
 from rnnsearch.text.vocabulary import SPECIALS, UNK, WordFilter
 
@@ -34,6 +34,8 @@ _EMOJI = (
 _JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # joiners, skin tones, flags of regions
 _CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
 PARTS = {
+    "front": r"^(?:(?:[-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
+    r"|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+",
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
     "address": r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+",
     "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
@@ -41,9 +43,10 @@ PARTS = {
     r"|\{\{\s*(?:[^{}\s]+\s*)?\}\}|[$#]?\{[^{}\s]*\}|__\w+__",
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
 }
-"""Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence."""
+"""Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence. What
+is in front of a sentence (bullets, numbers, quoted lines) is copied with its spaces."""
 VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PARTS.items()))
-STAND_INS = {"tag": [], "emoji": [], "number": ["12"], "address": ["XX"], "placeholder": ["XX"]}
+STAND_INS = {"front": [], "tag": [], "emoji": [], "number": ["12"], "address": ["XX"], "placeholder": ["XX"]}
 """Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 COPIED = 0.5
@@ -55,6 +58,13 @@ RARE = 0.25
 LONGEST_ARTICLE = 3
 """Longest word in front of a term's translation that stays, because it may be an article or a preposition."""
 
+CURRENCIES = {sign: sign for sign in "€$£¥"} | {
+    **dict.fromkeys(("euro", "euros"), "€"),
+    **dict.fromkeys(("dollar", "dollars"), "$"),
+    **dict.fromkeys(("pound", "pounds", "livre", "livres"), "£"),
+}
+"""Word of a currency, in English and French → its sign."""
+
 Weights = NDArray[np.float32]
 
 
@@ -62,7 +72,7 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
     """Splits a source line into words. What is copied letter by letter is one word."""
     words: list[str] = []
     end = 0
-    line = line.replace("’", "'")
+    line = line.lstrip().replace("’", "'")
     for found in VERBATIM.finditer(line):
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
         words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
@@ -126,6 +136,7 @@ class Faithful:
             if len(sentence.ids) == 1:  # the network translated an empty sentence
                 made = []
             steps += [self._verbatim, self._numbers, self._invented, self._unread, self._capitals]
+            steps.append(_currencies)
         elif settings.replace_unk:
             steps.insert(0, self._unknown)
         for step in steps:
@@ -303,6 +314,22 @@ def _insert(made: list[_Word], sentence: EncodedSentence, place: int) -> None:
     else:
         at = max((at + 1 for at, other in read if other < place), default=0)
     made.insert(at, _Word(text, row, COPIED, place))
+
+
+def _currencies(sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+    """Leaves out all but one of the currencies beside a number: the last that the source has, or the last."""
+    given = set(map(CURRENCIES.get, sentence.words))
+    signs = [CURRENCIES.get(word.text.lower()) for word in made]
+    extra: set[int] = set()
+    for at, word in enumerate(made):
+        if not _digits(word.text):
+            continue
+        before = [at - 1] if at and not (at > 1 and _digits(made[at - 2].text)) else []
+        after = [at + 1, at + 2] if signs[at + 1 : at + 2] != [None] else []
+        beside = [place for place in before + after if place < len(made) and signs[place]]
+        kept = max(beside, key=lambda place: (signs[place] in given, place), default=None)
+        extra.update(place for place in beside if place != kept)
+    return [word for at, word in enumerate(made) if at not in extra]
 
 
 def _digits_of(run: Iterable[_Word]) -> str:

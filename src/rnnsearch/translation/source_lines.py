@@ -20,8 +20,8 @@ import numpy as np
 from rnnsearch.errors import InputWarning
 from rnnsearch.figure3 import printable, shorten
 from rnnsearch.records import Translation
-from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.moses import prefixes
+from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
+from rnnsearch.text.moses import FIRST_WORDS, prefixes
 from rnnsearch.text.tokens import base
 from rnnsearch.text.vocabulary import SPECIALS, UNK
 
@@ -52,36 +52,50 @@ _BREAK = re.compile(
     rf"(?<![{_MARKS}])[{_MARKS}]+(?:[ \u00a0\u202f]?[»›]|[\"'”’)\]}}])*\s+|[。！？]+[」』”’）]*\s*"
 )
 _NEAR = 40  # characters before and after a full stop that decide
+# Abbreviations that end a sentence before any capital except that of a day, a month or a time zone, and those
+# that end one before its usual first words.
+_LAST = re.compile(r"(?:^|[\s(])(?:[ap]\.\s?m|etc|usw|ecc|enz|itd|itp|atd|osv)$", re.IGNORECASE)
+_AFTER_TIME = re.compile(
+    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Jan|Feb|March|Apr|May\b|June|July|Aug|Sep|Oct|Nov|Dec"
+    r"|[A-Z]{2,4}(?![\w-])|Eastern|Central|Mountain|Pacific|[0-9]"
+)
+_NAME = re.compile(r".*[A-ZÀ-Þ].*\..*|.*\..*[A-ZÀ-Þ].*|Bros|Corp|Co|Jr")
 
 
 def sentence_starts(line: str, language: str) -> list[int]:
     """Returns where the sentences of a line begin (0 is the first), much as Moses's split-sentences.perl.
 
     A sentence ends with its punctuation and closing quotation marks unless the next word begins with a
-    lowercase letter. A full stop ends none after an initial, an abbreviation or the number of a list.
+    lowercase letter. A full stop ends none after an initial, the number of a list or an abbreviation, except
+    after p.m., etc. and the like, and after U.S., Corp. and the like before a usual first word of a sentence.
     page/engine/sentences.js has the same rules.
     """
     starts, language = [0], base(language)
     for found in _BREAK.finditer(line):
         begin, end = found.span()
-        following = line[end : end + _NEAR].lstrip(_OPENING)[:1]
+        after = line[end : end + _NEAR].lstrip(_OPENING)
+        following = after[:1]
         if not following.isalnum() or following.islower():
             continue
         mark = found.group().rstrip("\"'”’)]}»› \u00a0\u202f")
         goes_on = following.isdigit() and (mark == "…" or mark.endswith(".."))
-        if not goes_on and (mark != "." or _ends(line[max(0, begin - _NEAR) : begin], following, language)):
+        if not goes_on and (mark != "." or _ends(line[max(0, begin - _NEAR) : begin], after, language)):
             starts.append(end)
     return starts
 
 
-def _ends(before: str, following: str, language: str) -> bool:
+def _ends(before: str, after: str, language: str) -> bool:
     """Tells whether a full stop between this text and a capital or digit ends a sentence."""
     *earlier, stem = before.split(" ")
     stem = stem.lstrip(_OPENING)
+    if _LAST.search(before):
+        return not _AFTER_TIME.match(after)
     if prefixes(language).get(stem):
-        return not following.isdigit()
+        return not after[0].isdigit()
     if stem.isdigit():
         return language not in ORDINALS and any(earlier)
+    if _NAME.fullmatch(stem):
+        return re.split(r"['’\s]", after)[0] in FIRST_WORDS.get(language, "").split()
     initial = len(stem) == 1 and stem.isalpha()
     abbreviated = stem in prefixes(language) or ("." in stem and any(map(str.isalpha, stem)))
     return not initial and not abbreviated
@@ -193,6 +207,15 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     )
 
 
+def indented(result: Translation, line: str) -> Translation:
+    """Returns the translation of a line, with the white space at its beginning."""
+    indent = line[: len(line) - len(line.lstrip())]
+    if not (indent and result.text):
+        return result
+    others = [indented(one, line) for one in result.alternatives]
+    return replace(result, text=indent + result.text, alternatives=others)
+
+
 def empty_translation() -> Translation:
     """Returns the translation of an empty line."""
     return Translation("", [], [SPECIALS[0]], 0.0, [], np.zeros((0, 1), dtype=np.float32))
@@ -234,7 +257,8 @@ def noted(
 
 
 def _unknown(words: list[str], source: Codec) -> list[str]:
-    """Returns the words that are unknown, or have a subword that is."""
+    """Returns the words that are unknown, or have a subword that is; not marks in front of the line."""
+    words = [word for word in words if not word.endswith(JOINER)]
     ids, sizes = source.word_ids(words)
     subwords = iter(ids)
     return [word for word, size in zip(words, sizes, strict=True) if UNK in list(islice(subwords, size))]

@@ -46,6 +46,7 @@ from rnnsearch.translation.source_lines import (
     MOST_WORDS,
     cut,
     empty_translation,
+    indented,
     joined,
     sentences,
     warn_of_target_language,
@@ -204,16 +205,18 @@ class Translator:
         terms = None if glossary is None else Glossary(self.source, self.target, glossary)
         size, numbers, given = READ_AHEAD * settings.batch_size, count(first), given_lines(lines)
         groups = [given] if full_batches else stream_batches(given, size)
-        encoded = ((self.parts(line, next(numbers), settings, terms) for line in group) for group in groups)
+        encoded = (
+            ((line, self.parts(line, next(numbers), settings, terms)) for line in group) for group in groups
+        )
         blocks = chain.from_iterable(batches(group, size) for group in encoded)
         for number, block in enumerate(blocks):
-            parts = list(chain.from_iterable(block))
+            parts = list(chain.from_iterable(own for _, own in block))
             if number == 0:
                 words = (word for part in parts for word in part.words)
                 warn_of_target_language(words, self.source, self.target)
             found = iter(self.translate_parts(parts, **search))
-            for own in block:
-                yield joined([next(found) for _ in own], self.target.text)
+            for line, own in block:
+                yield indented(joined([next(found) for _ in own], self.target.text), line)
 
     def parts(
         self,

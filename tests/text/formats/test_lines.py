@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,14 @@ from packed import PACK, PACKED
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats import lines as reading
-from rnnsearch.text.formats.lines import InputWarnings, check_pairs, read_lines, read_pairs
+from rnnsearch.text.formats.lines import (
+    InputWarnings,
+    check_pairs,
+    read_lines,
+    read_pairs,
+    warned_lines,
+    warned_pairs,
+)
 from rnnsearch.text.formats.opening import is_on_disk
 
 
@@ -66,6 +74,28 @@ def test_what_is_odd_is_counted_by_line(text: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "Les Ã©lÃ¨ves.\nLâ€™été.\nÐ¿Ñ€Ð¸\n",
+            "mojibake (UTF-8 that was read as Latin-1): 3 lines, first line 1 (repair",
+        ),
+        ("a\nb &amp; c\n", "HTML entity: 1 line, first line 2 (replace them"),
+        ("a\rb\rc", "carriage return that may end a line: 2 lines, first line 1 (if it does"),
+        ("L'âme, NÃO, Île, Ñandú, Ðe, a\tb, «â»\r\n", ""),
+    ],
+)
+def test_faults_of_a_text_are_named_once_at_its_end(text: Path, content: str, said: str) -> None:
+    text.write_bytes(content.encode())
+    for lines in (warned_lines(text), (target for _, target in warned_pairs(text, text))):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            list(lines)
+        assert len(found) in ((1, 2) if said else (0,))
+        assert all(said in str(one.message) for one in found)
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"a\nb\nd\xe9j\xe0\n", r"text\.en:3: byte 2 of the line is not UTF-8 \(convert the file"),
@@ -87,9 +117,15 @@ def test_text_that_is_not_utf8_is_refused(text: Path, content: bytes, message: s
         list(read_lines(text))
 
 
-@pytest.mark.parametrize("name", ["a.SGML", "a.xliff.gz", "a.srt"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a.SGML", "a.xliff.gz", "a.srt", "a.po", "a.json", "a.tsv", "a.csv", "a.html", "a.properties"),
+        *("a.yaml", "a.yml", "a.tex", "a.docx"),
+    ],
+)
 def test_lines_that_are_not_sentences_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match=rf"{name}: .* are not sentences \((write|save)"):
+    with pytest.raises(InputError, match=rf"{name}: .* are not sentences \((write|save|give|add)"):
         read_lines(name)
 
 

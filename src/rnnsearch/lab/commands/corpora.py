@@ -105,8 +105,8 @@ def links(
     """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks together.
     `prepare --links` reads the links. eflomal has no option for its random seed, so each run gives somewhat
     different links: keep the file."""
-    from rnnsearch.lab.dictionary import write_dictionary
     from rnnsearch.lab.eflomal_links import link_files, link_texts, linked_words
+    from rnnsearch.text.dictionary import write_dictionary
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS
 

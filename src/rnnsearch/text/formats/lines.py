@@ -7,6 +7,7 @@ that are not text raise InputError.
 from __future__ import annotations
 
 import re
+import warnings as python_warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
-from rnnsearch.errors import InputError, escaped
+from rnnsearch.errors import InputError, InputWarning, escaped
 from rnnsearch.text.formats.opening import STDIN, is_on_disk, opened, text_suffix
 
 Item = TypeVar("Item")
@@ -31,6 +32,18 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{
 NO_LINES = dict.fromkeys((".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line")
 NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
 NO_LINES |= dict.fromkeys((".srt", ".vtt"), "write one sentence per line, without numbers and times")
+NO_LINES |= dict.fromkeys(
+    (".po", ".pot", ".json", ".properties", ".strings", ".yaml", ".yml", ".tex", ".xml", ".csv"),
+    "write its texts alone, one sentence per line",
+)
+NO_LINES |= dict.fromkeys(
+    (".doc", ".docx", ".odt", ".pdf", ".pptx", ".rtf", ".xlsx"),
+    "save it as text, one sentence per line",
+)
+NO_LINES |= dict.fromkeys(
+    (".htm", ".html", ".xhtml"), "add --format html to `translate`, or save it as text, one sentence per line"
+)
+NO_LINES[".tsv"] = "give one column, for example with `cut -f 1`"
 """Suffix of a file whose lines are not sentences → what to do with it."""
 
 _BOM = "\ufeff"
@@ -44,6 +57,18 @@ _NOT_UTF8 = (
 )
 _SAMPLE = 1 << 14  # bytes from which the encoding is found
 _LINE_BREAK = re.compile("\r\n|\r|\n")
+MOJIBAKE, ENTITIES = "mojibake (UTF-8 that was read as Latin-1)", "HTML entity"
+RETURNS = "carriage return that may end a line"
+FAULTS = {
+    MOJIBAKE: "repair the text, for example with the Python package ftfy",
+    ENTITIES: "replace them by characters; `translate --format html` reads them",
+    RETURNS: "if it does, convert the file, for example with `tr '\\r' '\\n'`",
+}
+"""Fault of a text for which a command that reads it warns → remedy."""
+_LATER_BYTES = (
+    "\x80-\xbf€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"  # of a character in UTF-8, as Latin-1 or Windows-1252 read them
+)
+_MISREAD = re.compile(f"[ÂÃ][{_LATER_BYTES}]|â[€\x80][{_LATER_BYTES}’“”‘–—…]|(?:[ÐÑÎÏ][{_LATER_BYTES}]){{2}}")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -128,6 +153,28 @@ def _wide_encoding(sample: bytes) -> str:
     return found
 
 
+def warned_lines(path: str | Path) -> Iterator[str]:
+    """Does as `read_lines`, and issues an InputWarning for each of FAULTS that the text has, at its end."""
+    found = InputWarnings()
+    return _warned(read_lines(path, found), [(path, found)])
+
+
+def warned_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
+    """Does as `read_pairs`, with the warnings of `warned_lines`."""
+    found = InputWarnings(), InputWarnings()
+    return _warned(read_pairs(source, target, found), list(zip((source, target), found, strict=True)))
+
+
+def _warned(items: Iterator[Item], texts: list[tuple[str | Path, InputWarnings]]) -> Iterator[Item]:
+    yield from items
+    for path, found in texts:
+        for kind, remedy in FAULTS.items():
+            if count := found.lines.get(kind):
+                lines = f"{count:,} line{'s' * (count != 1)}, first line {found.first[kind]:,}"
+                what = f"{escaped(path)}: {kind}: {lines} ({remedy})"
+                python_warnings.warn(what, InputWarning, stacklevel=2)
+
+
 def read_pairs(
     source: Lines, target: Lines, warnings: SideWarnings = UNREPORTED
 ) -> Iterator[tuple[str, str]]:
@@ -196,11 +243,16 @@ def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
     if kept != line:
         warnings.note("carriage return at the end", number)
     if "&" in kept and ENTITY.search(kept):
-        warnings.note("HTML entity", number)
+        warnings.note(ENTITIES, number)
+    if not kept.isascii() and _MISREAD.search(kept):
+        warnings.note(MOJIBAKE, number)
     if kept.isprintable():
         return kept
-    for kind in sorted({"tab" if one == "\t" else "control character" for one in _CONTROL.findall(kept)}):
+    kinds = {"\t": "tab", "\r": ""}
+    for kind in sorted({kinds.get(one, "control character") for one in _CONTROL.findall(kept)} - {""}):
         warnings.note(kind, number)
+    for _ in range(kept.count("\r")):
+        warnings.note(RETURNS, number)
     return _CONTROL.sub(" ", kept)
 
 

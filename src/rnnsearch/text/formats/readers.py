@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from rnnsearch.errors import InputError, escaped
 from rnnsearch.system.files import parse_json
 from rnnsearch.text.formats.lines import (
+    IGNORED,
     LONGEST_LINE,
     NO_LINES,
     UNREPORTED,
@@ -24,7 +25,6 @@ from rnnsearch.text.formats.lines import (
     plain_field,
     plain_line,
     raw_lines,
-    read_lines,
     read_pairs,
 )
 from rnnsearch.text.formats.opening import STDIN, opened, text_suffix, texts_in_zip
@@ -516,7 +516,7 @@ def _format(name: str, layout: Layout) -> Format:
         raise InputError("is a folder, not a text file", file=name, remedy=remedy)
     if suffix not in _SUFFIXES and len(inner := texts_in_zip(name)) == 1:
         suffix = text_suffix(inner[0])
-    if not layout.format and suffix in _NOT_READ:
+    if not layout.format and suffix in _NOT_READ.keys() - _SUFFIXES.keys():
         raise InputError(f"{suffix} files are not read", file=name, remedy=_NOT_READ[suffix])
     return layout.format or _SUFFIXES.get(suffix, "lines")
 
@@ -530,6 +530,6 @@ def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
 
 
 def read_link_lines(path: str | Path) -> Iterator[str]:
-    """Yields the word links of each pair, as a line for `parse_links`. Raises InputError as `read_lines` and
+    """Yields the word links of each pair, as a line for `parse_links`. Raises InputError as `raw_lines` and
     `link_fields` do."""
-    return link_fields(read_lines(path), path)
+    return link_fields(raw_lines(path, IGNORED), path)

@@ -11,6 +11,9 @@ const COPIED = 0.5; // the confidence of a copied word
 const WORD = "[\\p{L}\\p{N}_]";
 const CLUSTER = "[\\u231a\\u231b\\u23e9-\\u23fa\\u2600-\\u27bf\\u2b1b\\u2b1c\\u2b50\\u2b55\\u{1f000}-\\u{1f3fa}\\u{1f400}-\\u{1fbff}]|[0-9#*]\\ufe0f?\\u20e3|\\S\\ufe0f";
 const PARTS = {
+  front:
+    "^(?:(?:[\\-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\\[(?:[ xX]|[0-9]{1,3})?\\]|[0-9]{1,3}(?:\\.[0-9]{1,3})*[.)]" +
+    "|\\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\\))\\s+)+",
   tag: `</?[A-Za-z0-9](?:${WORD}|[:\\-])*(?:\\s[^<>]*)?/?>|&(?:#x?)?${WORD}{2,8};`,
   address: `(?:https?://|www\\.)[^\\s<>"]+|(?<![^\\s<>"])[^\\s@<>"]+@[^\\s@<>"]+\\.${WORD}+|[@#]${WORD}+`,
   number: `%(?:\\p{Nd}+\\$)?[\\-+0-9.]*(?:hh?|ll?|z)?[diufg](?!${WORD})`,
@@ -22,7 +25,8 @@ const PARTS = {
 const ANY = Object.entries(PARTS).map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|");
 const VERBATIM = new RegExp(ANY, "gu");
 const WHOLE = new RegExp(`^(?:${ANY})$`, "u");
-const STAND_INS = { tag: [], emoji: [], number: ["12"], address: ["XX"], placeholder: ["XX"] };
+const STAND_INS = { front: [], tag: [], emoji: [], number: ["12"], address: ["XX"], placeholder: ["XX"] };
+const CURRENCIES = { "€": "€", $: "$", "£": "£", "¥": "¥", euro: "€", euros: "€", dollar: "$", dollars: "$", pound: "£", pounds: "£", livre: "£", livres: "£" };
 const AFTER_ADDRESS = /[.,;:!?"')\]}»”’]+$/u;
 
 /** A Bloom filter. bits: Uint8Array. */
@@ -103,7 +107,7 @@ export class Faithful {
     made = numbers(sentence, made);
     made = this.invented(sentence, made);
     made = this.unread(sentence, made);
-    made = this.capitals(sentence, made);
+    made = currencies(sentence, this.capitals(sentence, made));
     const each = (name) => made.map((one) => one[name]);
     return { words: each("text"), alignment: each("row"), confidence: each("confidence"), steps: each("steps") };
   }
@@ -225,6 +229,22 @@ function numbers(sentence, made) {
     result.push(...run);
   }
   return result;
+}
+
+/** Leaves out all but one of the currencies beside a number: the last that the source has, or the last. */
+function currencies(sentence, made) {
+  const sign = (text) => (Object.hasOwn(CURRENCIES, text) ? CURRENCIES[text] : null);
+  const given = new Set(sentence.words.map(sign));
+  const signs = made.map((one) => sign(one.text.toLowerCase()));
+  const extra = new Set();
+  made.forEach((one, at) => {
+    if (!digits(one.text)) return;
+    const before = at && !(at > 1 && digits(made[at - 2].text)) ? [at - 1] : [];
+    const beside = [...before, ...(signs[at + 1] ? [at + 1, at + 2] : [])].filter((place) => signs[place]);
+    const kept = beside.findLast((place) => given.has(signs[place])) ?? beside.at(-1);
+    for (const place of beside) if (place !== kept) extra.add(place);
+  });
+  return made.filter((_, at) => !extra.has(at));
 }
 
 /** Inserts a copy of a source word behind the words that read earlier places; an opening tag, before the words that read later ones. */

@@ -21,7 +21,9 @@ export function makeTokeniser(rules) {
   const plain = makePlain(rules.normalise);
   const cased = rules.tokeniser === "space" ? spaceTokeniser(plain) : new Moses(rules, plain);
   if (!rules.lowercase) return cased;
-  return { words: (line) => cased.words(line).map((word) => word.toLowerCase()), text: (words) => cased.text(words) };
+  const dotted = ["tr", "az"].includes(rules.language.toLowerCase().split(/[-_]/u)[0]);
+  const lower = (word) => (dotted ? word.replaceAll("I", "ı").replaceAll("İ", "i") : word).toLowerCase();
+  return { words: (line) => cased.words(line).map(lower), text: (words) => cased.text(words) };
 }
 
 function spaceTokeniser(plain) {
@@ -132,7 +134,7 @@ class Detokeniser {
     if (/^[\p{L}\p{N}]+$/u.test(word) && word < "\u1100") return [false, false];
     if (":–٫٬".includes(word) && ends(before, "\\p{Nd}") && begins(after, "\\p{Nd}")) return [true, true];
     if (this.is.cjk.test(first(word))) return [Boolean(before) && this.is.cjk.test([...before].at(-1)), false];
-    if (this.is.opens.test(word)) return word === "$" && before === "R" ? [true, false] : [false, true];
+    if (this.is.opens.test(word)) return [false, true];
     if (this.is.spaced.test(word)) return [false, false];
     if (this.is.ends.test(word) || (place && this.is.contraction.test(word))) return [true, false];
     if (this.is.elision.test(word) && begins(after, "\\p{L}")) return [false, true];
@@ -144,7 +146,11 @@ class Detokeniser {
     const inside = "/_".includes(word) || (word === "—" && this.language === "en") || (word === "@" && after.includes("."));
     if (inside && ends(before, ALNUM) && begins(after, ALNUM)) return [true, true];
     if (this.language === "ko" && ends(before, `["'”’)\\]»]`) && this.is.joined.test(word)) return [true, false];
-    return [false, word === "#" && begins(after, ALNUM)];
+    if (begins(word, ALNUM)) return [false, false];
+    const around = `${before} ${word} ${after}`;
+    if (this.is.both.test(around)) return [true, true];
+    const left = this.is.left.test(around);
+    return [left, !left && this.is.right.test(around)];
   }
 
   quotation(words, place, quotes) {
@@ -156,10 +162,13 @@ class Detokeniser {
       if (this.language === "it" && SHORTENED.has(before.toLowerCase())) return [true, false];
       if (this.language === "en" || this.language === "de") {
         if (this.is.joined.test(after)) return [true, true];
-        if (!opened && (word === "’" || (this.language === "en" && before.endsWith("s")))) return [true, false];
+        if (!opened && (word === "’" || (this.language === "en" && possessive(words, place)))) return [true, false];
       } else if (word === "’" && !opened && !internal.test(word) && begins(after, "\\p{L}")) return [true, true];
     }
-    if (kind === word) return toggled(word, quotes);
+    if (kind === word) {
+      const onEarlierLine = !opened && !words.includes(word, place + 1) && ends(before, "[,.!?…]");
+      return onEarlierLine ? [true, false] : toggled(word, quotes);
+    }
     if (this.language === "fr" && kind === "«»") return [false, false];
     if (opened && CLOSED_BY[opened].includes(word)) {
       quotes.delete(kind);
@@ -173,6 +182,12 @@ class Detokeniser {
     quotes.set(kind, word);
     return [false, true];
   }
+}
+
+/** Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another closes. */
+function possessive(words, place) {
+  const before = words.filter((_, k) => k >= place - 1 && words[k + 1] === "'");
+  return before.slice(0, 2).every((word) => word.endsWith("s"));
 }
 
 function toggled(mark, quotes) {

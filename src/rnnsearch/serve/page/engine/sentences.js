@@ -7,6 +7,10 @@ const CLOSERS = /["'”’)\]}»› \u00a0\u202f]+$/u;
 const OPENERS = /^[ "'“‘«„¿¡([{—–-]+/u;
 const ORDINALS = new Set(["cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "sk", "sl", "sr", "tr"]);
 const NEAR = 40;
+const LAST = /(?:^|[\s(])(?:[ap]\.\s?m|etc|usw|ecc|enz|itd|itp|atd|osv)$/iu;
+const AFTER_TIME =
+  /^(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Jan|Feb|March|Apr|May\b|June|July|Aug|Sep|Oct|Nov|Dec|[A-Z]{2,4}(?![\w-])|Eastern|Central|Mountain|Pacific|[0-9])/u;
+const NAME = /^(?:.*[A-ZÀ-Þ].*\..*|.*\..*[A-ZÀ-Þ].*|Bros|Corp|Co|Jr)$/u;
 const LONGEST_WORD = 100;
 
 /** Returns the sentences of a text, none of them empty; a line break ends one. rules: {language, prefixes, numeric_prefixes} of the source.
@@ -24,11 +28,12 @@ function lineSentences(line, rules) {
   let start = 0;
   for (const { 0: match, index } of line.matchAll(BREAK)) {
     const end = index + match.length;
-    const following = [...line.slice(end, end + NEAR).replace(OPENERS, "")][0];
+    const after = line.slice(end, end + NEAR).replace(OPENERS, "");
+    const following = [...after][0];
     if (!following || !/^[\p{L}\p{N}]/u.test(following) || /^\p{Ll}/u.test(following)) continue;
     const mark = match.trimEnd().replace(CLOSERS, "");
     if (/^\p{Nd}/u.test(following) && (mark === "…" || mark.endsWith(".."))) continue;
-    if (mark === "." && !ends(line.slice(Math.max(0, index - NEAR), index), following, rules)) continue;
+    if (mark === "." && !ends(line.slice(Math.max(0, index - NEAR), index), after, rules)) continue;
     found.push(line.slice(start, end));
     start = end;
   }
@@ -36,11 +41,13 @@ function lineSentences(line, rules) {
 }
 
 /** Tells whether a full stop between this text and a capital or digit ends a sentence. */
-function ends(before, following, { language, prefixes = [], numeric_prefixes: numeric = [] }) {
+function ends(before, after, { language, prefixes = [], numeric_prefixes: numeric = [], first_words: words = [] }) {
   const earlier = before.split(" ");
   const stem = earlier.pop().replace(OPENERS, "");
-  if (numeric.includes(stem)) return !/^\p{Nd}/u.test(following);
+  if (LAST.test(before)) return !AFTER_TIME.test(after);
+  if (numeric.includes(stem)) return !/^\p{Nd}/u.test(after);
   if (/^\p{Nd}+$/u.test(stem)) return !ORDINALS.has(language.toLowerCase().split(/[-_]/u)[0]) && earlier.some(Boolean);
+  if (NAME.test(stem)) return words.includes(after.split(/['’\s]/u)[0]);
   return !(/^\p{L}$/u.test(stem) || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
 }
 

@@ -8,7 +8,7 @@ import pytest
 from command_line import Command, assert_refused
 
 from rnnsearch.lab import eflomal_links as corpus_links
-from rnnsearch.lab.dictionary import phrases, write_dictionary
+from rnnsearch.text.dictionary import phrases, write_dictionary
 from rnnsearch.translation.faithful import read_dictionary, read_glossary
 
 
