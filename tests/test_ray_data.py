@@ -255,6 +255,7 @@ def test_a_ray_that_cannot_start_is_one_line(
     assert_refused(done, f"--ray local cannot be used: {message} (start Ray")
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Callable[..., Any]) -> None:
     """With Ray itself, which starts another worker, and gives it the shard again."""

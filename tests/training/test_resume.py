@@ -91,6 +91,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     assert_same_run(whole(name), tmp_path / "parts")
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_a_killed_run_equals_an_uninterrupted_one(tiny_store: Path, tmp_path: Path) -> None:
     runs = [tmp_path / "whole", tmp_path / "killed"]
