@@ -137,7 +137,7 @@ def test_short_requests_pass_long_ones_and_long_sentences_are_translated_in_part
     held.service.queue._batch = 1
     long = (WORDS * 25).strip()
     with ThreadPoolExecutor(2) as pool:
-        running = pool.submit(held.post, text=f"{long} one .\n{long} .\n{long} .", model="en-fr")
+        running = pool.submit(held.post, text=f"One .\n{long} .\nTwo .", model="en-fr")
         held.wait_for_batch()
         neighbour = pool.submit(held.post, **CAT)
         held.wait_for_queue(3)
