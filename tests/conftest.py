@@ -8,7 +8,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,6 +57,15 @@ def _fresh_start() -> None:
     np.random.seed(1)
 
 
+@pytest.fixture(autouse=True)
+def _one_at_a_time(request: pytest.FixtureRequest, shared: Path) -> Iterator[None]:
+    """Tests that start or end processes do not delay each other."""
+    with (shared / "processes.lock").open("w") as lock:
+        if request.node.get_closest_marker("processes"):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real corpora: $RNNSEARCH_DATA, else ../shared/data beside the repository; the test is
@@ -79,12 +88,18 @@ search.beam=4 search.min_length_ratio=0.5 search.max_length_ratio=1.2
 
 
 @pytest.fixture(scope="session")
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all processes that share the tests."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def made_once(shared: Path) -> Callable[[str, Callable[[Path], None]], Path]:
     """made_once(name, make): the path `name`, which `make(path)` made; the processes that share the tests
     make it once between them."""
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
-    shared.mkdir(exist_ok=True)
 
     def get(name: str, make: Callable[[Path], None]) -> Path:
         with (shared / f"{name}.lock").open("w") as lock:

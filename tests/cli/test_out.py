@@ -285,6 +285,7 @@ main()
 """
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_killed_it_loses_no_block(command: Command, ended: Ended, tiny_run: Path) -> None:
     line = ALIGN.format(run=tiny_run)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from command_line import HEEDING_CTRL_C, Command, sets
 
+pytestmark = pytest.mark.processes
 FULL = Path("/dev/full")
 needs_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 TEXT = "The man sees.\n"
@@ -29,7 +30,7 @@ def start(*words: object, command: Sequence[str] = MODULE, **streams: Any) -> su
 
 
 def ended(process: subprocess.Popen[str], text: str | None = None) -> tuple[int, str, str]:
-    out, err = process.communicate(text, timeout=120)
+    out, err = process.communicate(text, timeout=300)
     return process.returncode, out, err
 
 
@@ -38,7 +39,7 @@ def translating(run: Path, *words: object, stdin: int = subprocess.PIPE) -> Iter
     """`translate`, from which one line after the other is read; at the end it is killed."""
     words = "translate", run, "--beam", 2, "--threads", 1, *words
     with start(*words, command=HEEDING_CTRL_C, stdin=stdin, stdout=subprocess.PIPE) as process:
-        last_resort = threading.Timer(120, process.kill)
+        last_resort = threading.Timer(300, process.kill)
         last_resort.start()
         try:
             yield process
@@ -143,7 +144,7 @@ def test_training_needs_nobody_who_watches(tiny_store: Path, tmp_path: Path) -> 
     line = f"train demo --data {tiny_store} --out {tmp_path}/run {limits}"
     with FULL.open("w") as full:
         process = subprocess.run(
-            [*MODULE, *line.split()], stderr=full, stdout=subprocess.PIPE, encoding="utf-8", timeout=120
+            [*MODULE, *line.split()], stderr=full, stdout=subprocess.PIPE, encoding="utf-8", timeout=300
         )
     assert (process.returncode, process.stdout) == (0, f"{tmp_path / 'run'}\n")
     assert (tmp_path / "run" / "model.safetensors").exists()

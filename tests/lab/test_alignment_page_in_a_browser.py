@@ -52,7 +52,7 @@ def shown(page: str, folder: Path) -> str:
         f"--user-data-dir={folder / 'chromium'}",
         (folder / "page.html").as_uri(),
     ]
-    return subprocess.run(words, capture_output=True, encoding="utf-8", timeout=120, check=True).stdout
+    return subprocess.run(words, capture_output=True, encoding="utf-8", timeout=300, check=True).stdout
 
 
 @pytest.fixture(scope="module")

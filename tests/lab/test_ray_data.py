@@ -264,6 +264,7 @@ def test_too_little_address_space_is_one_line(
     assert_refused(done, "this shell allows 8,589,934,592 (ulimit -v unlimited, or leave out --ray)")
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Callable[..., Any]) -> None:
     """With Ray itself, which starts another worker, and gives it the shard again."""

@@ -9,14 +9,13 @@ import shutil
 import signal
 import statistics
 import subprocess
-import time
-from collections.abc import Callable
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_line import HEEDING_CTRL_C, Command
+from command_line import Command
 from study_files import study_in
 
 from rnnsearch.errors import InputError
@@ -189,35 +188,46 @@ def test_distance_from_links_by_hand() -> None:
     assert found.score().value == pytest.approx((0.3 + 0.1) / 2)
 
 
+ENDING = """
+import os, signal
+from pathlib import Path
+import rnnsearch.cli
+from rnnsearch.studies import run_study
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+translate, has_ended = run_study.run_answers, run_study.Training.has_ended
+
+def training_ends(training):
+    if (training.run.path / "checkpoints" / "last.safetensors").exists():
+        os.kill(os.getpid(), signal.SIGINT)
+    return has_ended(training)
+
+def translating_ends(run, test, folder, progress, kinds):
+    return translate(run, test, folder, lambda *_: os.kill(os.getpid(), signal.SIGKILL), kinds)
+
+"""
+"""The command, for a study that ends itself."""
+STUDY_LINE = "experiment study.toml --out out --only additive"
+
+
+@pytest.mark.processes
 @pytest.mark.slow
 def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, list[Measured]], tmp_path: Path) -> None:
     """Ctrl-C while training, kill -9 while translating: the row is that of an undisturbed run."""
     study_in(tmp_path, STUDY)
     out = tmp_path / "out"
-    checkpoint = out / "runs" / "additive-1" / "checkpoints" / "last.safetensors"
 
-    def start() -> subprocess.Popen[str]:
-        line = "experiment study.toml --out out --only additive"
-        words = [*HEEDING_CTRL_C, *line.split(" ")]
-        return subprocess.Popen(
-            words, cwd=tmp_path, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+    def run(change: str) -> subprocess.CompletedProcess[str]:
+        program = f"{ENDING}{change}\nrnnsearch.cli.main()"
+        words = [sys.executable, "-c", program, *STUDY_LINE.split(" ")]
+        return subprocess.run(words, cwd=tmp_path, encoding="utf-8", capture_output=True, check=False)
 
-    def when(process: subprocess.Popen[str], ready: Callable[[], bool], sent: signal.Signals) -> int:
-        while not ready():
-            assert process.poll() is None, f"it ended before it could be ended: {process.communicate()[1]}"
-            time.sleep(0.002)
-        process.send_signal(sent)
-        process.communicate(timeout=120)
-        return process.returncode
-
-    assert when(start(), checkpoint.exists, signal.SIGINT) == 130
-    made = out / "translations" / "additive-1"
-    assert when(start(), made.exists, signal.SIGKILL) == -signal.SIGKILL
-    process = start()
-    table, said = process.communicate(timeout=300)
-    assert process.returncode == 0, said
-    assert table.startswith("# Tiny\n")
+    assert run("run_study.Training.has_ended = training_ends").returncode == 130
+    assert run("run_study.run_answers = translating_ends").returncode == -signal.SIGKILL
+    assert list((out / "translations" / "additive-1").iterdir())
+    done = run("")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("# Tiny\n")
     expected = {name: row for name, row in scores(finished[0] / "out").items() if name.startswith("additive")}
     assert scores(out) == expected
 

@@ -86,7 +86,7 @@ class Held:
         def held(group: Any, tasks: Sequence[Any]) -> Any:
             words = [[word for part in task.item for word in part.words] for task in tasks]
             self.batches.append(list(map(" ".join, words)))
-            assert self.go.wait(60)
+            assert self.go.wait(300)
             return work(group, tasks)
 
         service.queue.work = held
@@ -115,7 +115,7 @@ def held_of(
         held.go.set()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 300) -> None:
     latest = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < latest

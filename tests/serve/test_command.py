@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +19,8 @@ from loopback import posted
 from started_commands import children, nobody_left, start
 
 from .conftest import wait_until
+
+pytestmark = pytest.mark.processes
 
 
 def test_bad_usage_is_one_line(command: Callable[..., Any], tiny_run: Path, tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ class Served:
         self.address = self.wait_for(r" at (http://\S+)")[1]
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        wait_until(lambda: re.search(pattern, self.said.read_text()) is not None, 300)
+        wait_until(lambda: re.search(pattern, self.said.read_text()) is not None)
         found = re.search(pattern, self.said.read_text())
         assert found
         return found
@@ -87,18 +88,18 @@ def test_a_killed_worker_is_replaced_and_the_end_is_graceful(
     service = serve(f"en-fr={tiny_run}", "--workers", 2)
     first = service.ask()
     assert [service.ask() for _ in range(20)] == [first] * 20
-    assert service.counts(21)
+    wait_until(lambda: service.counts(21))
     before = service.workers()
     assert len(before) == 2
     os.kill(before[0], signal.SIGKILL)
     assert [service.ask() for _ in range(20)] == [first] * 20  # the other one answers at once
-    wait_until(lambda: len(service.workers()) == 2 and before[0] not in service.workers(), 300)
-    assert service.counts(41)  # what the dead one counted still counts
+    wait_until(lambda: len(service.workers()) == 2 and before[0] not in service.workers())
+    wait_until(lambda: service.counts(41))  # what the dead one counted still counts
     answers: list[Any] = []
     long = "The old man sees a dog .\n" * 300
     asking = threading.Thread(target=lambda: answers.append(service.ask(long, beam=40)))
     asking.start()
-    time.sleep(0.3)
+    wait_until(lambda: posted(f"{service.address}/health")[2]["queue"] > 0)
     workers = service.workers()
     service.process.send_signal(signal.SIGTERM)
     assert service.process.wait(300) == 0
@@ -117,7 +118,7 @@ def test_one_process_ends_at_ctrl_c_and_workers_with_their_supervisor(
     alone.process.send_signal(signal.SIGINT)
     assert alone.process.wait(300) == 0
     several = serve(tiny_run, "--workers", 2)
-    wait_until(lambda: len(several.workers()) == 2, 300)
+    wait_until(lambda: len(several.workers()) == 2)
     workers = several.workers()
     several.process.kill()
     several.process.wait(300)
@@ -133,9 +134,9 @@ def test_a_replaced_run_and_a_lost_worker_do_not_end_the_service(
     first, before = service.ask(), service.workers()
     shutil.rmtree(run)
     os.kill(before[0], signal.SIGKILL)
-    wait_until(lambda: len(service.workers()) == 2 and before[0] not in service.workers(), 300)
+    wait_until(lambda: len(service.workers()) == 2 and before[0] not in service.workers())
     os.kill(before[1], signal.SIGKILL)  # the new one has to answer
-    wait_until(lambda: len(service.workers()) == 2 and before[1] not in service.workers(), 300)
+    wait_until(lambda: len(service.workers()) == 2 and before[1] not in service.workers())
     assert service.ask() == first
     service.process.send_signal(signal.SIGTERM)
     assert service.process.wait(300) == 0

@@ -43,7 +43,7 @@ def in_node(folder: Path, case: dict[str, Any]) -> dict[str, Any]:
     shutil.copy(Path(__file__).with_name("one_update.js"), folder)
     (folder / "case.json").write_text(json.dumps(case))
     command = ["node", "one_update.js", "case.json"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 

@@ -51,7 +51,6 @@ def test_deep_translator(loopback: Any) -> None:
         ({"target": "xx"}, "no model from 'en' to 'xx'"),
         ({"target": ""}, "target: "),
         ({"format": "markdown"}, "format: "),
-        ({"q": "<![x[ a>", "format": "html"}, "the HTML cannot be read"),
     ],
     ids=str,
 )

@@ -4,7 +4,6 @@ that go, the end."""
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -93,15 +92,16 @@ def test_the_deadline_includes_writing_the_answer_which_does_not_stop_others(
 
     def slow(*_: Any) -> Any:
         begun.set()
-        go.wait(60)
+        go.wait(300)
         return {}
 
     monkeypatch.setattr("rnnsearch.translation.source_lines.Paragraphs.joined", slow)
-    post = loopback_of(make_service(deadline=2)).post
+    server = loopback_of(make_service(deadline=600))
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(post, path, source="en", target="fr", **fields)
-        assert begun.wait(60)
-        assert post("/health")[0] == 200
+        asked = pool.submit(server.post, path, source="en", target="fr", **fields)
+        assert begun.wait(300)
+        assert server.post("/health")[0] == 200
+        server.skip(600)
         assert asked.result()[0] == 503
     go.set()
 
@@ -137,7 +137,7 @@ def test_short_requests_pass_long_ones_and_long_sentences_are_translated_in_part
     held.service.queue._batch = 1
     long = (WORDS * 25).strip()
     with ThreadPoolExecutor(2) as pool:
-        running = pool.submit(held.post, text=f"{long} one .\n{long} .\n{long} .", model="en-fr")
+        running = pool.submit(held.post, text=f"One .\n{long} .\nTwo .", model="en-fr")
         held.wait_for_batch()
         neighbour = pool.submit(held.post, **CAT)
         held.wait_for_queue(3)
@@ -178,18 +178,18 @@ def test_work_that_nobody_waits_for_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls = []
+    server = loopback_of(make_service(deadline=600))
 
     def search(parts: Any, cancelled: Callable[[], bool], **_: Any) -> Any:
         calls.append(parts)
-        while not cancelled():
-            time.sleep(0.01)
+        server.skip(600)
+        wait_until(cancelled)
         raise SearchStoppedError
 
-    post = loopback_of(make_service(deadline=0.5)).post
     monkeypatch.setattr(served[0].translator, "translate_parts", search)
-    assert post(text="A cat .\nA dog .", model="en-fr")[0] == 503
+    assert server.post(text="A cat .\nA dog .", model="en-fr")[0] == 503
     monkeypatch.undo()
-    wait_until(lambda: post(**CAT)[0] == 200)
+    assert server.post(**CAT)[0] == 200
     assert len(calls) == 1  # nor is it tried again sentence by sentence
 
 
@@ -197,10 +197,10 @@ def test_the_end_finishes_what_is_running(held_of: Callable[..., Held]) -> None:
     held = held_of()
     with ThreadPoolExecutor(2) as pool:
         running = [pool.submit(held.post, **CAT) for _ in range(2)]
-        held.wait_for_batch()
+        wait_until(lambda: sum(map(len, held.batches)) + len(held.service.queue.waiting) == 2)
         ending = threading.Thread(target=held.server.end)
         ending.start()
-        time.sleep(0.3)
+        wait_until(lambda: not any(one.is_serving() for one in held.server.server.servers))
         assert ending.is_alive()
         held.go.set()
         assert [one.result()[0] for one in running] == [200, 200]

@@ -38,7 +38,7 @@ KEYS = {
     "ArrowDown": 40,
     " ": 32,
 }
-SECONDS = 60
+SECONDS = 300
 """After which a page that does not answer fails the test."""
 
 
@@ -108,7 +108,7 @@ class Page:
 
     def wait(self, condition: str) -> Any:
         """The value of the expression as soon as it is true, in the page that is there then. Raises
-        BrowserError after a minute."""
+        BrowserError after SECONDS."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             try:

@@ -28,12 +28,23 @@ class Loopback:
         self.address = address(self._bound)
         self.port = int(self.address.rpartition(":")[2])
         self.server = uvicorn.Server(make_config(app))
-        self._thread = threading.Thread(target=lambda: asyncio.run(self.server.serve(sockets=[self._bound])))
+        self._skipped = 0.0
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self._thread.start()
         while not self.server.started:
             time.sleep(0.01)
 
-    def connect(self, timeout: float = 20) -> socket.socket:
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._loop.time = lambda: time.monotonic() + self._skipped
+        await self.server.serve(sockets=[self._bound])
+
+    def skip(self, seconds: float) -> None:
+        """Sets the clock of the service forward: what it would do within these seconds, it does now."""
+        self._skipped += seconds
+        self._loop.call_soon_threadsafe(lambda: None)  # else it sleeps on
+
+    def connect(self, timeout: float = 300) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
 
     def answer(self, sent: bytes) -> bytes:

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 import pytest
@@ -28,7 +30,7 @@ SMALL = [
     *("model.initialisation=glorot", "training.batch_size=10", "training.save_every=3"),
     *("training.validate_every=10", "training.validate_bleu=false", "training.select_by=nll"),
     *("training.samples=0", "training.threads=1", "training.dropout_embedding=0.1"),
-    *("training.max_updates=30", "training.max_minutes=4"),  # whatever becomes of the test that started it
+    *("training.max_updates=30", "training.max_minutes=15"),  # whatever becomes of the test that started it
 ]
 """Settings of a training of two seconds, with dropout."""
 TWO = ("--standalone", "--nproc-per-node", "2")
@@ -77,16 +79,26 @@ def torchrun(*options: str) -> list[str]:
 
 
 def free_port() -> str:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1])
+    """Returns a port that no other program gets by chance: Linux gives away those from 32768 on."""
+    while True:
+        port = SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return str(port)
 
 
 def until_saved(training: subprocess.Popen[bytes], run: Path) -> None:
-    """Waits until a training has a checkpoint."""
-    while not (run / "checkpoints" / "last.safetensors").exists():
+    """Waits until a training has another checkpoint than now."""
+    before = saved_at(run)
+    while saved_at(run) == before:
         assert training.poll() is None, "it ended before it could be ended"
         time.sleep(0.01)
+
+
+def saved_at(run: Path) -> int:
+    """Returns when the last checkpoint was written, in nanoseconds; 0 if there is none."""
+    path = run / "checkpoints" / "last.safetensors"
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def children(process: int) -> list[int]:
@@ -103,10 +115,18 @@ def children(process: int) -> list[int]:
 
 def nobody_left(processes: Sequence[int]) -> None:
     """Waits until all of them have ended."""
-    deadline = time.monotonic() + 60
-    while any(Path(f"/proc/{process}").exists() for process in processes):
-        assert time.monotonic() < deadline, "a process outlives the training"
+    deadline = time.monotonic() + 300
+    while any(map(alive, processes)):
+        assert time.monotonic() < deadline, "a process outlives the command"
         time.sleep(0.05)
+
+
+def alive(process: int) -> bool:
+    """Tells whether there is such a process that has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def assert_same_checkpoint(one: Path, other: Path) -> None:

@@ -139,6 +139,7 @@ with only_one(Path(sys.argv[1]), "baking"):
 """
 
 
+@pytest.mark.processes
 def test_only_one_process_at_a_time(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
     with subprocess.Popen(

@@ -31,6 +31,7 @@ def test_an_error_of_the_function_is_raised(workers: int) -> None:
         list(ordered_map(math.factorial, [1, -1, 2], workers))
 
 
+@pytest.mark.processes
 def test_a_worker_that_dies_is_one_clear_line() -> None:
     with pytest.raises(InputError, match="a worker process ended before its work was done"):
         list(ordered_map(os._exit, [1], 2))

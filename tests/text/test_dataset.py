@@ -7,11 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from started_commands import nobody_left
 
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
@@ -128,6 +128,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("stage", "existing"), [("tokenising", True), ("shuffling", False)])
 def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: str, existing: bool) -> None:
     source, target, store = tmp_path / "s", tmp_path / "t", tmp_path / "out" / "store"
@@ -142,7 +143,7 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
         assert process.stdout is not None
         assert process.stdout.readline() == "there\n"
         children = [
-            child
+            int(child)
             for task in Path(f"/proc/{process.pid}/task").iterdir()
             for child in (task / "children").read_text().split()
         ]
@@ -159,19 +160,6 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     assert not existing or len(Corpus.open(store).train) == LINES
-    for _ in range(100):  # the workers notice by themselves
-        if not any(alive(int(child)) for child in children):
-            break
-        time.sleep(0.1)
-    else:
-        raise AssertionError("a worker outlived its parent")
+    nobody_left(children)  # the workers notice by themselves
     prepare(source, target, store, settings=SETTINGS, options=PrepareOptions(overwrite=True))
     assert sorted(path.name for path in store.parent.iterdir()) == ["other", "store"]
-
-
-def alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (ProcessLookupError, FileNotFoundError):
-        return False

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -44,6 +43,7 @@ from rnnsearch.training import ddp
 from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.setup import check_agreement
 
+pytestmark = pytest.mark.processes
 QUICK = ("adadelta, sparse rows, averaged", "adamw, links, backward decoder")
 
 
@@ -154,7 +154,7 @@ def test_a_signal_ends_the_training_after_an_update(
     until_saved(training, tmp_path / "run")
     ranks = children(training.pid)
     os.kill(training.pid, number)
-    assert training.wait(120) != 0
+    assert training.wait(600) != 0
     nobody_left(ranks)
     assert "interrupted after" in (tmp_path / "said").read_text()
     assert (tmp_path / "run" / "model.safetensors").exists()
@@ -172,15 +172,8 @@ def test_torchrun_learns_the_same_and_goes_on_after_a_kill(
     for rank in (1, 0):
         os.kill(victims[rank], signal.SIGKILL)
         nobody_left(victims)
-        while (
-            len(victims_now := sorted(set(children(training.pid)) - set(victims))) < 2
-            and training.poll() is None
-        ):
-            time.sleep(0.05)
-        victims = victims_now
-        time.sleep(4)  # until it learns again, more or less
-        if training.poll() is not None:
-            break
+        until_saved(training, tmp_path / "killed")
+        victims = sorted(children(training.pid))
     assert training.wait(600) == 0, (tmp_path / "said").read_text()
     assert_same_checkpoint(whole_run, tmp_path / "killed")
 
@@ -206,7 +199,7 @@ def test_restarted_ranks_look_for_each_other_where_they_are_now(tmp_path: Path) 
     (tmp_path / "restarted.py").write_text(RESTARTED)
     path = os.pathsep.join([str(tmp_path), *sys.path])
     command = torchrun(*TWO, "--max-restarts", "3", "-m", "restarted")
-    subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=True, timeout=300)
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=True, timeout=600)
 
 
 @pytest.mark.slow
@@ -220,7 +213,7 @@ def test_what_torchrun_started_leaves_nobody_behind(
     until_saved(training, tmp_path / "run")
     ranks = sorted(children(training.pid))
     os.kill({"rank 0": ranks[0], "rank 1": ranks[1], "launcher": training.pid}[victim], signal.SIGKILL)
-    assert training.wait(120) != 0
+    assert training.wait(600) != 0
     nobody_left(ranks)
     lines = own_lines(tmp_path / "said")
     assert len(lines) <= 1
@@ -260,7 +253,7 @@ def test_threads_let_go_before_the_interpreter_ends() -> None:
             )
             for rank in "01"
         ]
-        assert [rank.wait(120) for rank in ranks] == [2, 2]
+        assert [rank.wait(600) for rank in ranks] == [2, 2]
 
 
 @pytest.mark.slow
@@ -268,7 +261,7 @@ def test_an_error_of_all_ranks_is_one_line(tiny_store: Path, tmp_path: Path) -> 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.toml").touch()
     training = start(train_words(tiny_store, tmp_path / "run"), tmp_path / "said", torchrun(*TWO))
-    assert training.wait(240) != 0
+    assert training.wait(600) != 0
     (line,) = own_lines(tmp_path / "said")
     assert "holds a run already" in line
 
@@ -312,6 +305,6 @@ def test_scripts_train(
     recipe.touch()
     sets = [word for change in SMALL for word in ("--set", change)]
     words = ["bash", SCRIPTS / script, *first, recipe, tiny_store, tmp_path / "run", *sets]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert_same_checkpoint(whole_run, tmp_path / "run")

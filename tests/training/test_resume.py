@@ -70,9 +70,8 @@ def assert_same_run(one: Path, other: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "stop"),
     [
-        *(("paper's", update) for update in (1, 4, 9)),
-        ("everything, both directions", 9),
-        *(pytest.param("everything, both directions", stop, marks=pytest.mark.slow) for stop in (1, 4)),
+        *((name, 9) for name in SETTINGS),
+        *(pytest.param(name, stop, marks=pytest.mark.slow) for name in SETTINGS for stop in (1, 4)),
     ],
 )
 def test_a_resumed_run_equals_an_uninterrupted_one(
@@ -92,6 +91,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     assert_same_run(whole(name), tmp_path / "parts")
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_a_killed_run_equals_an_uninterrupted_one(tiny_store: Path, tmp_path: Path) -> None:
     runs = [tmp_path / "whole", tmp_path / "killed"]

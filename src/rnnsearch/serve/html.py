@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.faithful import best_run
@@ -26,7 +25,7 @@ from rnnsearch.translation.translator import Translator
 _NAMES = """
 a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark q rp rt ruby \
 s samp small span strike strong sub sup time tt u var wbr
-code kbd math noscript pre samp script style svg template textarea var
+code iframe kbd math noembed noframes noscript pre samp script style svg template textarea var xmp
 area base br col embed hr img input link meta source track wbr
 """
 INLINE, VERBATIM, VOID = (frozenset(names.split()) for names in _NAMES.strip().splitlines())
@@ -70,8 +69,7 @@ class _Block(_Element):
 
 
 class Markup(HTMLParser):
-    """An HTML text. texts: what is to be translated, a text for each block. Raises InputError for malformed
-    declarations."""
+    """An HTML text. texts: what is to be translated, a text for each block."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -79,13 +77,10 @@ class Markup(HTMLParser):
         self._block = _Block()
         self._open: list[_Element] = [self._block]  # with the elements in it that have no end yet
         self._skipped: list[str] = []  # the tags from the outermost block that is not translated
-        try:
-            tags, end, rest = html.rpartition(">")  # the parser takes n² steps for tags without an end
-            self.feed(tags + end)
-            self.close()
-            self.handle_data(unescape(rest))
-        except AssertionError as error:
-            raise InputError(f"the HTML cannot be read: {error}") from None
+        tags, end, rest = html.rpartition(">")  # the parser takes n² steps for tags without an end
+        self.feed(tags + end)
+        self.close()
+        self.handle_data(unescape(rest))
         self._end_block("")
         self.texts = [part.text.translate(_SPACES) for part in self._parts if isinstance(part, _Block)]
 
@@ -155,6 +150,17 @@ class Markup(HTMLParser):
 
     def unknown_decl(self, data: str) -> None:
         self._mark(f"<![{data}]]>")
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """Reads `<![…`, as Python 3.14 and browsers do: a comment, unless it is a CDATA section."""
+        cdata = self.rawdata.startswith("<![CDATA[", i)
+        return super().parse_marked_section(i, report) if cdata else self.parse_bogus_comment(i, report)
+
+    def parse_bogus_comment(self, i: int, report: bool = True) -> int:
+        """Keeps as it is what browsers take for a comment: `<!x>`, `<![if !mso]>`, `</ >`."""
+        end = self.rawdata.index(">", i) + 1
+        self._mark(self.rawdata[i:end])
+        return end
 
     # Blocks and their elements
 
@@ -259,7 +265,7 @@ def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
 
 def translate_html(translator: Translator, html: str, **search: Any) -> str:
     """Returns the HTML with its text translated. search: settings to change. Raises InputError as
-    `Translator.translate` does, and for malformed declarations."""
+    `Translator.translate` does."""
     markup, language = Markup(html), translator.source.tokeniser.language
     paragraphs = [split(text, language) for text in markup.texts]
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph.sentences]
