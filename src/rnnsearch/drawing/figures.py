@@ -66,8 +66,8 @@ class Curve:
 
 @contextmanager
 def drawing(style: Mapping[str, Any]) -> Iterator[None]:
-    """Draws in matplotlib's default style with these changes, whatever a matplotlibrc or $MPLBACKEND says:
-    pictures are files."""
+    """Draws in matplotlib's default style with these changes, whatever a matplotlibrc or
+    $MPLBACKEND says: pictures are files."""
     if "matplotlib" not in sys.modules and (backend := os.environ.pop("MPLBACKEND", None)):
         from matplotlib import rcParams
 
