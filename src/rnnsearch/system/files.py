@@ -103,7 +103,7 @@ def end_of_link(path: Path) -> Path:
     if it does not exist yet. Raises InputError for a folder, and for a link to itself."""
     file = Path(os.path.realpath(path)) if path.is_symlink() else path
     if file.is_dir() or file.is_symlink():
-        raise InputError("cannot be written: it is not a file", file=path, remedy="name another file")
+        raise InputError("is not a regular file", file=path, remedy="name another file")
     return file
 
 
