@@ -177,8 +177,8 @@ class Run:
 
 
 def check_folder(path: Path, resume: bool = False) -> None:
-    """Raises InputError if no run can be made in the folder: it holds a run, unless that is to be resumed, or
-    other files."""
+    """Raises InputError if no run can be made in the folder: it holds a run, unless that is to be
+    resumed, or other files."""
     if (path / "config.toml").exists():
         if resume:
             return

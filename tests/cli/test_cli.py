@@ -117,7 +117,6 @@ translate {run} {three} --device cuda:99 → device 'cuda:99' cannot be used
 translate {run} {three} --alignment-plots {two} → two: cannot be written: File exists
 translate {run} {three} --out {two} → two: already exists (choose another file, or add --overwrite)
 translate {run} {three} --out {folder} --overwrite → folder: is not a regular file
-translate {run} {three} --out /dev/null --overwrite → /dev/null: is not a regular file
 translate {run} {three} --out . → is not a regular file (name another file)
 translate {run} {three} --out  → is not a regular file (name another file)
 translate {run} {three} --out {two}/sub/out → two: is a file, not a folder (name another folder)

@@ -85,7 +85,7 @@ def test_the_file_to_which_a_link_points_is_written(tmp_path: Path) -> None:
         write_text(tmp_path / "link", text)
         assert (tmp_path / "folder" / "file").read_text() == text
     for name in ("itself", "folders"):
-        with pytest.raises(InputError, match="it is not a file"):
+        with pytest.raises(InputError, match="is not a regular file"):
             write_text(tmp_path / name, "text")
     assert names(tmp_path) == ["folder", "folders", "itself", "link"]
     assert (tmp_path / "link").is_symlink()

@@ -130,8 +130,8 @@ def show_warning(otherwise: Callable[..., None], message: Warning | str, *about:
 
 
 def open_missing_streams() -> None:
-    """Opens streams in place of standard streams that were closed when the command started: an empty one for
-    input, one that fails for results, and one that takes messages."""
+    """Opens streams in place of standard streams that were closed when the command started: an
+    empty one for input, one that fails for results, and one that takes messages."""
     flags = {"stdin": os.O_RDONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
     for name, flag in flags.items():
         if getattr(sys, name) is None:

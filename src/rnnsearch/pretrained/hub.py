@@ -60,9 +60,8 @@ def fetched(name: str, revision: str | None = None) -> Path:
     latest = cache / "refs" / quote(revision or "main", safe="")
     try:
         at = f"/revision/{quote(revision, safe='')}" if revision else ""
-        about = json.loads(
-            b"".join(_answer(f"{ENDPOINT or constants.ENDPOINT}/api/models/{name}{at}", LARGEST_LIST))
-        )
+        url = f"{ENDPOINT or constants.ENDPOINT}/api/models/{name}{at}"
+        about = json.loads(b"".join(_answer(url, LARGEST_LIST)))
         commit, files = str(about["sha"]), sorted(file["rfilename"] for file in about["siblings"])
     except Exception as error:  # of the library, its HTTP client, or the system
         commit = latest.read_text() if latest.is_file() else ""
@@ -93,8 +92,8 @@ def fetched(name: str, revision: str | None = None) -> Path:
 
 
 def _download(name: str, commit: str, place: Path, at_most: int) -> int:
-    """Downloads the hub's file of the same name to `place`, and returns its bytes. Raises ValueError as
-    `_answer` does."""
+    """Downloads the hub's file of the same name to `place`, and returns the number of its bytes.
+    Raises ValueError as `_answer` does."""
     from huggingface_hub import hf_hub_url
 
     url = hf_hub_url(name, place.name, revision=commit, endpoint=ENDPOINT)
@@ -104,8 +103,8 @@ def _download(name: str, commit: str, place: Path, at_most: int) -> int:
 
 
 def _answer(url: str, at_most: int) -> Iterator[bytes]:
-    """Yields the parts of the hub's answer. Raises ValueError for more bytes than `at_most`, and for a
-    compressed answer, which could become any number of bytes."""
+    """Yields the parts of the hub's answer. Raises ValueError for more bytes than `at_most`, and
+    for a compressed answer, which could become any number of bytes."""
     from huggingface_hub import get_session, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 

@@ -34,10 +34,9 @@ def written_whole(path: Path) -> Iterator[Path]:
     """Yields a temporary path beside `path`, whose file replaces it on success; on an exception it is
     removed. The next writer of `path` overwrites what a killed process has left.
 
-    A link stays, and the file that it points to is replaced. A stream gets the text of the whole file.
-
-    Raises InputError if `path` is a folder, and while another process is writing it; OSError as the system
-    does.
+    A link stays, and the file that it points to is replaced. A stream gets what the whole file
+    has. Raises InputError if `path` is a folder, and while another process is writing it; OSError
+    as the system does.
     """
     if is_stream(path):
         with TemporaryDirectory(prefix="rnnsearch-") as folder, path.open("ab") as stream:
@@ -86,8 +85,8 @@ def writing(path: Path | None) -> Iterator[None]:
 
 
 def is_stream(path: Path) -> bool:
-    """Tells whether `path` is a pipe, a device or a socket, or the file to which this process prints, such as
-    /dev/stdout: text is added to it, and it is never replaced."""
+    """Tells whether `path` is a pipe, a device or a socket, or the file to which this process
+    prints, such as /dev/stdout: text is added to it, and it is never replaced."""
     try:
         found = os.stat(path)
     except OSError:
@@ -100,11 +99,11 @@ def is_stream(path: Path) -> bool:
 
 
 def end_of_link(path: Path) -> Path:
-    """Returns the path of the file that is written at `path`: of that to which a link points, even if it does
-    not exist yet. Raises InputError for a folder, and for a link to itself."""
+    """Returns the path of the file that is written at `path`: of that to which a link points, even
+    if it does not exist yet. Raises InputError for a folder, and for a link to itself."""
     file = Path(os.path.realpath(path)) if path.is_symlink() else path
     if file.is_dir() or file.is_symlink():
-        raise InputError("cannot be written: it is not a file", file=path, remedy="name another file")
+        raise InputError("is not a regular file", file=path, remedy="name another file")
     return file
 
 
@@ -155,9 +154,9 @@ def content_key(files: Sequence[Path], *others: str) -> str:
 
 
 def open_locked(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Opens a file or a folder that only this program writes, and locks it until the handle is closed. Raises
-    InputError if another process has locked it, and OSError for a link, by which another file would be
-    overwritten. A file system without locks refuses nothing."""
+    """Opens a file or a folder that only this program writes, and locks it until the handle is
+    closed. Raises InputError if another process has locked it, and OSError for a link, by which
+    another file would be overwritten. A file system without locks refuses nothing."""
     while True:
         handle = os.open(path, flags | os.O_NOFOLLOW, 0o666)
         found = os.fstat(handle)

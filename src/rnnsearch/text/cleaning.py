@@ -380,7 +380,8 @@ def append_arrays(file: BinaryIO, arrays: Sequence[Integers]) -> None:
 
 
 def stored_arrays(path: Path) -> Iterator[list[Integers]]:
-    """Yields the arrays of each call of `append_arrays`. Raises InputError for a file with anything else."""
+    """Yields the arrays of each call of `append_arrays`. Raises InputError for a file with anything
+    else."""
     with path.open("rb") as file:
         while line := file.readline():
             try:

@@ -38,8 +38,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 class TrainingInterrupted(KeyboardInterrupt):
-    """Training was ended by a signal, such as Ctrl-C, and has saved a checkpoint. run: the run so far.
-    signal: the signal's number."""
+    """Training was ended by a signal, such as Ctrl-C, and has saved a checkpoint. run: the run so
+    far. signal: the signal's number."""
 
     def __init__(self, run: Run, number: int) -> None:
         super().__init__()
@@ -271,9 +271,10 @@ def describe(row: dict[str, float], better: bool) -> str:
 
 @contextmanager
 def received_signals() -> Iterator[list[int]]:
-    """Yields the numbers of the signals that the main thread receives meanwhile: training ends after the
-    current update, with a checkpoint. A second Ctrl-C or SIGTERM ends it at once, except under torchrun,
-    which may send several and kills a rank when it must end. SIGHUP stays ignored under nohup."""
+    """Yields the numbers of the signals that the main thread receives meanwhile: training ends
+    after the current update, with a checkpoint. A second Ctrl-C or SIGTERM ends it at once, except
+    under torchrun, which may send several and kills a rank when it must end. SIGHUP stays ignored
+    under nohup."""
     received, alone = list[int](), torchrun_value("WORLD_SIZE", 1) == 1
 
     def receive(number: int, _: object) -> None:

@@ -404,8 +404,8 @@ def _units(path: str | Path) -> Iterator[ET.Element]:
 
 
 def _is_declared_wrongly(declared: str, chunk: bytes) -> bool:
-    """Tells whether a part of a file, which may begin and end inside a character, is in another encoding than
-    the file declares."""
+    """Tells whether a part of a file, which may begin and end inside a character, is in another
+    encoding than the file declares."""
     if b"\0" in chunk:
         return False
     try:
