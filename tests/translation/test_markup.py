@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, SearchStoppedError
 from rnnsearch.records import Translation
+from rnnsearch.translation import markup
 from rnnsearch.translation.markup import Markup
 from rnnsearch.translation.source_lines import Paragraphs
 from rnnsearch.translation.translator import Translator
@@ -25,15 +26,15 @@ def translated(
     html: str, order: Order = lambda words: list(range(len(words))), write: Callable[[str], str] = str
 ) -> str:
     """Translates by writing the source words in another order, word by word, aligned exactly."""
-    markup, results = Markup(html), []
-    for text in markup.texts:
+    page, results = Markup(html), []
+    for text in page.texts:
         words, places = text.split(), order(text.split())
         weights = np.eye(len(words) + 1, dtype=np.float32)[places]
         tokens = [write(words[place]) for place in places]
         result = Translation(" ".join(tokens), tokens, [*words, "</s>"], 0.0, [], weights)
         before, sentence, after = text.partition(text.strip())
         results.append((Paragraphs([sentence], [before, after]), [result]))
-    return markup.rendered(results)
+    return page.rendered(results)
 
 
 def reversed_order(words: Sequence[str]) -> list[int]:
@@ -64,6 +65,12 @@ def reversed_order(words: Sequence[str]) -> list[int]:
         ("<!DOCTYPE html>\n<!-- a b --><td>1 2</td>", "<!DOCTYPE html>\n<!-- a b --><td>2 1</td>"),
         ("<ul>\n  <li>a b</li>\n</ul>\n", "<ul>\n  <li>B A</li>\n</ul>\n"),
         ("a <b>b</b> c <b>d</b>", "<b>D</b> C <b>B</b> A"),
+        ("a b<sup>1</sup> c<sup><a href=u>[2]</a></sup>.", "C.<sup><a href=u>[2]</a></sup> B<sup>1</sup> A"),
+        ("<P>a <B>b</B\n> c</P>", "<P>C <B>B</B\n> A</P>"),
+        ("a b <script>if (a<b) &amp;<p>", "B A <script>if (a<b) &amp;<p>"),
+        ("a b <style>p > q {}", "B A <style>p > q {}"),
+        ("<pre>a\tb\n\tc</pre>a b", "<pre>a\tb\n\tc</pre>B A"),
+        (f"a &#{'1' * 4_301}; <i title='&#{'9' * 4_400};'>b</i>", "<i title='\ufffd'>B</i> \ufffd A"),
     ],
 )
 def test_elements_follow_their_words(html: str, expected: str) -> None:
@@ -73,23 +80,59 @@ def test_elements_follow_their_words(html: str, expected: str) -> None:
 
 def test_a_weaker_alignment_decides_by_its_mass() -> None:
     """`chat noir` has most of its weight on `black cat`, and `Le` has some."""
-    markup = Markup("The <b>black cat</b>")
+    page = Markup("The <b>black cat</b>")
     weights = np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.2, 0.6, 0.1], [0.3, 0.5, 0.2, 0]], np.float32)
     result = Translation(
         "Le chat noir", ["Le", "chat", "noir"], ["The", "black", "cat", "</s>"], 0.0, [], weights
     )
-    assert markup.rendered([(Paragraphs(["The black cat"], ["", ""]), [result])]) == "Le <b>chat noir</b>"
+    assert page.rendered([(Paragraphs(["The black cat"], ["", ""]), [result])]) == "Le <b>chat noir</b>"
 
 
 def test_an_element_over_two_sentences_is_opened_once() -> None:
-    markup, eye = Markup("<i>a b. c</i> d."), np.eye(3, dtype=np.float32)
+    page, eye = Markup("<i>a b. c</i> d."), np.eye(3, dtype=np.float32)
     results = [
         Translation(
             f"{one.upper()} {two.upper()}", [one.upper(), two.upper()], [one, two, "</s>"], 0.0, [], eye[:2]
         )
         for one, two in (("a", "b."), ("c", "d."))
     ]
-    assert markup.rendered([(Paragraphs(["a b.", "c d."], ["", " ", ""]), results)]) == "<i>A B. C</i> D."
+    assert page.rendered([(Paragraphs(["a b.", "c d."], ["", " ", ""]), results)]) == "<i>A B. C</i> D."
+
+
+def test_an_element_searches_the_sentences_in_which_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the time does not grow with tags times the words of all sentences."""
+    searched, mass = [], markup._mass
+
+    def counted(*near: Any) -> Any:
+        searched.append(len(near[0]))
+        return mass(*near)
+
+    monkeypatch.setattr(markup, "_mass", counted)
+    page, eye = Markup("<u>a</u> <u>b.</u> " * 200 + "<u>" * 200), np.eye(3, dtype=np.float32)[:2]
+    results = [Translation("A B.", ["A", "B."], ["a", "b.", "</s>"], 0.0, [], eye)] * 200
+    paragraph = Paragraphs(["a b."] * 200, ["", *[" "] * 200])
+    made = page.rendered([(paragraph, results)])
+    assert made.split() == ["<u>A</u>", "<u>B.</u>"] * 199 + ["<u>A</u>", "<u>B.</u>" + "<u>" * 200]
+    assert set(searched) == {1}
+    with pytest.raises(SearchStoppedError):
+        page.rendered([(paragraph, results)], lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("capitalised", "lower", "expected"),
+    [("Faites Milk", "lait", "Lait"), ("Paris", "paris", "Paris"), ("Enregistrer", "garder", "Enregistrer")],
+)
+def test_a_word_alone_that_was_not_translated_is_read_in_lowercase(
+    capitalised: str, lower: str, expected: str
+) -> None:
+    word = {"Faites Milk": "Milk", "Enregistrer": "Save"}.get(capitalised, capitalised)
+    page, made = Markup(f"<li>{word}</li>"), []
+    for form, text in zip(page.texts, (capitalised, lower), strict=True):
+        weights = np.ones((len(text.split()), 2), dtype=np.float32)
+        result = Translation(text, text.split(), [form, "</s>"], 0.0, [], weights)
+        made.append((Paragraphs([form], ["", ""]), [result]))
+    assert page.texts == [word, word.lower()]
+    assert page.rendered(made) == f"<li>{expected}</li>"
 
 
 PARTS = [
@@ -131,10 +174,10 @@ def test_what_is_translated_into_itself_stays(parts: list[str]) -> None:
 @given(st.text(st.sampled_from("<>/!?-[]ab &;=\"'\n"), max_size=60))
 def test_any_text_is_read_or_refused(html: str) -> None:
     try:
-        markup = Markup(html)
+        page = Markup(html)
     except InputError:
         return
-    assert all(text.strip() for text in markup.texts)
+    assert all(text.strip() for text in page.texts)
 
 
 def test_deep_elements_are_kept() -> None:

@@ -94,10 +94,10 @@ def translate(
     if html:
         if not plain:
             raise InputError("--format html writes a page only", remedy="write it with > FILE")
-        from rnnsearch.text.formats.lines import read_lines
+        from rnnsearch.text.formats.lines import IGNORED, raw_lines
         from rnnsearch.translation.markup import translate_html
 
-        print(translate_html(load(names), "\n".join(read_lines(file)), **search))
+        print(translate_html(load(names), "\n".join(raw_lines(file, IGNORED)), **search))
     elif plain and file == "-" and sys.stdin.isatty() and sys.stdout.isatty() and not is_quiet():
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         from rnnsearch.terminal import talk
