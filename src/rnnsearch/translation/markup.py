@@ -1,4 +1,5 @@
-"""Translates the text of HTML and keeps its tags: an element surrounds the words that attended to its words.
+"""Translates the text of HTML and keeps its tags: an element surrounds the words that attended to its
+words. What other kinds of pages share is in `Tagged`.
 
 The text is cut at the tags of blocks. Inside of a block, the mass of the alignment decides where an element
 goes: it takes the run of target words whose weights lie mostly on its source words. Only the sentences in
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError, SearchStoppedError
+from rnnsearch.errors import SearchStoppedError
 from rnnsearch.records import Translation
 from rnnsearch.translation.faithful import best_run
 from rnnsearch.translation.source_lines import Paragraphs, split
@@ -28,7 +29,7 @@ from rnnsearch.translation.translator import Translator
 _NAMES = """
 a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark q rp rt ruby \
 s samp small span strike strong sub sup time tt u var wbr
-code kbd math noscript pre samp script style svg template textarea var
+code iframe kbd math noembed noframes noscript pre samp script style svg template textarea var xmp
 area base br col embed hr img input link meta source track wbr
 """
 INLINE, VERBATIM, VOID = (frozenset(names.split()) for names in _NAMES.strip().splitlines())
@@ -179,21 +180,18 @@ class Tagged:
 
 
 class Markup(Tagged, HTMLParser):
-    """An HTML text. Raises InputError for malformed declarations."""
+    """An HTML text."""
 
     def __init__(self, html: str) -> None:
         HTMLParser.__init__(self, convert_charrefs=True)
         Tagged.__init__(self)
         self._skipped: list[str] = []  # the tags from the outermost block that is not translated
         self._ended = ""
-        try:
-            # The parser takes n² steps for tags without an end.
-            tags, end, rest = _LONG_NUMBER.sub("\ufffd", html).rpartition(">")
-            self.feed(tags + end)
-            self.close()
-            self.handle_data(self.rawdata + (rest if self._is_raw else unescape(rest)))
-        except AssertionError as error:
-            raise InputError(f"the HTML cannot be read: {error}") from None
+        # The parser takes n² steps for tags without an end.
+        tags, end, rest = _LONG_NUMBER.sub("\ufffd", html).rpartition(">")
+        self.feed(tags + end)
+        self.close()
+        self.handle_data(self.rawdata + (rest if self._is_raw else unescape(rest)))
         self._end_block("")
 
     def write(self, text: str) -> str:
@@ -263,6 +261,17 @@ class Markup(Tagged, HTMLParser):
     def unknown_decl(self, data: str) -> None:
         self._mark(f"<![{data}]]>")
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """Reads `<![…`, as Python 3.14 and browsers do: a comment, unless it is a CDATA section."""
+        cdata = self.rawdata.startswith("<![CDATA[", i)
+        return super().parse_marked_section(i, report) if cdata else self.parse_bogus_comment(i, report)
+
+    def parse_bogus_comment(self, i: int, report: bool = True) -> int:
+        """Keeps as it is what browsers take for a comment: `<!x>`, `<![if !mso]>`, `</ >`."""
+        end = self.rawdata.index(">", i) + 1
+        self._mark(self.rawdata[i:end])
+        return end
+
 
 class _Sentence(NamedTuple):
     """A sentence of a block. begins, ends: of its source words in the text of the block. mass: (target words,
@@ -283,6 +292,11 @@ class _Sentence(NamedTuple):
         mass = np.zeros((len(weights), weights.shape[1] + 1))
         weights.cumsum(axis=1, dtype=np.float64, out=mass[:, 1:])
         return cls(begins, ends, mass / np.maximum(mass[:, -1:], 1e-9), first)
+
+    def is_inside(self, place: int) -> bool:
+        """Tells whether a place in the block is inside of a source word."""
+        word = bisect_right(self.ends, place)
+        return word < len(self.begins) and self.begins[word] < place
 
     def on(self, start: int, end: int) -> NDArray[np.float64]:
         """Returns the mass of the source words in this part of the block, for each target word."""
@@ -341,7 +355,7 @@ class _Placing:
             taken[begin - first : stop - first] = True
             placed.append((begin, stop > begin, number, stop, element))
         for begin, has_words, _, stop, element in sorted(placed, key=lambda one: one[:3]):
-            if has_words and element.verbatim:
+            if has_words and element.verbatim and not self._is_part(element):
                 self.words[begin:stop] = [element.written(), *[""] * (stop - begin - 1)]
                 self.gaps[begin + 1 : stop] = [""] * (stop - begin - 1)
             elif has_words:
@@ -359,8 +373,7 @@ class _Placing:
     def _run(self, element: _Element, taken: NDArray[np.bool_], first: int) -> tuple[int, int]:
         """Returns the run of words for an element, of those from `first` that are not taken; an empty one if
         no word attends to its words."""
-        low = max(0, bisect_right(self.starts, element.start) - 1)
-        near = self.sentences[low : max(low + 1, bisect_left(self.starts, element.end))]
+        near = self._near(element)
         begin = min(max(first, near[0].first), first + len(taken))
         stop = max(begin, min(near[-1].first + len(near[-1].mass), first + len(taken)))
         words = slice(begin - near[0].first, stop - near[0].first)
@@ -377,6 +390,16 @@ class _Placing:
             return begin + int(gains.argmax()), begin + int(gains.argmax()) + 1
         before = _mass(near, 0, element.start)[words] - 0.5
         return (begin + int(np.argmax([0.0, *before.cumsum()])),) * 2
+
+    def _near(self, element: _Element) -> list[_Sentence]:
+        """Returns the sentences in which an element lies."""
+        low = max(0, bisect_right(self.starts, element.start) - 1)
+        return self.sentences[low : max(low + 1, bisect_left(self.starts, element.end))]
+
+    def _is_part(self, element: _Element) -> bool:
+        """Tells whether an element begins or ends inside of a word."""
+        near = self._near(element)
+        return any(one.is_inside(place) for one in near for place in (element.start, element.end))
 
     def _clings(self, element: _Element) -> bool:
         """Tells whether a lone tag stands directly behind a word."""
@@ -420,11 +443,10 @@ def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def translate_html(translator: Translator, html: str, **search: Any) -> str:
-    """Returns the HTML with its text translated. search: settings to change. Raises InputError as
-    `Translator.translate` does, and for malformed declarations."""
-    markup, language = Markup(html), translator.source.tokeniser.language
-    paragraphs = [split(text, language) for text in markup.texts]
+def translate_page(translator: Translator, page: Tagged, **search: Any) -> str:
+    """Returns the page with its text translated. search: settings to change. Raises InputError as
+    `Translator.translate` does."""
+    paragraphs = [split(text, translator.source.tokeniser.language) for text in page.texts]
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph.sentences]
     results = iter(translator.translate(sentences, **search))
-    return markup.rendered([(one, [next(results) for _ in one.sentences]) for one in paragraphs])
+    return page.rendered([(one, [next(results) for _ in one.sentences]) for one in paragraphs])
