@@ -96,7 +96,7 @@ class Codec:
 
     def text(self, words: Sequence[str]) -> str:
         """Returns the line that these words make."""
-        return self.tokeniser.text(words).replace(JOINER, " ")
+        return self.tokeniser.text(words).replace(f"{JOINER} ", " ").replace(JOINER, " ")
 
     def save(self, folder: Path, side: Side) -> None:
         """Writes vocabulary.<side>.txt and, where there are any, subwords.<side>.model and

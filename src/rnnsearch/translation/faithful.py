@@ -39,10 +39,13 @@ PARTS = {
     "placeholder": r"%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
     r"|\{\{\s*(?:[^{}\s]+\s*)?\}\}|[$#]?\{[^{}\s]*\}|__\w+__",
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
+    "mark": r"\*{2,3}|~~|\]\([^()\s]*\)|^#{1,6}\s+",  # of Markdown
+    "snippet": r"`[^`]+`",
 }
 """Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence."""
 VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PARTS.items()))
 STAND_INS = {"tag": [], "emoji": [], "number": ["12"], "address": ["XX"], "placeholder": ["XX"]}
+STAND_INS |= {"mark": [], "snippet": ["XX"]}
 """Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 COPIED = 0.5

@@ -54,7 +54,7 @@ export class Codec {
   }
 
   text(words) {
-    return this.tokeniser.text(words).replaceAll("\u2060", " "); // which stands for a space inside a copied word
+    return this.tokeniser.text(words).replace(/\u2060 ?/gu, " "); // which stands for a space inside a copied word
   }
 }
 

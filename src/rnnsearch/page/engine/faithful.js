@@ -18,11 +18,14 @@ const PARTS = {
     `%(?:\\(${WORD}+\\)|(?:\\p{Nd}+\\$)?[\\-+0-9.]*)[a-zA-Z@](?!${WORD})|%[1-9](?!${WORD})` +
     `|\\{\\{\\s*(?:[^\\{\\}\\s]+\\s*)?\\}\\}|[$#]?\\{[^\\{\\}\\s]*\\}|__${WORD}+__`,
   emoji: `(?:${CLUSTER})(?:${CLUSTER}|[\\u200d\\ufe0f\\u{1f3fb}-\\u{1f3ff}\\u{e0020}-\\u{e007f}])*`,
+  mark: "\\*{2,3}|~~|\\]\\([^()\\s]*\\)|^#{1,6}\\s+", // of Markdown
+  snippet: "`[^`]+`",
 };
 const ANY = Object.entries(PARTS).map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|");
 const VERBATIM = new RegExp(ANY, "gu");
 const WHOLE = new RegExp(`^(?:${ANY})$`, "u");
 const STAND_INS = { tag: [], emoji: [], number: ["12"], address: ["XX"], placeholder: ["XX"] };
+Object.assign(STAND_INS, { mark: [], snippet: ["XX"] });
 const AFTER_ADDRESS = /[.,;:!?"')\]}»”’]+$/u;
 
 /** A Bloom filter. bits: Uint8Array. */
