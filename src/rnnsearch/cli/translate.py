@@ -38,6 +38,7 @@ from rnnsearch.system.progress import is_quiet
 
 if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.records import Translation
+    from rnnsearch.translation.translator import Translator
 
 
 @describe(
@@ -79,9 +80,8 @@ def translate(
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
     page = one_of(format_, "--format", ("text", "html", "markdown")) != "text"
     if ray:
-        refuse(
-            {"--alignment-plots": alignment_plots, f"--format {format_}": page}, "cannot be used with --ray"
-        )
+        alone = {"--alignment-plots": alignment_plots, f"--format {format_}": page}
+        refuse(alone, "cannot be used with --ray")
         words, terms = (path and path.resolve() for path in (dictionary, glossary))
         answer_on_ray(place, runs, 1, Translating(form, search, words, terms))
         return
@@ -97,12 +97,7 @@ def translate(
         if not plain:
             what = f"--format {format_} writes a page only"
             raise InputError(what, remedy="write it with > FILE")
-        from rnnsearch.text.formats.lines import IGNORED, raw_lines
-        from rnnsearch.translation.markdown import Markdown
-        from rnnsearch.translation.markup import Markup, translate_page
-
-        read = Markup if format_ == "html" else Markdown
-        print(translate_page(load(names), read("\n".join(raw_lines(file, IGNORED))), **search))
+        print(translated_page(load(names), format_, file, search))
     elif plain and file == "-" and sys.stdin.isatty() and sys.stdout.isatty() and not is_quiet():
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         from rnnsearch.terminal import talk
@@ -112,6 +107,17 @@ def translate(
         whole = Path("/dev/stdin" if file == "-" else file).is_file()
         task = Translating(form, search, dictionary, glossary, alignment_plots, whole)
         translate_lines(place, names, task, file)
+
+
+def translated_page(translator: Translator, form: str, file: str, search: dict[str, Any]) -> str:
+    """Returns a page of HTML or Markdown, from a file, with its text translated."""
+    from rnnsearch.text.formats.lines import IGNORED, raw_lines
+    from rnnsearch.translation.markdown import Markdown
+    from rnnsearch.translation.markup import Markup, translate_page
+
+    text = "\n".join(raw_lines(file, IGNORED))
+    page = Markup(text) if form == "html" else Markdown(text)
+    return translate_page(translator, page, **search)
 
 
 @dataclass(frozen=True)

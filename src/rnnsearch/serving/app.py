@@ -9,7 +9,7 @@ import os
 import re
 import time
 import traceback
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from html import escape
 from pathlib import Path
@@ -97,10 +97,7 @@ def make_app(service: Service) -> ASGIApp:
         keys = bool(options.keys)
         return json_response({"engine": "http", "keys": keys, "models": models, "examples": examples})
 
-    @app.get("/docs", summary="This page: every route in a line")
-    async def docs() -> Response:
-        return Response(routes_page(app.openapi()), media_type="text/html; charset=utf-8")
-
+    add_docs(app)
     for name, content in page_files().items():  # only these files can be read
         kind = KINDS[Path(name).suffix]
         file = Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
@@ -118,15 +115,20 @@ def make_app(service: Service) -> ASGIApp:
     return guarded(app, options)
 
 
-def routes_page(schema: Mapping[str, Any]) -> str:
-    """Returns a page that lists the routes of an OpenAPI schema. It loads nothing."""
-    lines = [
-        f"<dt><code>{method.upper()} {path}</code><dd>{escape(one.get('description', one['summary']))}"
-        for path, methods in schema["paths"].items()
-        for method, one in methods.items()
-    ]
-    more = '<p>Fields and types: <a href="openapi.json">openapi.json</a>'
-    return f"<!doctype html><title>rnnsearch</title><h1>rnnsearch</h1><dl>{''.join(lines)}</dl>{more}"
+def add_docs(app: FastAPI) -> None:
+    """Adds a page that lists the routes. It loads nothing."""
+
+    @app.get("/docs", summary="This page: every route in a line")
+    async def docs() -> Response:
+        routes = [
+            f"<dt><code>{method.upper()} {path}</code><dd>{escape(one.get('description', one['summary']))}"
+            for path, methods in app.openapi()["paths"].items()
+            for method, one in methods.items()
+        ]
+        title = "<!doctype html><title>rnnsearch</title><h1>rnnsearch</h1>"
+        more = '<p>Fields and types: <a href="openapi.json">openapi.json</a>'
+        page = f"{title}<dl>{''.join(routes)}</dl>{more}"
+        return Response(page, media_type="text/html; charset=utf-8")
 
 
 async def _refused(request: Request, error: Exception) -> Response:

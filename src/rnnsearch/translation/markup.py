@@ -78,8 +78,8 @@ class _Block(_Element):
 
     @property
     def forms(self) -> list[str]:
-        """The text as it is to be translated. A network may read a single capitalised word as a name, so it
-        gets that in lowercase, too."""
+        """Returns the text as it is to be translated. A network may read a single capitalised word as a
+        name, so it gets that in lowercase, too."""
         text = self.text.translate(_SPACES)
         word = text.strip()
         return [text, text.lower()] if word.isalpha() and word.istitle() else [text]
@@ -94,7 +94,8 @@ class Tagged:
 
     @property
     def texts(self) -> list[str]:
-        """What is to be translated: the text of each block, and a single word in lowercase, too."""
+        """Returns what is to be translated: the text of each block, and a single word in lowercase,
+        too."""
         blocks = (part for part in self._parts if isinstance(part, _Block))
         return [form for block in blocks for form in block.forms]
 
@@ -108,12 +109,13 @@ class Tagged:
         """Returns the text with the translations of `texts`. cancelled: asked before every element; once it
         returns True, SearchStoppedError is raised."""
         left = iter(translated)
-        return "".join(
-            part
-            if isinstance(part, str)
-            else _Placing(part, _best([next(left) for _ in part.forms]), self.write, cancelled).written()
-            for part in self._parts
-        )
+        made = []
+        for part in self._parts:
+            if isinstance(part, _Block):
+                best = _best([next(left) for _ in part.forms])
+                part = _Placing(part, best, self.write, cancelled).written()
+            made.append(part)
+        return "".join(made)
 
     def _begin_block(self) -> None:
         self._block, self._text = _Block(), StringIO()
