@@ -55,6 +55,19 @@ def test_a_request_that_does_not_arrive_is_given_up(loopback: Loopback, sent: by
     assert answer == b"" or answer.startswith((b"HTTP/1.1 408 ", b"HTTP/1.1 200 "))
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        request(b"{", length=10**6),
+        request(b"{", length=10**19),
+        CHUNKED + b"fffff\r\na",
+        CHUNKED + b"1" + b"0" * 17 + b"\r\n",
+    ],
+)
+def test_a_body_that_is_declared_too_long_is_refused_at_once(loopback: Loopback, sent: bytes) -> None:
+    assert loopback.answer(sent).startswith((b"HTTP/1.1 413 ", b"HTTP/1.1 400 "))
+
+
 def test_a_drop_now_and_then_does_not_keep_a_connection(loopback: Loopback) -> None:
     with loopback.connect(timeout=0.05) as slow, suppress(ConnectionError):
         for byte in b"GET / HTTP/1.1\r\nX: " + b"a" * 10_000:

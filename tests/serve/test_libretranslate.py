@@ -49,6 +49,8 @@ def test_deep_translator(loopback: Any) -> None:
         ({"q": "\ud800"}, "surrogate"),
         ({"source": "xx"}, "no model from 'xx' to 'fr'"),
         ({"target": "xx"}, "no model from 'en' to 'xx'"),
+        ({"source": "xx", "target": "xx"}, "no model from 'xx' to 'xx'"),
+        ({"q": GERMAN, "source": "auto", "target": "de-AT"}, "no model from 'any' to 'de-AT'"),
         ({"target": ""}, "target: "),
         ({"format": "markdown"}, "format: "),
     ],
@@ -66,7 +68,9 @@ def test_fields(client: TestClient) -> None:
         return client.post(path, json=GOOD | change)
 
     kind = {"Content-Type": "application/json"}
-    assert client.post("/translate", content=b"[", headers=kind).status_code == 400
+    for content, says in ((b"[", "not JSON"), (b"[]", "not a JSON object"), (b'["ab"]', "not a JSON object")):
+        answer = client.post("/translate", content=content, headers=kind)
+        assert (answer.status_code, says in answer.json()["error"]) == (400, True)
     assert post(q="a" * 2_001).status_code == 413
     assert post(q=["a"] * 41).status_code == 413
     assert post(source="fr").json() == {"translatedText": "A cat ."}
@@ -99,6 +103,30 @@ def test_each_text_of_an_unknown_language_is_judged_by_itself(client: TestClient
     refused = ask(GERMAN)
     assert (refused.status_code, "from 'de' to 'en'" in refused.json()["error"]) == (400, True)
     assert "auto" not in refused.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "language"),
+    [("Save", "fr", "en"), ("Options", "fr", "en"), ("Annuler", "en", "fr"), ("Non", "en-GB", "fr")],
+)
+def test_a_text_of_an_uncertain_language_is_in_one_that_is_served(
+    client: TestClient, text: str, target: str, language: str
+) -> None:
+    answer = client.post("/translate", json={"q": text, "source": "auto", "target": target}).json()
+    named = client.post("/translate", json={"q": text, "source": language, "target": target}).json()
+    assert answer["detectedLanguage"]["language"] == language
+    assert answer["translatedText"] == named["translatedText"]
+
+
+@pytest.mark.parametrize("codes", [("en-US", "fr"), ("EN", "FR"), ("en", "fr-CA"), ("en_gb", "fr_fr")])
+def test_a_language_counts_without_its_region(client: TestClient, codes: tuple[str, str]) -> None:
+    source, target = codes
+    expected = client.post("/translate", json=GOOD).json()
+    asked = {"q": GOOD["q"], "source": source, "target": target}
+    assert client.post("/translate", json=asked).json() == expected
+    asked = {"text": GOOD["q"], "source": source, "target": target}
+    answer = client.post("/v1/translate", json=asked).json()
+    assert answer["translations"][0]["text"] == expected["translatedText"]
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@ that go, the end."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,6 +15,7 @@ from loopback import Loopback
 from rnnsearch.errors import SearchStoppedError
 from rnnsearch.serve.routes import digest
 from rnnsearch.serve.service import LONGEST_PART, Options, ServedModel, Service
+from rnnsearch.serve.work_queue import QueuedTask, WorkQueue
 from rnnsearch.text.codec import EncodedSentence
 
 from .conftest import Held, wait_until
@@ -153,6 +155,31 @@ def test_short_requests_pass_long_ones_and_long_sentences_are_translated_in_part
     assert sentence["hypotheses"][0]["text"] == expected.text
 
 
+def test_short_tasks_overtake_a_long_one_that_is_worked_on() -> None:
+    begun: list[str] = []
+
+    def work(group: str, tasks: Sequence[QueuedTask]) -> list[str]:
+        begun.append(group)
+        while group == "long" and "short" not in begun:
+            queue.let_overtake(tasks)
+        return [group] * len(tasks)
+
+    queue = WorkQueue(work, 1, 10)
+
+    async def answers() -> list[str]:
+        running = asyncio.create_task(queue.run())
+        futures = queue.submit([QueuedTask("long", None, 100)])
+        while not begun:
+            await asyncio.sleep(0)
+        futures += queue.submit([QueuedTask("similar", None, 26), QueuedTask("short", None, 25)])
+        made = await asyncio.gather(*futures)
+        running.cancel()
+        return made
+
+    assert asyncio.run(answers()) == ["long", "similar", "short"]
+    assert begun == ["long", "short", "similar"]
+
+
 def test_what_is_too_long_does_not_get_into_the_queue(
     held_of: Callable[..., Held], served: list[ServedModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,11 +198,21 @@ def test_what_is_too_long_does_not_get_into_the_queue(
     assert "1,001 words or subwords, but the limit is 1,000" in held.post(**CAT)[2]["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "fields"),
+    [
+        ("translate_parts", "/v1/translate", {"text": "A cat .\nA dog ."}),
+        ("force_encoded", "/v1/align", {"source_text": "A cat .", "target_text": "Un chat ."}),
+    ],
+)
 def test_work_that_nobody_waits_for_stops(
     make_service: Callable[..., Service],
     served: list[ServedModel],
     loopback_of: Callable[..., Loopback],
     monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    path: str,
+    fields: dict[str, str],
 ) -> None:
     calls = []
     server = loopback_of(make_service(deadline=600))
@@ -186,8 +223,8 @@ def test_work_that_nobody_waits_for_stops(
         wait_until(cancelled)
         raise SearchStoppedError
 
-    monkeypatch.setattr(served[0].translator, "translate_parts", search)
-    assert server.post(text="A cat .\nA dog .", model="en-fr")[0] == 503
+    monkeypatch.setattr(served[0].translator, method, search)
+    assert server.post(path, model="en-fr", **fields)[0] == 503
     monkeypatch.undo()
     assert server.post(**CAT)[0] == 200
     assert len(calls) == 1  # nor is it tried again sentence by sentence

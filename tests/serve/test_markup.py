@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rnnsearch.errors import SearchStoppedError
 from rnnsearch.records import Translation
-from rnnsearch.serve.html import Markup
+from rnnsearch.serve import html as markup
+from rnnsearch.serve.html import Markup, Tagged
+from rnnsearch.serve.markdown import Markdown
 from rnnsearch.translation.source_lines import Paragraphs
 from rnnsearch.translation.translator import Translator
 
@@ -21,18 +24,20 @@ Order = Callable[[Sequence[str]], list[int]]
 
 
 def translated(
-    html: str, order: Order = lambda words: list(range(len(words))), write: Callable[[str], str] = str
+    html: str | Tagged,
+    order: Order = lambda words: list(range(len(words))),
+    write: Callable[[str], str] = str,
 ) -> str:
     """Translates by writing the source words in another order, word by word, aligned exactly."""
-    markup, results = Markup(html), []
-    for text in markup.texts:
+    page, results = Markup(html) if isinstance(html, str) else html, []
+    for text in page.texts:
         words, places = text.split(), order(text.split())
         weights = np.eye(len(words) + 1, dtype=np.float32)[places]
         tokens = [write(words[place]) for place in places]
         result = Translation(" ".join(tokens), tokens, [*words, "</s>"], 0.0, [], weights)
         before, sentence, after = text.partition(text.strip())
         results.append((Paragraphs([sentence], [before, after]), [result]))
-    return markup.rendered(results)
+    return page.rendered(results)
 
 
 def reversed_order(words: Sequence[str]) -> list[int]:
@@ -47,6 +52,7 @@ def reversed_order(words: Sequence[str]) -> list[int]:
         ("<b>a b</b>", "<b>B A</b>"),
         ("one<br>two <p>a <i>b</i>\n c</p>", "ONE<br>TWO <p>C <i>B</i> A</p>"),
         ("a <code>ls -l</code> b", "B <code>ls -l</code> A"),
+        ("a<code>b</code> c", "C <code>AB</code>"),
         ("a <span translate=no>b c</span> d", "D <span translate=no>b c</span> A"),
         ("a <i class='x notranslate'>b</i> c", "C <i class='x notranslate'>b</i> A"),
         (
@@ -67,6 +73,12 @@ def reversed_order(words: Sequence[str]) -> list[int]:
         ),
         ("<ul>\n  <li>a b</li>\n</ul>\n", "<ul>\n  <li>B A</li>\n</ul>\n"),
         ("a <b>b</b> c <b>d</b>", "<b>D</b> C <b>B</b> A"),
+        ("a b<sup>1</sup> c<sup><a href=u>[2]</a></sup>.", "C.<sup><a href=u>[2]</a></sup> B<sup>1</sup> A"),
+        ("<P>a <B>b</B\n> c</P>", "<P>C <B>B</B\n> A</P>"),
+        ("a b <script>if (a<b) &amp;<p>", "B A <script>if (a<b) &amp;<p>"),
+        ("a b <style>p > q {}", "B A <style>p > q {}"),
+        ("<pre>a\tb\n\tc</pre>a b", "<pre>a\tb\n\tc</pre>B A"),
+        (f"a &#{'1' * 4_301}; <i title='&#{'9' * 4_400};'>b</i>", "<i title='\ufffd'>B</i> \ufffd A"),
     ],
 )
 def test_elements_follow_their_words(html: str, expected: str) -> None:
@@ -74,25 +86,83 @@ def test_elements_follow_their_words(html: str, expected: str) -> None:
     assert translated(html, reversed_order, str.upper) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("## a **b** c\n\n> - *d e* f\n", "## C **B** A\n\n> - F *E D*\n"),
+        ('1. [x] a [b c](u_v_w "t") d', '1. [x] D [C B](u_v_w "t") A'),
+        ("a `ls -l` b ~~c~~ ![d](u.png)", "![D](u.png) ~~C~~ B `ls -l` A"),
+        ("| a b | **c** |\n|---|:-:|\n", "| B A | **C** |\n|---|:-:|\n"),
+        ("```sh\na b\n```\na b\n\n    a b\n    c d\n", "```sh\na b\n```\nB A\n\n    a b\n    c d\n"),
+        ("- a b\n\n    c d\n\n[u]: http://x_y_z\n", "- B A\n\n    D C\n\n[u]: http://x_y_z\n"),
+        ("a_b 2 * 3 __c__", "__C__ 3 * 2 A_B"),
+        ("a **b _c\n[d", "**C B A_\n[D"),
+    ],
+)
+def test_marks_of_markdown_follow_their_words(text: str, expected: str) -> None:
+    assert translated(Markdown(text), reversed_order, str.upper) == expected
+
+
+@given(st.text(st.sampled_from("*_~`[]()!|#> \\<>ab-1.\n"), max_size=60))
+def test_no_mark_of_markdown_is_lost(text: str) -> None:
+    assert sorted(translated(Markdown(text)).replace(" ", "")) == sorted(text.replace(" ", ""))
+
+
 def test_a_weaker_alignment_decides_by_its_mass() -> None:
     """`chat noir` has most of its weight on `black cat`, and `Le` has some."""
-    markup = Markup("The <b>black cat</b>")
+    page = Markup("The <b>black cat</b>")
     weights = np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.2, 0.6, 0.1], [0.3, 0.5, 0.2, 0]], np.float32)
     result = Translation(
         "Le chat noir", ["Le", "chat", "noir"], ["The", "black", "cat", "</s>"], 0.0, [], weights
     )
-    assert markup.rendered([(Paragraphs(["The black cat"], ["", ""]), [result])]) == "Le <b>chat noir</b>"
+    assert page.rendered([(Paragraphs(["The black cat"], ["", ""]), [result])]) == "Le <b>chat noir</b>"
 
 
 def test_an_element_over_two_sentences_is_opened_once() -> None:
-    markup, eye = Markup("<i>a b. c</i> d."), np.eye(3, dtype=np.float32)
+    page, eye = Markup("<i>a b. c</i> d."), np.eye(3, dtype=np.float32)
     results = [
         Translation(
             f"{one.upper()} {two.upper()}", [one.upper(), two.upper()], [one, two, "</s>"], 0.0, [], eye[:2]
         )
         for one, two in (("a", "b."), ("c", "d."))
     ]
-    assert markup.rendered([(Paragraphs(["a b.", "c d."], ["", " ", ""]), results)]) == "<i>A B. C</i> D."
+    assert page.rendered([(Paragraphs(["a b.", "c d."], ["", " ", ""]), results)]) == "<i>A B. C</i> D."
+
+
+def test_an_element_searches_the_sentences_in_which_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the time does not grow with tags times the words of all sentences."""
+    searched, mass = [], markup._mass
+
+    def counted(*near: Any) -> Any:
+        searched.append(len(near[0]))
+        return mass(*near)
+
+    monkeypatch.setattr(markup, "_mass", counted)
+    page, eye = Markup("<u>a</u> <u>b.</u> " * 200 + "<u>" * 200), np.eye(3, dtype=np.float32)[:2]
+    results = [Translation("A B.", ["A", "B."], ["a", "b.", "</s>"], 0.0, [], eye)] * 200
+    paragraph = Paragraphs(["a b."] * 200, ["", *[" "] * 200])
+    made = page.rendered([(paragraph, results)])
+    assert made.split() == ["<u>A</u>", "<u>B.</u>"] * 199 + ["<u>A</u>", "<u>B.</u>" + "<u>" * 200]
+    assert set(searched) == {1}
+    with pytest.raises(SearchStoppedError):
+        page.rendered([(paragraph, results)], lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("capitalised", "lower", "expected"),
+    [("Faites Milk", "lait", "Lait"), ("Paris", "paris", "Paris"), ("Enregistrer", "garder", "Enregistrer")],
+)
+def test_a_word_alone_that_was_not_translated_is_read_in_lowercase(
+    capitalised: str, lower: str, expected: str
+) -> None:
+    word = {"Faites Milk": "Milk", "Enregistrer": "Save"}.get(capitalised, capitalised)
+    page, made = Markup(f"<li>{word}</li>"), []
+    for form, text in zip(page.texts, (capitalised, lower), strict=True):
+        weights = np.ones((len(text.split()), 2), dtype=np.float32)
+        result = Translation(text, text.split(), [form, "</s>"], 0.0, [], weights)
+        made.append((Paragraphs([form], ["", ""]), [result]))
+    assert page.texts == [word, word.lower()]
+    assert page.rendered(made) == f"<li>{expected}</li>"
 
 
 PARTS = [
@@ -154,5 +224,5 @@ def test_the_command_translates_a_page(command: Callable[..., Any], tiny_run: Pa
     (expected,) = Translator.load(tiny_run).translate(["The man sees a dog ."])
     assert re.findall("<[^>]*>", outcome.out) == ["<p>", "<b>", "</b>", "</p>", "<hr>"]
     assert re.sub("<[^>]*>", "", outcome.out).strip() == expected.text
-    for more, says in ((["--json"], "a page only"), (["--format", "markdown"], "--format")):
+    for more, says in ((["--json"], "a page only"), (["--format", "rtf"], "--format")):
         assert says in command("translate", tiny_run, page, "--format", "html", *more).err

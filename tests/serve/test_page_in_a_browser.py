@@ -213,6 +213,7 @@ FAITHFUL = [
     "The man SEES the woman.",
     "The 👍🏽🎉 man {{ name }} sees %d <b>books</b> for $1,234.56, 12 thousand %s.",
     "🌷 <br/>",
+    "## The **man** sees ~~the~~ [book](https://example.org/a_b) `a b` now.",
 ]
 
 

@@ -50,6 +50,12 @@ def test_without_a_valid_key_nothing_is_translated(client_of: Callable[..., Test
     assert client.get("/frontend/settings").json()["keyRequired"] is True
 
 
+def test_a_page_lists_the_routes_and_loads_nothing(client: TestClient) -> None:
+    page = client.get("/docs").text
+    assert all(f" {path}</code>" in page for path in client.get("/openapi.json").json()["paths"])
+    assert "//" not in page
+
+
 def test_keys_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# of the team\n\n{KEY}\n")

@@ -97,6 +97,9 @@ emoji are added | Peter reads 😀 a book | Pierre lit un livre | 0 1 3 4 | Pier
 emoji stay together | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Peter | Pierre | 5 | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Pierre
 emoji are as many as they are | 🎉🎉🎉 Peter 🎉🎉 🎉 | Pierre | 1 | 🎉🎉🎉 Pierre 🎉🎉 🎉
 unknown words are as many as they are | Ж reads Ж | lit | 1 | Ж lit Ж
+marks of Markdown are whole | # the **red** book | le livre rouge | 1 5 3 | #  le ** livre rouge **
+links of Markdown are whole | the [book](u_v) | le [ livre | 0 1 2 | le [ livre ](u_v)
+code of Markdown is whole | see `a b` now | lit XX et | 0 1 2 | lit `a b` et
 capitals stay capitals | STOP IT NOW | arrêtez maintenant | 0 2 | ARRÊTEZ MAINTENANT
 capitals in a sentence | the STOP said | le livre dit | 0 1 2 | le LIVRE dit
 what reads the end of sentence stays | Peter | Pierre Xyzzy | 0 1 | Pierre Xyzzy

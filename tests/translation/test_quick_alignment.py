@@ -10,6 +10,7 @@ import torch
 from posterior_by_hand import BATCH, LENGTHS, SOURCE, TARGET, TARGET_LENGTHS, by_hand, network
 
 from rnnsearch.batch import Batch
+from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels import convert
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.network import TranslationNetwork
@@ -227,3 +228,9 @@ def test_empty_lines_and_single_words() -> None:
     found = quick([one], ends)
     assert found.shape == (2, 2, 1)
     assert found.squeeze(2).tolist() == [[1.0, 0.0], [0.0, 0.0]]
+
+
+def test_it_stops_where_it_is_cancelled() -> None:
+    asked = iter([False, True])
+    with pytest.raises(SearchStoppedError):
+        quick([network()], cancelled=lambda: next(asked))

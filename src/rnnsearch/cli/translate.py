@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # it would load numpy
     runs RUN... [FILE]: Trained runs (several: an ensemble), and the text.
     beam: Beam size; default: that of the run.
     nbest: Translations per line, as a Moses n-best list.
-    format_ FORMAT: text, or html: one page, with its tags.
+    format_ FORMAT: text; html or markdown: one page, with its tags or marks.
     dictionary FILE: Target words for unknown ones: source<TAB>target.
     glossary FILE: Translations that bind: term<TAB>translation.
     alignment_plots DIR: Also draw each alignment, as PNG.
@@ -77,9 +77,10 @@ def translate(
         search.setdefault("replace_unk", True)
     form = "json" if json else "nbest" if search.get("nbest", 1) > 1 else "text"
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
-    html = one_of(format_, "--format", ("text", "html")) == "html"
+    page = one_of(format_, "--format", ("text", "html", "markdown")) != "text"
     if ray:
-        refuse({"--alignment-plots": alignment_plots, "--format html": html}, "cannot be used with --ray")
+        alone = {"--alignment-plots": alignment_plots, f"--format {format_}": page}
+        refuse(alone, "cannot be used with --ray")
         words, terms = (path and path.resolve() for path in (dictionary, glossary))
         answer_on_ray(place, runs, 1, Translating(form, search, words, terms))
         return
@@ -91,12 +92,13 @@ def translate(
         raise InputError("there is no run to load", remedy="give RUN [FILE]")
     load = partial(place.load, dictionary=dictionary, glossary=glossary)
     plain = form == "text" and out is None and not alignment_plots
-    if html:
+    if page:
         if not plain:
-            raise InputError("--format html writes a page only", remedy="write it with > FILE")
+            what = f"--format {format_} writes a page only"
+            raise InputError(what, remedy="write it with > FILE")
         from rnnsearch.text.formats.lines import IGNORED, raw_lines
 
-        print(part("html")(load(names), "\n".join(raw_lines(file, IGNORED)), **search))
+        print(part(format_)(load(names), "\n".join(raw_lines(file, IGNORED)), **search))
     elif plain and file == "-" and sys.stdin.isatty() and sys.stdout.isatty() and not is_quiet():
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         part("talk")(names, search, load)

@@ -57,27 +57,6 @@ class Curve:
     high: Sequence[float | None] = ()
 
 
-<<<<<<< HEAD:src/rnnsearch/lab/figures.py
-=======
-@contextmanager
-def drawing(style: Mapping[str, Any]) -> Iterator[None]:
-    """Draws in matplotlib's default style with these changes, whatever a matplotlibrc or
-    $MPLBACKEND says: pictures are files."""
-    if "matplotlib" not in sys.modules and (backend := os.environ.pop("MPLBACKEND", None)):
-        from matplotlib import rcParams
-
-        os.environ["MPLBACKEND"] = backend
-        with suppress(
-            ValueError
-        ):  # it is not installed here, as that of a notebook, and its import would fail
-            rcParams["backend"] = backend
-    from matplotlib.style import context
-
-    with context(["default", dict(style)]):
-        yield
-
-
->>>>>>> fix/files:src/rnnsearch/lab/figures.py
 def curve_figure(curves: Sequence[Curve], x_label: str, y_label: str, *, ticks: Sequence[str] = ()) -> Figure:
     """Draws the curves. ticks: texts at x = 0, 1, …, in place of numbers."""
     with drawing(STYLE):

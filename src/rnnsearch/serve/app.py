@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def make_app(service: Service) -> ASGIApp:
         keys = bool(options.keys)
         return json_response({"engine": "http", "keys": keys, "models": models, "examples": examples})
 
+    add_docs(app)
     for name, content in page_files().items():  # only these files can be read
         kind = KINDS[Path(name).suffix]
         file = Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
@@ -111,6 +113,22 @@ def make_app(service: Service) -> ASGIApp:
             expose_headers=["Retry-After"],
         )
     return guarded(app, options)
+
+
+def add_docs(app: FastAPI) -> None:
+    """Adds a page that lists the routes. It loads nothing."""
+
+    @app.get("/docs", summary="This page: every route in a line")
+    async def docs() -> Response:
+        routes = [
+            f"<dt><code>{method.upper()} {path}</code><dd>{escape(one.get('description', one['summary']))}"
+            for path, methods in app.openapi()["paths"].items()
+            for method, one in methods.items()
+        ]
+        title = "<!doctype html><title>rnnsearch</title><h1>rnnsearch</h1>"
+        more = '<p>Fields and types: <a href="openapi.json">openapi.json</a>'
+        page = f"{title}<dl>{''.join(routes)}</dl>{more}"
+        return Response(page, media_type="text/html; charset=utf-8")
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -182,13 +200,15 @@ def guarded(app: ASGIApp, options: Options) -> ASGIApp:
 
 
 def _check_head(request: Request, options: Options) -> None:
-    """Raises HTTPException for a request that proxies may read otherwise, an unknown host, and a missing or
-    wrong key."""
+    """Raises HTTPException for a request that proxies may read otherwise, one that is too long, an unknown
+    host, and a missing or wrong key."""
     version, path, headers = request.scope["http_version"], request.scope["path"], request.headers
     if version not in ("1.0", "1.1") or (
         "Transfer-Encoding" in headers and ("Content-Length" in headers or version == "1.0")
     ):
         raise HTTPException(400, "the version or the framing of the request is not valid HTTP/1.1")
+    length = int(headers.get("Content-Length", 0))
+    check_limit("the body of the request", length, "bytes", options.body)
     host = re.sub(r":\d*$", "", headers.get("Host", "")).lower()
     if options.hosts and host not in options.hosts:
         raise HTTPException(400, f"the host {host[:80]!r} is not served here; --allowed-host allows it")

@@ -3,8 +3,7 @@ are `{"error": "…"}`."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, Literal, TypeVar
@@ -13,17 +12,20 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field, StrictStr
 
 from rnnsearch.serve.html import Markup
-from rnnsearch.serve.routes import OneOrMore, as_list, check_key, json_response, key_of, rendered
+from rnnsearch.serve.routes import OneOrMore, as_list, check_key, in_thread, json_response, key_of, rendered
 from rnnsearch.serve.service import Service, Translated
 from rnnsearch.serve.work_queue import check_limit
 from rnnsearch.system.files import parse_json
 from rnnsearch.text.formats.readers import LANGUAGES
+from rnnsearch.text.tokens import base
 
 PATHS = ("/translate", "/detect", "/languages", "/frontend/settings", "/suggest", "/translate_file")
 Fields = TypeVar("Fields", bound="DetectFields")
 
 Detected = dict[str, Any]
 """The `language` of a text, and the `confidence` in it, in percent."""
+SURE = 50
+"""Percent that a language has if it is more probable than all others together."""
 LONGEST_SAMPLE = 2_000
 """Characters of a text that are used to identify its language: more would not make it more certain."""
 
@@ -42,13 +44,13 @@ def ranked_languages(text: str) -> list[Detected]:
     return [{"language": str(code), "confidence": round(100 * float(p), 1)} for code, p in ranked]
 
 
-def source_language(text: str, sources: Sequence[str], target: str) -> Detected:
-    """Returns the language of a text to be translated: one of the sources or the target, unless another one
-    is more probable than all others together."""
+def source_language(text: str, sources: Sequence[str]) -> Detected:
+    """Returns the language of a text to be translated: one that is more probable than all others together,
+    or else, as of a single word, the most probable one of the sources."""
     ranked = ranked_languages(text)
-    known = [one for one in ranked if one["language"] in (*sources, target)]
-    best = [one for one in ranked[:1] if one["confidence"] > 50] or known
-    return best[0] if best else {"language": [*sources, target][0], "confidence": 0.0}
+    known = [one for one in ranked if one["language"] in map(base, sources)]
+    best = [one for one in ranked[:1] if one["confidence"] > SURE] or known
+    return best[0] if best else {"language": sources[0], "confidence": 0.0}
 
 
 class DetectFields(BaseModel):
@@ -72,16 +74,19 @@ def libretranslate(service: Service) -> APIRouter:
 
     @router.post("/translate")
     async def translate(request: Request) -> Response:
+        """Translates `q`, one text or several: `source` (or auto), `target`, `format` (text or html)."""
         return await _translated(service, await _fields(request, TranslateFields, options.keys))
 
     @router.post("/detect")
     async def detect(request: Request) -> Response:
+        """Identifies the language of `q`."""
         text = "\n".join(as_list((await _fields(request, DetectFields, options.keys)).q))
         check_limit("the text", len(text), "characters", options.characters)
         return json_response(ranked_languages(text)[:3])
 
     @router.get("/languages")
     async def languages() -> Response:
+        """Lists the languages and those into which they are translated."""
         pairs = {(model.source, model.target) for model in models}
         codes = sorted({code for pair in pairs for code in pair if code})
         return json_response(
@@ -90,6 +95,7 @@ def libretranslate(service: Service) -> APIRouter:
 
     @router.get("/frontend/settings")
     async def settings() -> Response:
+        """Answers with the settings that LibreTranslate's page reads."""
         keys = bool(options.keys)
         shown = {"apiKeys": keys, "keyRequired": keys, "charLimit": options.characters}
         shown |= {"filesTranslation": False, "suggestions": False, "frontendTimeout": 500}
@@ -99,6 +105,7 @@ def libretranslate(service: Service) -> APIRouter:
     @router.post("/suggest")
     @router.post("/translate_file")
     async def off(request: Request) -> Response:
+        """Refuses what this service does not have."""
         what = "Suggestions" if request.scope["path"] == "/suggest" else "Files translation"
         raise HTTPException(403, f"{what} are disabled on this server.")
 
@@ -114,10 +121,10 @@ class _Text:
         self.pieces = self.page.texts if self.page else [text]
         self.translated: list[Translated] = []
 
-    def answer(self) -> str:
+    def answer(self, cancelled: Callable[[], bool]) -> str:
         """Returns the translation; without one, the text itself."""
         if self.page and self.translated:
-            return self.page.rendered(self.translated)
+            return self.page.rendered(self.translated, cancelled)
         return "".join(p.joined([one.text for one in some]) for p, some in self.translated) or self.text
 
 
@@ -125,28 +132,35 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
     """Returns the answer of `/translate`. With source `auto`, each text is judged by itself; one that is in
     the target language, or among others in none that is served, stays as it is. Raises HTTPException."""
     given, target, options = as_list(fields.q), fields.target, service.options
+    auto = fields.source == "auto"
     check_limit("the request", len(given), "texts", options.sentences)
     check_limit("the request", sum(map(len, given)), "characters", options.characters)
-    texts = [_Text(text, fields.format) for text in given]
-    found: list[Detected] = [{"language": fields.source}] * len(texts)
-    sources = [model.source for model in service.models if model.target == target]
-    if fields.source == "auto":
-        found = await asyncio.to_thread(
-            lambda: [source_language("\n".join(text.pieces), sources, target) for text in texts]
-        )
+    sources = [model.source for model in service.models if base(model.target) == base(target)]
+    if not sources:
+        service.choose(None, None if auto else fields.source, target)  # refuses it
+
+    def read(_: object) -> tuple[list[_Text], list[Detected]]:
+        texts = [_Text(text, fields.format) for text in given]
+        if not auto:
+            return texts, [{"language": fields.source}] * len(texts)
+        return texts, [source_language("\n".join(text.pieces), sources) for text in texts]
+
+    texts, found = await in_thread(read)
     languages = {one["language"] for one in found}
-    if texts and not languages.intersection([*sources, target]):
+    served = {one for one in languages if base(one) in map(base, sources)}
+    if texts and not served and base(target) not in map(base, languages):
         service.choose(None, found[0]["language"], target)  # refuses it
-    for language in languages.intersection(sources):
+    for language in served:
         some = [text for text, one in zip(texts, found, strict=True) if one["language"] == language]
         pieces = [piece for text in some for piece in text.pieces]
         results = iter(await service.translate(service.choose(None, language, target), pieces))
         for text in some:
             text.translated = list(islice(results, len(text.pieces)))
 
-    def answer() -> dict[str, Any]:
-        lists: dict[str, list[Any]] = {"translatedText": [text.answer() for text in texts]}
-        if fields.source == "auto":
+    def answer(cancelled: Callable[[], bool]) -> dict[str, Any]:
+        made = [text.answer(cancelled) for text in texts]
+        lists: dict[str, list[Any]] = {"translatedText": made}
+        if auto:
             lists["detectedLanguage"] = found
         return lists if isinstance(fields.q, list) else {name: value[0] for name, value in lists.items()}
 
@@ -164,8 +178,11 @@ async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -
     fields: dict[str, Any] = {**request.query_params, **form}
     if "json" in request.headers.get("content-type", ""):
         try:
-            fields.update(parse_json(await request.body()))
-        except (ValueError, TypeError) as error:
-            raise HTTPException(400, f"the body is not a JSON object: {error}") from None
+            body = parse_json(await request.body())
+        except ValueError as error:
+            raise HTTPException(400, f"the body is not JSON: {error}") from None
+        if not isinstance(body, dict):
+            raise HTTPException(400, 'the body is not a JSON object, as in {"q": "…", "source": …}')
+        fields.update(body)
     check_key(fields.get("api_key") or key_of(request.headers), keys, 403)
     return kind.model_validate(fields)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 from fastapi import APIRouter, HTTPException, Response
@@ -29,6 +30,7 @@ def _encoded(text: str) -> str:
 Text = Annotated[StrictStr, AfterValidator(_encoded)]
 OneOrMore = Text | Annotated[list[Text], Field(fail_fast=True)]
 """One text or several; only the first fault is found, because one for each of many texts takes seconds."""
+Item = TypeVar("Item")
 HYPOTHESIS = ["text", "tokens", "score", "log_probabilities", "confidence", "finished"]
 
 
@@ -64,9 +66,19 @@ def json_response(content: object, status: int = 200) -> Response:
     return Response(text, status, media_type="application/json")
 
 
-async def rendered(make: Callable[[], object]) -> Response:
-    """Returns plain data as a JSON response, made in another thread: a large answer keeps nobody waiting."""
-    return await asyncio.to_thread(lambda: json_response(make()))
+async def in_thread(make: Callable[[Callable[[], bool]], Item]) -> Item:
+    """Returns what `make` returns in another thread: a large text keeps nobody waiting. Its argument tells
+    whether nobody waits for it any more."""
+    gone = threading.Event()
+    try:
+        return await asyncio.to_thread(make, gone.is_set)
+    finally:
+        gone.set()
+
+
+async def rendered(make: Callable[[Callable[[], bool]], object]) -> Response:
+    """Returns plain data as a JSON response, made in another thread; `make` is as in `in_thread`."""
+    return await in_thread(lambda cancelled: json_response(make(cancelled)))
 
 
 def first_fault(errors: Sequence[Mapping[str, Any]]) -> str:
@@ -145,7 +157,7 @@ def v1(service: Service) -> APIRouter:
             hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
             return {"source": source, "source_tokens": result.source_tokens, "hypotheses": hypotheses}
 
-        def answer() -> dict[str, Any]:
+        def answer(_: object) -> dict[str, Any]:
             answers = [
                 {
                     "text": paragraph.joined([one.text for one in results]),
@@ -169,6 +181,6 @@ def v1(service: Service) -> APIRouter:
         def pair(result: Translation) -> dict[str, Any]:
             return {"links": format_links(result.links()), **parts_of(result, keys)}
 
-        return await rendered(lambda: {"model": model.name, "pairs": list(map(pair, results))})
+        return await rendered(lambda _: {"model": model.name, "pairs": list(map(pair, results))})
 
     return router

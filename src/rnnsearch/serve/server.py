@@ -48,8 +48,10 @@ h11._readers.chunk_header_re = re.compile(h11._readers.chunk_header_re.pattern.r
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection, with a time limit for the head of a request. A body that is not valid HTTP ends
-    its request."""
+    """uvicorn's connection, with a time limit for the head of a request. A body that is not valid HTTP, or
+    has a chunk of more than `body` bytes, ends its request."""
+
+    body = Options().body
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -61,6 +63,11 @@ class Connection(H11Protocol):
             self.transport.abort()
         elif not self.transport.is_closing():
             self.loop.call_later(HEAD_SECONDS, self._check_head, self.cycle)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if getattr(self.conn._reader, "_bytes_in_chunk", 0) > self.body:
+            self.send_400_response(f"A chunk of the body has more than {self.body} bytes.")
 
     def send_400_response(self, msg: str) -> None:
         if self.cycle is not None:  # its application must not answer, too
@@ -119,6 +126,7 @@ def worker_app(options: Options) -> ASGIApp:
 def make_service(options: Options) -> Service:
     """Loads the models, and sets up this process for them. Raises InputError if a model cannot be served."""
     set_up_cpu(options.threads, options.workers)
+    Connection.body = options.body
     return Service(load_models(options), options)
 
 

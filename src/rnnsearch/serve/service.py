@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from rnnsearch.pretrained.card import examples_of
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.serve.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue, check_limit
+from rnnsearch.text.tokens import base
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.faithful import Glossary
 from rnnsearch.translation.source_lines import Paragraphs, joined, split
@@ -27,6 +29,8 @@ from rnnsearch.translation.translator import Translator
 LONGEST_PART = 128
 """Largest number of subwords in a part of a sentence. A batch takes as many steps as its longest part, and
 goes on while any client waits for it."""
+POSTERIOR = 4
+"""Times that the posterior of a pair takes longer than its attention weights."""
 Translated = tuple[Paragraphs, list[Translation]]
 """A text's sentences, and their translations."""
 
@@ -116,6 +120,20 @@ class ServedModel:
         """Name and languages, for messages."""
         return f"{self.name} ({self.source or '?'} to {self.target or '?'})"
 
+    def fits(
+        self,
+        name: str | None,
+        source: str | None,
+        target: str | None,
+        subtag: Callable[[str], str] = str,
+    ) -> bool:
+        """Tells whether it has this name and these languages. None stands for any value. subtag: the part
+        of a language's code that counts."""
+        codes = zip((source, target), (self.source, self.target), strict=True)
+        return name in (None, self.name) and all(
+            code is None or subtag(code) == subtag(own) for code, own in codes
+        )
+
 
 def load_models(options: Options) -> list[ServedModel]:
     """Loads the models, and translates and aligns a word with each, so that weights are converted and
@@ -133,7 +151,9 @@ def load_models(options: Options) -> list[ServedModel]:
         translator.search = changed(translator.search, options.search)
         split("a.", source)
         translator.translate(["a"])
-        list(translator.force([("a", "a")]))
+        pair = translator.source.encode("a"), translator.target.encode("a")
+        for posterior in (False, True):
+            translator.force_encoded([pair], posterior=posterior, exact=not posterior)
         taught = needs_links(run.settings.training)
         models.append(ServedModel(name, source, target, translator, examples_of(run.path), taught))
     return models
@@ -156,15 +176,12 @@ class Service:
         self.queue = WorkQueue(self._work, models[0].translator.search.batch_size, options.queue)
 
     def choose(self, name: str | None, source: str | None, target: str | None) -> ServedModel:
-        """Returns the model for a request: that of the name, or the first one with those languages. None
-        stands for any value. Raises HTTPException if no model fits, or models of several pairs do."""
-        fitting = [
-            model
-            for model in self.models
-            if source in (None, model.source)
-            and target in (None, model.target)
-            and name in (None, model.name)
-        ]
+        """Returns the model for a request: that of the name, or the first one with those languages,
+        without their regions if no model has these. None stands for any value. Raises HTTPException if
+        no model fits, or models of several pairs do."""
+        asked = name, source, target
+        fitting = [one for one in self.models if one.fits(*asked)]
+        fitting = fitting or [one for one in self.models if one.fits(*asked, base)]
         listed = ", ".join(model.described for model in fitting or self.models)
         if not fitting:
             named = f" {name[:40]!r}" if name else ""
@@ -217,11 +234,12 @@ class Service:
         codecs = model.translator.source, model.translator.target
 
         def task(number: int, pair: tuple[str, str]) -> QueuedTask:
-            source, target = (len(codec.encode(line).ids) for codec, line in zip(codecs, pair, strict=True))
+            encoded = [codec.encode(line) for codec, line in zip(codecs, pair, strict=True)]
+            source, target = (len(side.ids) for side in encoded)
             longest = max(source, target)
             check_limit(f"a line of pair {number}", longest, "words or subwords", self.options.words)
-            size = max(target, source * target // USUAL_WORDS)
-            return QueuedTask(Group(model, posterior=posterior), pair, size, source * target)
+            size = max(target, source * target // USUAL_WORDS) * (POSTERIOR if posterior else 1)
+            return QueuedTask(Group(model, posterior=posterior), encoded, size, source * target)
 
         return await self._results(lambda: [task(*pair) for pair in enumerate(pairs, 1)])
 
@@ -258,7 +276,12 @@ class Service:
         """Works on a batch, in the models' thread. Raises SearchStoppedError once no client waits for it."""
         translator, items = group.model.translator, [task.item for task in tasks]
         if not group.beam:
-            return list(translator.force(items, len(items), posterior=group.posterior))
+            return translator.force_encoded(
+                items,
+                posterior=group.posterior,
+                exact=not group.posterior,
+                cancelled=partial(self.queue.let_overtake, tasks),
+            )
         parts = [part for item in items for part in item]
         results = iter(
             translator.translate_parts(

@@ -4,11 +4,13 @@ and refusals of the service."""
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import accumulate
+from threading import Lock
 from typing import Any
 
 from fastapi import HTTPException
@@ -23,6 +25,8 @@ WORDS = Counter("rnnsearch_words", "Words of translations that were written", ["
 USUAL_WORDS = 25
 """Words of a usual sentence. A batch has at most as many words as a full batch of usual sentences, so that
 long sentences do not make others wait longer."""
+OVERTAKING = 4
+"""Times that a task is longer than those that may overtake it while it is worked on."""
 
 
 def check_limit(owner: str, number: int, things: str, most: int, remedy: str = "send less") -> None:
@@ -65,7 +69,7 @@ class WorkQueue:
     ) -> None:
         self.work, self._batch, self._capacity = work, batch, capacity
         self.waiting: list[QueuedTask] = []
-        self._changed = asyncio.Event()
+        self._changed, self._lock = asyncio.Event(), Lock()
         self._now = 0  # the place of the latest task that was begun
 
     def submit(self, tasks: Sequence[QueuedTask]) -> list[asyncio.Future[Any]]:
@@ -75,46 +79,57 @@ class WorkQueue:
         ones.
         """
         owner, number = OWNER.get(), len(tasks)
-        self._drop()
-        theirs = sum(task.owner == owner for task in self.waiting)
-        if len(self.waiting) + number > self._capacity:
-            raise busy("the queue is full")
-        if theirs and 2 * (theirs + number) > self._capacity:
-            raise busy("half of the queue waits for this client already", 429)
-        for task, due in zip(tasks, accumulate(task.size for task in tasks), strict=True):
-            task.owner, task.due = owner, self._now + due
-            task.future = asyncio.get_running_loop().create_future()
-        self.waiting += tasks
+        with self._lock:
+            self._drop()
+            theirs = sum(task.owner == owner for task in self.waiting)
+            if len(self.waiting) + number > self._capacity:
+                raise busy("the queue is full")
+            if theirs and 2 * (theirs + number) > self._capacity:
+                raise busy("half of the queue waits for this client already", 429)
+            for task, due in zip(tasks, accumulate(task.size for task in tasks), strict=True):
+                task.owner, task.due = owner, self._now + due
+                task.future = asyncio.get_running_loop().create_future()
+            self.waiting += tasks
         self._changed.set()
         return [task.future for task in tasks]
 
     async def run(self) -> None:
         """Works on the tasks until it is cancelled."""
-        models = ThreadPoolExecutor(1, "models")
+        models, loop = ThreadPoolExecutor(1, "models"), asyncio.get_running_loop()
         while await self._changed.wait():
-            tasks = self._next_batch()
-            if not tasks:
+            if tasks := self._next_batch():
+                await loop.run_in_executor(models, self._work_on, loop, tasks)
+            else:
                 self._changed.clear()
-                continue
-            results = await asyncio.get_running_loop().run_in_executor(models, self._results, tasks)
-            for task, result in zip(tasks, results, strict=True):
-                if not task.future.done():
-                    failed = isinstance(result, Exception)
-                    (task.future.set_exception if failed else task.future.set_result)(result)
 
-    def _next_batch(self) -> list[QueuedTask]:
-        """Takes the task that is due first, and those of its group with the most similar lengths."""
-        self._drop()
-        if not self.waiting:
-            return []
-        first = min(self.waiting, key=lambda task: task.due)
-        alike = [task for task in self.waiting if task.group == first.group]
-        alike.sort(key=lambda task: (task is not first, abs(task.size - first.size), task.due))
-        words = accumulate(task.size for task in alike[: self._batch])
-        chosen = alike[: max(1, sum(used <= USUAL_WORDS * self._batch for used in words))]
-        self.waiting = [task for task in self.waiting if task not in chosen]
-        self._now = max(self._now, first.due)
-        return chosen
+    def let_overtake(self, tasks: Sequence[QueuedTask]) -> bool:
+        """Works on waiting tasks that are much shorter than these, one batch at a time, and tells whether
+        nobody waits for these any more. Called in the models' thread while it works on them."""
+        largest = max(task.size for task in tasks) // OVERTAKING
+        if shorter := self._next_batch(largest):
+            self._work_on(tasks[0].future.get_loop(), shorter)
+        return all(task.future.done() for task in tasks)
+
+    def _work_on(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[QueuedTask]) -> None:
+        """Works on tasks, in the models' thread, and sets their results in the event loop."""
+        loop.call_soon_threadsafe(_set_results, tasks, self._results(tasks))
+
+    def _next_batch(self, largest: float = math.inf) -> list[QueuedTask]:
+        """Takes the task that is due first, of those that are not larger than `largest`, and those of its
+        group with the most similar lengths."""
+        with self._lock:
+            self._drop()
+            waiting = [task for task in self.waiting if task.size <= largest]
+            if not waiting:
+                return []
+            first = min(waiting, key=lambda task: task.due)
+            alike = [task for task in waiting if task.group == first.group]
+            alike.sort(key=lambda task: (task is not first, abs(task.size - first.size), task.due))
+            words = accumulate(task.size for task in alike[: self._batch])
+            chosen = alike[: max(1, sum(used <= USUAL_WORDS * self._batch for used in words))]
+            self.waiting = [task for task in self.waiting if task not in chosen]
+            self._now = max(self._now, first.due)
+            return chosen
 
     def _drop(self) -> None:
         """Drops the tasks that nobody waits for."""
@@ -128,3 +143,10 @@ class WorkQueue:
             if len(tasks) == 1 or isinstance(error, SearchStoppedError):
                 return [error] * len(tasks)
         return [result for task in tasks for result in self._results([task])]
+
+
+def _set_results(tasks: Sequence[QueuedTask], results: Sequence[Any]) -> None:
+    for task, result in zip(tasks, results, strict=True):
+        if not task.future.done():
+            failed = isinstance(result, Exception)
+            (task.future.set_exception if failed else task.future.set_result)(result)

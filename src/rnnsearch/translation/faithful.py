@@ -42,11 +42,16 @@ PARTS = {
     "placeholder": r"%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
     r"|\{\{\s*(?:[^{}\s]+\s*)?\}\}|[$#]?\{[^{}\s]*\}|__\w+__",
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
+    "mark": r"\*{2,3}|~~|\]\([^()\s]*\)|^#{1,6}\s+",  # of Markdown
+    "snippet": r"`[^`]+`",
 }
 """Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence. What
 is in front of a sentence (bullets, numbers, quoted lines) is copied with its spaces."""
 VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PARTS.items()))
-STAND_INS = {"front": [], "tag": [], "emoji": [], "number": ["12"], "address": ["XX"], "placeholder": ["XX"]}
+STAND_INS: dict[str, list[str]] = {
+    **dict.fromkeys(("front", "tag", "emoji", "mark"), []),
+    **{"number": ["12"], "address": ["XX"], "placeholder": ["XX"], "snippet": ["XX"]},
+}
 """Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 COPIED = 0.5

@@ -31,6 +31,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from rnnsearch.batch import Batch
+from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.kernels.products import FastOutput
 from rnnsearch.model.alignment import Alignment
@@ -80,13 +81,15 @@ def quick_alignment(
     batch: Batch,
     *,
     posterior: bool = False,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Float[Tensor, "batch target source"]:
     """Returns α, or the alignment posterior, of the words of each target. In a posterior, the rows of the end
     of sentence and of padding are 0.
 
     The longest target comes first: a pair leaves the batch when it ends. Its later rows may be 0.
 
-    posterior: only for networks that `has_quick_posterior` accepts.
+    posterior: only for networks that `has_quick_posterior` accepts. cancelled: asked before every row; once
+    it returns True, SearchStoppedError is raised.
     Ensembles give the mean, and so do the two directions of a decoder, as in `forced_decoding`.
     """
     longest_first = batch.target_lengths.argsort(descending=True, stable=True)
@@ -104,6 +107,8 @@ def quick_alignment(
         ]
         rows = walkers[0].source.annotations.new_zeros(*batch.target.shape, batch.source.shape[1])
         for i in range(sizes[0]):
+            if cancelled():
+                raise SearchStoppedError
             left = sum(size > i for size in sizes)
             left = min(len(sizes), left + -left % MULTIPLE)
             row = mean_alignment([walker.row(i, left) for walker in walkers])

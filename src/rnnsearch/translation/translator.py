@@ -341,8 +341,7 @@ class Translator:
         """
         require_number("batch_size", batch_size, 1)
         exact = scored and not posterior if exact is None else exact
-        exact |= posterior and not has_quick_posterior(self.networks)
-        force = partial(self._force, posterior=posterior, exact=exact, scored=scored)
+        force = partial(self.force_encoded, posterior=posterior, exact=exact, scored=scored)
         encoded = (self._encoded(pair, number) for number, pair in enumerate(given_pairs(pairs), first))
 
         def length(pair: EncodedPair) -> int:
@@ -361,22 +360,33 @@ class Translator:
             raise InputError(what, remedy="write one sentence on each line")
         return encoded
 
-    def _force(
-        self, pairs: list[EncodedPair], *, posterior: bool, exact: bool, scored: bool
+    def force_encoded(
+        self,
+        pairs: list[EncodedPair],
+        *,
+        posterior: bool = False,
+        exact: bool = False,
+        scored: bool = False,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> list[Translation]:
         """Force-decodes a batch of pairs, as `force` does. It is split if its largest tensor would not fit in
-        memory."""
+        memory.
+
+        cancelled: as in `translate_parts`, but exact forced decoding never asks.
+        """
+        exact |= posterior and not has_quick_posterior(self.networks)
 
         def forced(some: list[EncodedPair]) -> list[Translation]:
             source, target = (pad([pair[side].ids for pair in some]) for side in (0, 1))
             batch = Batch(*source, *target).to(self._device)
             log_p: Iterable[Floats | None] = repeat(None)
-            if scored or exact:
+            if scored or (exact and posterior):
                 probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
                 log_p = probabilities.cpu().numpy() if scored else log_p
-            if not exact:
-                networks = self._fast(fastest_precision(self._device), self.search.kernels)
-                weights = quick_alignment(networks, batch, posterior=posterior)
+            if not exact or not (scored or posterior):
+                precision = "float32" if exact else fastest_precision(self._device)
+                networks = self._fast(precision, self.search.kernels)
+                weights = quick_alignment(networks, batch, posterior=posterior, cancelled=cancelled)
             return list(map(self._given, some, log_p, weights.cpu().numpy()))
 
         def cost(some: list[EncodedPair]) -> int:

@@ -14,7 +14,7 @@ from rnnsearch.cli.demo import next_lines
 from rnnsearch.cli.options import Columns, Strings, describe, one_of, resumable, say
 from rnnsearch.cli.prepare import data_options
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import prepare_output
+from rnnsearch.system.files import is_stream, prepare_output
 from rnnsearch.system.progress import progress_bar
 
 Amount = Annotated[int | None, typer.Option(min=1, max=10**15)]
@@ -123,7 +123,7 @@ def links(
     for path in [*out, *filter(None, [dictionary])]:
         prepare_output(path, overwrite)
     if aligner != "eflomal":
-        own = aligner != "rnnsearch" and (recipe or set_)
+        own = is_stream(out[0]) or (aligner != "rnnsearch" and (recipe or set_))
         if len(texts) != 2 or len(out) != 1 or any((columns, format_, symmetrise, own)):
             what = f"--aligner {aligner} takes two files of lines and one --out, and symmetrises by `product`"
             raise InputError(what, remedy="remove the other files and options")

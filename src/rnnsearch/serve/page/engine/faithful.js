@@ -21,11 +21,13 @@ const PARTS = {
     `%(?:\\(${WORD}+\\)|(?:\\p{Nd}+\\$)?[\\-+0-9.]*)[a-zA-Z@](?!${WORD})|%[1-9](?!${WORD})` +
     `|\\{\\{\\s*(?:[^\\{\\}\\s]+\\s*)?\\}\\}|[$#]?\\{[^\\{\\}\\s]*\\}|__${WORD}+__`,
   emoji: `(?:${CLUSTER})(?:${CLUSTER}|[\\u200d\\ufe0f\\u{1f3fb}-\\u{1f3ff}\\u{e0020}-\\u{e007f}])*`,
+  mark: "\\*{2,3}|~~|\\]\\([^()\\s]*\\)|^#{1,6}\\s+", // of Markdown
+  snippet: "`[^`]+`",
 };
 const ANY = Object.entries(PARTS).map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|");
 const VERBATIM = new RegExp(ANY, "gu");
 const WHOLE = new RegExp(`^(?:${ANY})$`, "u");
-const STAND_INS = { front: [], tag: [], emoji: [], number: ["12"], address: ["XX"], placeholder: ["XX"] };
+const STAND_INS = { front: [], tag: [], emoji: [], number: ["12"], address: ["XX"], placeholder: ["XX"], mark: [], snippet: ["XX"] };
 const CURRENCIES = { "€": "€", $: "$", "£": "£", "¥": "¥", euro: "€", euros: "€", dollar: "$", dollars: "$", pound: "£", pounds: "£", livre: "£", livres: "£" };
 const AFTER_ADDRESS = /[.,;:!?"')\]}»”’]+$/u;
 
