@@ -49,8 +49,14 @@ PARTS = {
 is in front of a sentence (bullets, numbers, quoted lines) is copied with its spaces."""
 VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PARTS.items()))
 STAND_INS: dict[str, list[str]] = {
-    **dict.fromkeys(("front", "tag", "emoji", "mark"), []),
-    **{"number": ["12"], "address": ["XX"], "placeholder": ["XX"], "snippet": ["XX"]},
+    "front": [],
+    "tag": [],
+    "emoji": [],
+    "mark": [],
+    "number": ["12"],
+    "address": ["XX"],
+    "placeholder": ["XX"],
+    "snippet": ["XX"],
 }
 """Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
