@@ -102,11 +102,12 @@ def teacher_force(
     and in the state from which p(y_i) is read.
     """
     cell, alignment = decoder.cell, decoder.alignment
+    if not torch.is_grad_enabled():
+        return _in_place(decoder.predicting_states(previous, start, source, known), previous.shape[1])
     if (
         type(cell) is not GatedCell
         or type(alignment) is not AdditiveAlignment
         or previous.device.type != "cpu"
-        or not torch.is_grad_enabled()
     ):
         return reference(Decoder.teacher_force)(decoder, previous, start, source, known)
     positions = previous.shape[1]
@@ -134,6 +135,19 @@ def teacher_force(
     elif decoder.wiring == "appendix":
         context, weights = torch.cat((start.context, context), 1), torch.cat((start.weights, weights), 1)
     return DecoderState(states, context, weights, None)
+
+
+def _in_place(states: Iterable[DecoderState], positions: int) -> DecoderState:
+    """Joins the states of `positions` words. Rows kept apart would fragment the memory between the energies'
+    intermediate tensors, which then grows by gigabytes for long sentences."""
+    parts: list[Tensor] = []
+    for i, state in enumerate(states):
+        rows = state.cell, state.context, state.weights
+        parts = parts or [row.new_empty(len(row), positions, row.shape[2]) for row in rows]
+        for part, row in zip(parts, rows, strict=True):
+            part[:, i : i + 1] = row
+    cell, context, weights = parts
+    return DecoderState(cell, context, weights, None)
 
 
 def _matrices(cell: GatedCell) -> tuple[Tensor, Tensor, Tensor | None]:

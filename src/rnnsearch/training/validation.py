@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from rnnsearch.system.tensors import save_tensors
 from rnnsearch.text.batches import collate
 from rnnsearch.text.dataset import Corpus, Pairs
 from rnnsearch.training.checkpoint import TrainingProgress
-from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.batching import batched_by_length
+from rnnsearch.translation.forced import force_in_batches, forced_decoding
 from rnnsearch.translation.translator import Translator
 
 Sample = tuple[str, str, str]
@@ -54,14 +57,15 @@ def validate(
 
 def nll_and_words(network: TranslationNetwork, pairs: Pairs, batch_size: int) -> tuple[float, int]:
     """Returns (−Σ log p(y | x) in nats, number of target words with the ends of sentences)."""
-    device = network.output.weight.device
-    order = np.argsort(np.maximum(pairs.source.lengths, pairs.target.lengths), kind="stable")
-    total = 0.0
-    for begin in range(0, len(order), batch_size):
-        batch = collate(pairs, order[begin : begin + batch_size]).to(device)
-        log_probabilities, _ = forced_decoding([network], batch)
-        total -= float(log_probabilities.double().sum())
-    return total, int(pairs.target.lengths.sum())
+    lengths = list(zip(pairs.source.lengths.tolist(), pairs.target.lengths.tolist(), strict=True))
+
+    def forced(some: list[int]) -> list[float]:
+        batch = collate(pairs, some).to(network.output.weight.device)
+        return forced_decoding([network], batch)[0].double().sum(1).tolist()
+
+    work = partial(force_in_batches, [network], lengths=lengths.__getitem__, work=forced)
+    scores = batched_by_length(range(len(pairs)), lambda pair: max(lengths[pair]), batch_size, work)
+    return -math.fsum(scores), int(pairs.target.lengths.sum())
 
 
 class BestWeights:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -34,7 +35,7 @@ from rnnsearch.translation.beam import (
     beam_search,
     final_score,
 )
-from rnnsearch.translation.forced import forced_decoding, mean_alignment
+from rnnsearch.translation.forced import force_in_batches, forced_decoding, mean_alignment
 
 Ids = tuple[int, ...]
 FORCED_TOGETHER = 256
@@ -171,8 +172,12 @@ def ranked_by_all(
             results.append(Hypothesis(ids, score, tuple(own.tolist()), alignment, finished=True))
         return results
 
+    def sides(one: tuple[int, Ids]) -> tuple[int, int]:
+        return source.shape[1], len(one[1])
+
+    work = partial(force_in_batches, networks, lengths=sides, work=forced)
     every = [(sentence, ids) for sentence, pool in enumerate(pools) for ids in pool]
-    scored = iter(batched_by_length(every, lambda one: len(one[1]), FORCED_TOGETHER, forced))
+    scored = iter(batched_by_length(every, lambda one: len(one[1]), FORCED_TOGETHER, work))
     ranked = [[next(scored) for _ in pool] for pool in pools]
     return [
         sorted(some or first, key=lambda one: -one.score)[: settings.nbest]

@@ -38,7 +38,7 @@ from rnnsearch.translation.faithful import (
     encode_faithfully,
     faithful_words,
 )
-from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.forced import force_in_batches, forced_decoding
 from rnnsearch.translation.network_step import search
 from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
 from rnnsearch.translation.source_lines import (
@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from rnnsearch.pretrained.card import ModelCard
 
 END = SPECIALS[0]
+LARGEST_TENSOR = 1 << 29
+"""Largest number of elements in a tensor of one step of search. At the paper's size a batch has 64 × 12
+hypotheses with 30,000 words each: 23 million."""
 LARGEST_ALIGNMENT = 1 << 26
 """Maximum of source × target positions of a given pair."""
 
@@ -269,7 +272,7 @@ class Translator:
             return len(some) * settings.beam * widest
 
         full = [part for part in parts if part.words]
-        work = partial(in_halves, cost=cost, work=searched)
+        work = partial(in_halves, cost=cost, most=LARGEST_TENSOR, work=searched)
         with kernels_used(settings.kernels):
             done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
         return [next(done) if part.words else empty_translation() for part in parts]
@@ -368,13 +371,11 @@ class Translator:
                 weights = quick_alignment(self.networks, caches, batch, posterior=posterior)
             return list(map(self._given, some, log_p, weights.cpu().numpy()))
 
-        def cost(some: list[EncodedPair]) -> int:
-            source, target = (max(len(pair[side].ids) for pair in some) for side in (0, 1))
-            widest = max(target * max(source, len(self.target.vocabulary)), source * self._annotation_size)
-            return len(some) * widest
+        def lengths(pair: EncodedPair) -> tuple[int, int]:
+            return len(pair[0].ids), len(pair[1].ids)
 
         with kernels_used(self.search.kernels):
-            return in_halves(pairs, cost, forced)
+            return force_in_batches(self.networks, pairs, lengths, forced)
 
     def _given(self, pair: EncodedPair, log_p: Floats | None, alpha: Floats) -> Translation:
         """Returns a given pair in words."""
