@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from rnnsearch.config import ModelSettings
 from rnnsearch.errors import InputError
 from rnnsearch.model.alignment import ALIGNMENTS, Alignment
+from rnnsearch.model.alignment.base import check_results
 from rnnsearch.model.cells import CELLS, Cell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
@@ -86,6 +87,13 @@ class TranslationNetwork(nn.Module):
                 scorer = alignment(n, context_size, settings.alignment_size)
             except ValueError as error:
                 raise InputError(str(error)) from None
+            if settings.alignment not in ALIGNMENTS:
+                try:
+                    check_results(scorer, n, context_size)
+                except ValueError as error:
+                    remedy = "see docs/how-to/own-scorer.md"
+                    what = f"model.alignment = {settings.alignment!r}: {error}"
+                    raise InputError(what, remedy=remedy) from error
             decoder = Decoder(cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring)
             deep_output = readout(n, m, context_size, readout_size)
             output = OutputLayer(readout_size, m, target_words, settings.factored_output, tied)
