@@ -187,6 +187,9 @@ class TrainingSettings(_Section):
     never"""
     alignment_final_weight: Amount = 0.0
     """factor of the alignment loss after alignment_annealing updates"""
+    alignment_smoothing: Probability = 0.0
+    """probability mass that the alignment loss moves from the links of a target word to all source
+    positions of the sentence"""
     alignment_forcing: Literal["none", "known", "mixed"] = "none"
     """compute contexts from the word links instead of α during training: never, always, or for some
     sentences"""

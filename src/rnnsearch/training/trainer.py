@@ -22,7 +22,13 @@ from rnnsearch.model.readout import OutputLayer
 from rnnsearch.system.kernel_dispatch import kernels_used
 from rnnsearch.text.batches import Batch
 from rnnsearch.training.ddp import Ranks
-from rnnsearch.training.loss import alignment_loss, alignment_weight, negative_log_likelihood, rows_to_force
+from rnnsearch.training.loss import (
+    alignment_loss,
+    alignment_weight,
+    negative_log_likelihood,
+    rows_to_force,
+    smoothed,
+)
 from rnnsearch.training.optimiser import (
     WeightAverage,
     choose_gradients,
@@ -95,6 +101,7 @@ class BatchLoss(nn.Module):
             if self.settings.alignment_loss != "none":
                 assert batch.known_alignment is not None
                 known = batch.known_alignment * decoded.attended.unsqueeze(-1)
+                known = smoothed(known, batch.source_lengths, self.settings.alignment_smoothing)
                 term, linked = alignment_loss(decoded.weights, known, self.settings.alignment_loss)
                 loss = loss + weight * term
                 alignment, rows = alignment + term.detach(), rows + linked
@@ -164,6 +171,11 @@ class Trainer:
         self.optimiser.zero_grad(set_to_none=True)
         losses = nll, pairs, int(tokens), alignment, int(rows)
         return Update(*losses, gradient_norm=norm, learning_rate=rate, applied=applied)
+
+    @property
+    def has_finite_weights(self) -> bool:
+        """Tells whether the L2 norm of all weights is a finite number in float32."""
+        return bool(nn.utils.get_total_norm(self.parameters).isfinite())
 
     def step(self, norm: float, rate: float, number: int) -> None:
         """Updates the parameters by their gradients, of the given norm, and then the averages."""
