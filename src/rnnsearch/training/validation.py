@@ -104,7 +104,7 @@ class BestWeights:
         higher is better. None without scores."""
         if "dev_nll" not in scores:
             return None
-        nll = -scores["dev_nll"]
+        nll = -scores["dev_nll"] if math.isfinite(scores["dev_nll"]) else -math.inf
         return (nll if self.select_by == "nll" else scores.get("dev_bleu", nll)), nll
 
     def save(self) -> None:
