@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,41 @@ def test_a_training_that_diverges_is_no_success(
     with pytest.raises(InputError, match=rf"{said}.*lower training.learning_rate"):
         train(corpus, tmp_path / "run", max_updates=5, learning_rate=rate, optimiser=optimiser)
     assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+METRICS = """
+def words(translations, references, sources):
+    assert len(translations) == len(references) == len(sources) == 12
+    words.calls = getattr(words, "calls", 0) + 1
+    return -words.calls
+
+def wrong(translations, references, sources):
+    return "good"
+"""
+
+
+def test_own_metric_chooses_the_weights(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each validation has a lower score than the one before, so that the first is the best."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    (tmp_path / "own_metrics.py").write_text(METRICS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    chosen = {"validate_metric": "own_metrics:words", "select_by": "metric", "max_updates": 10}
+    run, said = train(corpus, tmp_path / "run", **chosen)
+    statistics = read_statistics(run.path)
+    assert [row["dev_metric"] for row in statistics["validations"]] == [-1, -2, -3]
+    assert statistics["best_update"] == weights(run.path)[1]["update"] == 5
+    assert "metric -2  (best so far)" in said
+    curves = EventAccumulator(str(run.log_path)).Reload()
+    assert [point.value for point in curves.Scalars("dev/metric")] == [-1, -2, -3]
+    for name, fault in (("wrong", "raised ValueError"), ("missing", "cannot be imported")):
+        with pytest.raises(InputError, match=rf"training\.validate_metric = 'own_metrics:{name}' {fault}"):
+            train(corpus, tmp_path / name, validate_metric=f"own_metrics:{name}")
+    with pytest.raises(InputError, match=r"needs training\.validate_metric"):
+        settings(select_by="metric")
 
 
 def test_patience_keeps_the_best_weights(

@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -269,8 +269,7 @@ def resolve(
     """
     if name in built_in:
         return built_in[name]
-    module_name, colon, class_name = name.partition(":")
-    if not colon:
+    if ":" not in name:
         raise InputError(
             f"{setting} = {name!r} is unknown",
             remedy=f"use one of {', '.join(built_in)}, or package.module:Class",
@@ -280,13 +279,20 @@ def resolve(
             f"{setting} = {name!r} names code outside rnnsearch",
             remedy="add --trust-code if you trust the author of this run",
         )
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        part = getattr(importlib.import_module(module_name), class_name)
-    except (Exception, SystemExit) as error:  # foreign code may raise anything
-        what = f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}"
-        raise InputError(what) from error
+    part = import_named(setting, name)
     if not (isinstance(part, type) and issubclass(part, base)):
         raise InputError(f"{setting} = {name!r} is not a subclass of {base.__module__}:{base.__name__}")
     return part
+
+
+def import_named(setting: str, name: str) -> Any:
+    """Imports what a setting names as `package.module:name`, also from the current directory. Raises
+    InputError if that fails."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    module_name, _, own = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), own)
+    except (Exception, SystemExit) as error:  # foreign code may raise anything
+        what = f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}"
+        raise InputError(what, remedy="write package.module:name") from error

@@ -274,6 +274,7 @@ def describe(row: dict[str, float], better: bool) -> str:
     if "dev_nll" in row:
         text += f"  dev nll {row['dev_nll']:.2f}  nll/word {row['dev_nll_per_word']:.3f}"
         text += f"  BLEU {row['dev_bleu']:.2f}" if "dev_bleu" in row else ""
+        text += f"  metric {row['dev_metric']:.4g}" if "dev_metric" in row else ""
         text += "  (best so far)" if better else ""
     return text
 
