@@ -91,7 +91,7 @@ class TranslationNetwork(nn.Module):
                 try:
                     check_results(scorer, n, context_size)
                 except ValueError as error:
-                    remedy = "see docs/how-to/own-scorer.md"
+                    remedy = "the class rnnsearch.extending.Alignment describes each method"
                     what = f"model.alignment = {settings.alignment!r}: {error}"
                     raise InputError(what, remedy=remedy) from error
             decoder = Decoder(cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring)
