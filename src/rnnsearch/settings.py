@@ -153,6 +153,9 @@ class TrainingSettings(_Section):
     never"""
     alignment_final_weight: Amount = 0.0
     """factor of the alignment loss after alignment_annealing updates"""
+    alignment_smoothing: Probability = 0.0
+    """probability mass that the alignment loss moves from the links of a target word to all source
+    positions of the sentence"""
     alignment_forcing: Literal["none", "known", "mixed"] = "none"
     """compute contexts from the word links instead of α during training: never, always, or for some
     sentences"""
@@ -187,8 +190,12 @@ class TrainingSettings(_Section):
     validate_bleu: bool = True
     """at a validation, also translate the development set and compute its BLEU, in the tokenisation of the
     target language"""
-    select_by: Literal["bleu", "nll"] = "bleu"
-    """development score that decides which weights are the best; NLL decides between equal BLEU"""
+    validate_metric: str = ""
+    """function of your own, as package.module:function, that scores the development translations at each
+    validation: its arguments are the translations, references and sources, as lists of lines"""
+    select_by: Literal["bleu", "nll", "metric"] = "bleu"
+    """development score that decides which weights are the best, of the highest BLEU or validate_metric or
+    the lowest NLL; NLL decides between equal scores"""
     samples: int = Field(3, ge=0, le=1_000)
     """development translations shown at each validation"""
     save_every: Positive = 500
@@ -278,6 +285,8 @@ class Settings(Sections):
     @model_validator(mode="after")
     def _fits_together(self) -> Settings:
         model, training, search = self.model, self.training, self.search
+        if training.select_by == "metric" and not training.validate_metric:
+            raise ValueError('training.select_by = "metric" needs training.validate_metric')
         if model.tie_output and not model.factored_output and model.maxout_size != model.embedding_size:
             raise ValueError(
                 "model.tie_output needs model.factored_output = true, or model.maxout_size = "

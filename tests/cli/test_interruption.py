@@ -31,7 +31,7 @@ def test_an_interrupted_training_says_so_by_its_exit_code(
     line = f"train demo --data {tiny_store} --out {tmp_path}/run {SMALL}"
     stopped = command(line)
     assert (stopped.code, stopped.out) == (code, "")
-    assert stopped.err.startswith("interrupted after 2 updates, ")
+    assert "\ninterrupted after 2 updates, " in stopped.err
     assert stopped.err.endswith("\ngo on with --resume\n")
     finished = command(f"{line} --resume")
     assert finished.code == 0
@@ -72,8 +72,8 @@ def test_the_demo_goes_on_where_it_was_interrupted(
     made = interrupted(2)
     stopped = command(*demo)
     assert (stopped.code, stopped.out) == (130, "")
-    assert stopped.err.count("\n") == 2
-    assert stopped.err.startswith("interrupted after 2 updates, ")
+    assert stopped.err.count("\n") == 3
+    assert "\ninterrupted after 2 updates, " in stopped.err
     assert stopped.err.endswith("\nthe same command goes on\n")
     finished = command(*demo)
     assert finished.code == 0, finished.err

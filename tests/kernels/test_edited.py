@@ -45,6 +45,7 @@ EDITS = {
     "model.decoder:Source.context": ("return weights", "return 2.0 * weights"),
     "model.decoder:Decoder.first_attended": ("return int(", "return 0 + int("),
     "model.decoder:Decoder.teacher_force": ("DecoderState(cell", "DecoderState(2.0 * cell"),
+    "model.decoder:Decoder.predicting_states": ("words[i - 1] if", "2.0 * words[i - 1] if"),
     "model.decoder:Decoder.step": (
         "(self, word, state, source",
         "(self, None if word is None else 2.0 * word, state, source",

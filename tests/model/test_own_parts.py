@@ -165,6 +165,41 @@ def test_dot_with_annotations_of_another_size(encoder: str, said: str) -> None:
         build(alignment="dot", encoder=encoder, encoder_size=3, embedding_size=5)
 
 
+SLIPS = """
+from my_scorers.smoothed import Smoothed
+
+class Mine(Smoothed):
+    def {method}:
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "said"),
+    [
+        ("keys(self, annotations)", "return annotations.sum(1)", r"keys .*\(batch, source, …\).*: \(2, "),
+        ("start(self, keys, lengths)", "return keys.new_zeros(2, 5)", r"start .*\(batch, 1, …\).*: \(2, 5\)"),
+        ("start(self, keys, lengths)", "return 1", r"start .*\(batch, 1, …\).*: int"),
+        ("energies(self, state, keys, memory)", "return memory", "must return two values.* returned .2, 3, 5"),
+        ("energies(self, state, keys, memory)", "return memory.unsqueeze(-1), memory",
+         r"energies .*\(batch, hypotheses, source\).*: \(2, 3, 5, 1\)"),
+        ("energies(self, state, keys, memory)", "return memory[:, :1], memory", r": \(2, 1, 5\)"),
+        ("energies(self, state, keys, memory)", "return memory, memory[0]", r"memory from energies .*: \(3, 5"),
+        ("energies(self, state, keys, memory)", "return self.W_a(state) + keys, None",
+         r"energies raised RuntimeError: .*arguments: \(2, 3, 4\), \(2, 5, 6\), \(2, 3, 5\)\)"),
+        ("attended(self, state, keys, memory, weights)", "return weights.sum(1)", r"attended .*: \(2, 5\)"),
+    ],
+)  # fmt: skip
+def test_results_of_other_shapes_are_refused_at_once(
+    method: str, body: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "slip", raising=False)
+    (tmp_path / "slip.py").write_text(SLIPS.format(method=method, body=body), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"model\.alignment = 'slip:Mine': .*{said}") as error:
+        build(True, alignment="slip:Mine")
+    assert "\n" not in str(error.value)
+
+
 def test_a_scorer_that_refuses_its_sizes() -> None:
     """A ValueError of the class itself becomes the one line that a user reads."""
     with pytest.raises(InputError, match="brings bad luck"):

@@ -5,6 +5,7 @@ Which row a link supervises, and the gradients, are tested in tests/model/test_k
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 from rnnsearch.settings import TrainingSettings
-from rnnsearch.training.loss import LOSSES, alignment_loss, alignment_weight, rows_to_force
+from rnnsearch.training.loss import LOSSES, alignment_loss, alignment_weight, rows_to_force, smoothed
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,22 @@ def test_by_hand(form: str, expected: float) -> None:
     )
     assert float(loss) == pytest.approx(expected, rel=1e-12)  # a sentence without links adds nothing
     assert rows == 2
+
+
+@pytest.mark.parametrize("mass", [0.0, 0.3])
+def test_smoothed_rows_by_a_plain_loop(mass: float) -> None:
+    known = torch.tensor(
+        [
+            [[0.0, 1.0, 0.0, 0.0], [0.5, 0.0, 0.5, 0.0], [0.0, 0.0, 0.0, 0.0]],
+            [[0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]],
+        ],
+        dtype=torch.float64,
+    )
+    found, lengths = smoothed(known, torch.tensor([3, 4]), mass), [3, 4]
+    for b, i, j in itertools.product(range(2), range(3), range(4)):
+        a, linked = float(known[b, i, j]), sum(known[b, i].tolist()) > 0
+        uniform = 1 / lengths[b] if j < lengths[b] else 0.0
+        assert float(found[b, i, j]) == pytest.approx((1 - mass) * a + mass * uniform if linked else 0.0)
 
 
 @pytest.mark.parametrize("form", LOSSES)

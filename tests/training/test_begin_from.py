@@ -87,7 +87,6 @@ def test_the_first_weights_are_those_of_the_other(
         ("tiny_run", ("model.hidden_size=8", "model.cell=lstm"), r"another network .*add "
          r'--set model\.cell="gated" --set model\.hidden_size=16 --set model\.encoder_size=16\)'),
         ("tiny_backward_run", (), r'another network .*add --set model\.decoder="backward"\)'),
-        ("tiny_unknown_run", (), r"another source vocabulary .*prepare --vocabulary "),
         ("tiny_subword_run", (), r"data\.subwords = 'bpe', and this dataset has 'none' .*prepare "
         r"--vocabulary "),
         ("tiny_reverse_run", (), r"data\.source_language = 'fr', and this dataset has 'en'"),
@@ -105,6 +104,31 @@ def test_what_does_not_fit_is_refused(
     with pytest.raises(InputError, match=said):
         train(tiny_store, tmp_path / "run", *changes, begin_from=request.getfixturevalue(base))
     assert not (tmp_path / "run").exists()
+
+
+def test_words_of_both_vocabularies_keep_their_weights(
+    tiny_store: Path, tiny_unknown_run: Path, tmp_path: Path, stopping: pytest.MonkeyPatch
+) -> None:
+    base, corpus = Run.open(tiny_unknown_run), Corpus.open(tiny_store)
+    with (tmp_path / "said").open("w") as stream, pytest.raises(StoppedError):
+        train(tiny_store, tmp_path / "run", begin_from=base.path, display=Display(stream=stream))
+    found, old = saved(tmp_path / "run"), base.load_network().state_dict()
+    for side, names in {
+        "source": ["source_embedding.weight"],
+        "target": ["target_embedding.weight", "output.weight"],
+    }.items():
+        here, there = (getattr(codecs, side).vocabulary for codecs in (corpus, base))
+        for name in names:
+            kept = 0
+            for number in range(len(here)):
+                known = number if number < 2 else there.ids([here.word(number)])[0]
+                same = torch.equal(found[f"network.{name}"][number], old[name][known])
+                assert same == (number < 2 or here.word(number) in there), name
+                kept += same
+            said = f"other {side} vocabulary: {kept} of {len(here)} entries keep"
+            assert 2 < kept < len(here)
+            assert said in (tmp_path / "said").read_text()
+    assert torch.equal(found["network.decoder.W_s.weight"], old["decoder.W_s.weight"])
 
 
 def test_resuming_goes_on_and_refuses_another_beginning(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,11 +67,15 @@ def test_limits(corpus: Corpus, tmp_path: Path, limit: dict[str, float], updates
     assert statistics["epochs"] == pytest.approx(updates / 6, abs=1e-3)
     assert statistics["hours"] > 0
     assert statistics["ended_because"].startswith("reached training.max_")
-    assert len(statistics["validations"]) == -(-updates // 5)
+    assert [row["update"] for row in statistics["validations"]] == [*range(0, updates, 5), updates]
     assert list(run.log_path.glob("events.out.tfevents.*"))
 
 
-def falling_nll(*values: float, bleu: Sequence[float] = ()) -> Callable[..., tuple[Any, Any]]:
+def falling_nll(
+    *values: float, bleu: Sequence[float] = (), start: Sequence[float] = (99.0,)
+) -> Callable[..., tuple[Any, Any]]:
+    """start: the NLL of the initial weights of a new training, whose BLEU is 0."""
+    values, bleu = (*start, *values), (*(0.0 for _ in start), *bleu) if bleu else ()
     rows: list[dict[str, float]] = [{"dev_nll": nll, "dev_nll_per_word": 1.0} for nll in values]
     for row, score in zip(rows, bleu, strict=False):
         row["dev_bleu"] = score
@@ -95,6 +100,76 @@ def test_equal_bleu_is_decided_by_nll(
     train(corpus, tmp_path / "run", **given | {"max_updates": 10})
     run, _ = train(corpus, tmp_path / "run", resume=True, **given)
     assert read_statistics(run.path)["best_update"] == weights(run.path)[1]["update"] == best
+
+
+def test_what_makes_the_weights_worse_is_not_called_the_best(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, _ = train(corpus, tmp_path / "base", max_updates=1)
+    monkeypatch.setattr(loop, "validate", falling_nll(40.0, 30.0, start=(20.0,)))
+    with (tmp_path / "said").open("w") as stream:
+        display = Display(stream=stream)
+        run = started_commands.train(
+            settings(**EVERY_5), corpus, tmp_path / "run", begin_from=base.path, display=display
+        )
+    said = (tmp_path / "said").read_text()
+    assert "update 0  epoch 0.00" in said
+    assert said.count("(best so far)") == 1
+    assert "best at update 0: development NLL 20.00: no validation was better than the start" in said
+    (tensors, notes), (expected, _) = weights(run.path), weights(base.path)
+    assert notes["update"] == read_statistics(run.path)["best_update"] == 0
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
+
+
+@pytest.mark.parametrize(
+    ("rate", "optimiser", "said"),
+    [
+        (1e300, "adam", "the weights are too large or not numbers"),
+        (1e30, "adamw", "the weights are too large or not numbers|the last 4 of 5 gradients were not finite"),
+        (1e30, "sgd", "the weights are too large or not numbers"),
+    ],
+)
+def test_a_training_that_diverges_is_no_success(
+    corpus: Corpus, tmp_path: Path, rate: float, optimiser: str, said: str
+) -> None:
+    with pytest.raises(InputError, match=rf"{said}.*lower training.learning_rate"):
+        train(corpus, tmp_path / "run", max_updates=5, learning_rate=rate, optimiser=optimiser)
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+METRICS = """
+def words(translations, references, sources):
+    assert len(translations) == len(references) == len(sources) == 12
+    words.calls = getattr(words, "calls", 0) + 1
+    return -words.calls
+
+def wrong(translations, references, sources):
+    return "good"
+"""
+
+
+def test_own_metric_chooses_the_weights(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each validation has a lower score than the one before, so that the first is the best."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    (tmp_path / "own_metrics.py").write_text(METRICS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    chosen = {"validate_metric": "own_metrics:words", "select_by": "metric", "max_updates": 10}
+    run, said = train(corpus, tmp_path / "run", **chosen)
+    statistics = read_statistics(run.path)
+    assert [row["dev_metric"] for row in statistics["validations"]] == [-1, -2, -3]
+    assert statistics["best_update"] == weights(run.path)[1]["update"] == 5
+    assert "metric -2  (best so far)" in said
+    curves = EventAccumulator(str(run.log_path)).Reload()
+    assert [point.value for point in curves.Scalars("dev/metric")] == [-1, -2, -3]
+    for name, fault in (("wrong", "raised ValueError"), ("missing", "cannot be imported")):
+        with pytest.raises(InputError, match=rf"training\.validate_metric = 'own_metrics:{name}' {fault}"):
+            train(corpus, tmp_path / name, validate_metric=f"own_metrics:{name}")
+    with pytest.raises(InputError, match=r"needs training\.validate_metric"):
+        settings(select_by="metric")
 
 
 def test_patience_keeps_the_best_weights(
@@ -194,7 +269,8 @@ def test_best_weights_that_are_never_saved_are_no_success(
         said = rf"no checkpoint at update 10: No space left on device .* --resume from update {resumed_at}"
         with pytest.raises(InputError, match=said):
             train(corpus, tmp_path / "run")
-    monkeypatch.setattr(loop, "validate", falling_nll(*(nll[at] for at in nll if at > resumed_at)))
+    left = [nll[at] for at in nll if at > resumed_at]
+    monkeypatch.setattr(loop, "validate", falling_nll(*left, start=() if resumed_at else (99.0,)))
     run, _ = train(corpus, tmp_path / "run", resume=True)
     (tensors, notes), (expected, _) = weights(run.path), weights(whole.path)
     assert (notes["update"], read_statistics(run.path)["best_update"]) == (10, 10)

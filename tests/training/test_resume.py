@@ -13,9 +13,11 @@ from started_commands import assert_same_checkpoint, start, train, train_words, 
 
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
+from rnnsearch.run import Run
 from rnnsearch.settings import Settings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
+from rnnsearch.training.log import read_statistics
 
 PLAIN = [
     *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),
@@ -62,6 +64,7 @@ def assert_same_run(one: Path, other: Path) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
     notes = [load_tensors(run / "checkpoints" / "last.safetensors", "")[1] for run in (one, other)]
     for progress in (note["progress"] for note in notes):
+        progress.pop("changes")  # of limits
         for timed in (progress, *progress["validations"]):
             timed.pop("seconds")
     assert notes[0] == notes[1]
@@ -116,6 +119,21 @@ def test_more_updates_than_first_asked_for(
     train(changed(max_updates=8), linked, tmp_path / "grown")
     train(SETTINGS["paper's"], linked, tmp_path / "grown", resume=True)
     assert_same_run(whole("paper's"), tmp_path / "grown")
+
+
+def test_another_learning_rate(linked: Corpus, tmp_path: Path) -> None:
+    """A rate of almost 0 changes no weight; the change is noted once, also in config.toml."""
+    run, rate = tmp_path / "run", 1e-30
+    train(changed(max_updates=4), linked, run)
+    before, _ = load_tensors(run / "checkpoints" / "last.safetensors", "")
+    for updates in (6, 7):
+        train(changed(max_updates=updates, learning_rate=rate), linked, run, resume=True)
+    after, _ = load_tensors(run / "checkpoints" / "last.safetensors", "")
+    for name in (name for name in before if name.startswith("network.")):
+        assert torch.equal(before[name], after[name]), name
+    noted = [one for one in read_statistics(run)["changes"] if one["setting"] == "training.learning_rate"]
+    assert noted == [{"update": 4, "setting": "training.learning_rate", "before": 1.0, "after": rate}]
+    assert Run.open(run).settings.training.learning_rate == rate
 
 
 def test_other_settings_are_refused_and_a_run_is_not_overwritten(linked: Corpus, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.translation.batching import batches, stream_batches
+from rnnsearch.translation.batching import batches, in_halves, stream_batches
 
 
 def numbers(end: int, error: Exception | None = None) -> Iterator[int]:
@@ -27,6 +27,18 @@ def test_lists_of_one_size(end: int, expected: list[list[int]]) -> None:
     assert [next(found) for _ in expected] == expected  # what came before a fault comes before it
     with pytest.raises(InputError, match="stop"):
         next(found)
+
+
+def test_a_batch_is_halved_until_its_padded_size_is_allowed() -> None:
+    worked: list[list[int]] = []
+
+    def work(some: list[int]) -> list[int]:
+        worked.append(some)
+        return [-item for item in some]
+
+    lengths = [90, 9, 8, 7, 6]
+    found = in_halves(lengths, lambda some: len(some) * max(some), 30, work)
+    assert (found, worked) == ([-length for length in lengths], [[90], [9], [8, 7, 6]])
 
 
 def test_all_items_arrive_in_their_order_in_groups_that_are_not_too_large() -> None:

@@ -15,13 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rnnsearch.serve.page
+from rnnsearch.batch import Batch
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.run import Run
 from rnnsearch.text.codec import Codec
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.moses import FIRST_WORDS, prefixes
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation import batching
+from rnnsearch.training import validation
+from rnnsearch.training.validation import nll_and_words
+from rnnsearch.translation import forced, translator
 from rnnsearch.translation.source_lines import cut, sentences
 from rnnsearch.translation.translator import Translator
 
@@ -170,9 +174,10 @@ def test_what_would_fill_the_memory_is_done_in_smaller_batches(
     """Padding and batch order never change a score."""
     made = Translator.load(tiny_run)
     pairs = list(zip(SENTENCES, SENTENCES[::-1], strict=True))
-    expected, forced = made.translate(SENTENCES), list(made.force(pairs))
-    monkeypatch.setattr(batching, "LARGEST_TENSOR", 1)
-    for some, others in ((expected, made.translate(SENTENCES)), (forced, list(made.force(pairs)))):
+    expected, scored = made.translate(SENTENCES), list(made.force(pairs))
+    monkeypatch.setattr(translator, "LARGEST_TENSOR", 1)
+    monkeypatch.setattr(forced, "LARGEST_TENSOR", 1)
+    for some, others in ((expected, made.translate(SENTENCES)), (scored, list(made.force(pairs)))):
         assert [one.tokens for one in some] == [other.tokens for other in others]
         assert [one.score for one in some] == pytest.approx([other.score for other in others], rel=1e-4)
 
@@ -187,3 +192,25 @@ def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(
     said = r"pair 2 has \d+ × \d+ words or subwords, which are too many to be aligned"
     with pytest.raises(InputError, match=said):
         next(found)
+
+
+def test_a_long_development_pair_makes_its_batch_smaller(
+    tiny_run: Path, tiny_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NLL and number of words stay the same; no batch of several pairs has more elements than allowed."""
+    sizes: list[tuple[int, int]] = []
+    network, pairs = Run.open(tiny_run).load_network(), Corpus.open(tiny_store).dev
+    assert pairs is not None
+    expected, words = nll_and_words(network, pairs, 16)
+
+    def recorded(networks: Any, batch: Batch) -> Any:
+        alpha = forced.forced_decoding(networks, batch)[1]
+        sizes.append((len(alpha), alpha.numel()))
+        return forced.forced_decoding(networks, batch)
+
+    monkeypatch.setattr(validation, "forced_decoding", recorded)
+    monkeypatch.setattr(forced, "LARGEST_TENSOR", 1500)
+    assert nll_and_words(network, pairs, 16) == (pytest.approx(expected, rel=1e-6), words)
+    assert sum(count for count, _ in sizes) == len(pairs)
+    assert all(elements <= 1500 for count, elements in sizes if count > 1)
+    assert max(count for count, _ in sizes) > 1

@@ -53,6 +53,7 @@ class FastDecoder(Decoder):
         "model.decoder:Source.context",
         "model.decoder:Decoder.first_attended",
         "model.decoder:Decoder.teacher_force",
+        "model.decoder:Decoder.predicting_states",
         "model.decoder:Decoder.step",
         "model.decoder:Decoder.attend",
         "model.decoder:Decoder.advance",
@@ -74,11 +75,12 @@ class FastDecoder(Decoder):
         word and in the state from which p(y_i) is read.
         """
         cell, alignment = self.cell, self.alignment
+        if not torch.is_grad_enabled():
+            return _in_place(self.predicting_states(previous, start, source, known), previous.shape[1])
         if (
             type(cell) is not GatedCell
             or type(alignment) is not AdditiveAlignment
             or previous.device.type != "cpu"
-            or not torch.is_grad_enabled()
         ):
             return super().teacher_force(previous, start, source, known)
         positions = previous.shape[1]
@@ -123,6 +125,19 @@ def weight_gradient(
     for part in torch.bmm(left.mT, right) if whole else ():
         gradient += part
     return gradient
+
+
+def _in_place(states: Iterable[DecoderState], positions: int) -> DecoderState:
+    """Joins the states of `positions` words. Rows kept apart would fragment the memory between the energies'
+    intermediate tensors, which then grows by gigabytes for long sentences."""
+    parts: list[Tensor] = []
+    for i, state in enumerate(states):
+        rows = state.cell, state.context, state.weights
+        parts = parts or [row.new_empty(len(row), positions, row.shape[2]) for row in rows]
+        for part, row in zip(parts, rows, strict=True):
+            part[:, i : i + 1] = row
+    cell, context, weights = parts
+    return DecoderState(cell, context, weights, None)
 
 
 def _matrices(cell: GatedCell) -> tuple[Tensor, Tensor, Tensor | None]:

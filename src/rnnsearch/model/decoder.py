@@ -7,7 +7,7 @@ training has one hypothesis per sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -128,18 +128,28 @@ class Decoder(nn.Module):
 
         previous: E y_{i−1}, zeros for y_0. known: row i is the known alignment of y_i.
         """
-        positions = previous.shape[1]
-        words = self.cell.project(previous[:, 1:]).split(1, 1)  # needs no state, so outside the loop
-        rows = [None] * positions if known is None else [*known.split(1, 1), None][self.first_attended :]
-        state, predicting_states = start, []
-        for i in range(positions):
-            predicting_state, state = self.step(words[i - 1] if i else None, state, source, rows[i])
-            predicting_states.append(predicting_state)
+        predicting_states = list(self.predicting_states(previous, start, source, known))
         cell, context, weights = (
             torch.cat([getattr(each, part) for each in predicting_states], 1)
             for part in ("cell", "context", "weights")
         )
         return DecoderState(cell, context, weights, None)
+
+    def predicting_states(
+        self,
+        previous: Float[Tensor, "batch target embedding"],
+        start: DecoderState,
+        source: Source,
+        known: Float[Tensor, "batch target source"] | None,
+    ) -> Iterator[DecoderState]:
+        """Yields the state that p(y_i) is read from for each i. Arguments: as for `teacher_force`."""
+        words = self.cell.project(previous[:, 1:]).split(1, 1)  # needs no state, so outside the loop
+        rows = [*known.split(1, 1), None][self.first_attended :] if known is not None else None
+        state = start
+        for i in range(previous.shape[1]):
+            word, row = words[i - 1] if i else None, rows[i] if rows else None
+            predicting_state, state = self.step(word, state, source, row)
+            yield predicting_state
 
     def step(self, word: Projected, state: DecoderState, source: Source, known: Known = None) -> Step:
         """Computes one step, in the order of the decoder variant."""

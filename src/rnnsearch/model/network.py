@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -82,6 +82,15 @@ class TranslationNetwork(nn.Module):
                 scorer = alignment(n, context_size, settings.alignment_size)
             except ValueError as error:
                 raise InputError(str(error)) from None
+            if settings.alignment not in ALIGNMENTS:
+                from rnnsearch.model.alignment.check import check_results
+
+                try:
+                    check_results(scorer, n, context_size)
+                except ValueError as error:
+                    remedy = "the class rnnsearch.extending.Alignment describes each method"
+                    what = f"model.alignment = {settings.alignment!r}: {error}"
+                    raise InputError(what, remedy=remedy) from error
             decoder = Decoder(cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring)
             deep_output = readout(n, m, context_size, readout_size)
             output = OutputLayer(readout_size, m, target_words, settings.factored_output, tied)
@@ -263,8 +272,7 @@ def resolve(
     known = built_in.get(name)
     if isinstance(known, type):
         return known
-    module_name, colon, class_name = (known or name).partition(":")
-    if not colon:
+    if not known and ":" not in name:
         raise InputError(
             f"{setting} = {name!r} is unknown",
             remedy=f"use one of {', '.join(built_in)}, or package.module:Class",
@@ -274,13 +282,20 @@ def resolve(
             f"{setting} = {name!r} names code outside rnnsearch",
             remedy="add --trust-code if you trust the author of this run",
         )
-    if not known and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        part = getattr(importlib.import_module(module_name), class_name)
-    except (Exception, SystemExit) as error:  # foreign code may raise anything
-        what = f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}"
-        raise InputError(what) from error
+    part = import_named(setting, known or name)
     if not (isinstance(part, type) and issubclass(part, base)):
         raise InputError(f"{setting} = {name!r} is not a subclass of {base.__module__}:{base.__name__}")
     return part
+
+
+def import_named(setting: str, name: str) -> Any:
+    """Imports what a setting names as `package.module:name`, also from the current directory. Raises
+    InputError if that fails."""
+    if not name.startswith("rnnsearch.") and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    module_name, _, own = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), own)
+    except (Exception, SystemExit) as error:  # foreign code may raise anything
+        what = f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}"
+        raise InputError(what, remedy="write package.module:name") from error

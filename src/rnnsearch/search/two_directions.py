@@ -24,8 +24,8 @@ from rnnsearch.settings import SearchSettings
 
 Forced = Callable[[Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]]
 """Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over both directions."""
-FORCED_TOGETHER = 256
-"""Hypotheses of one batch in forced decoding."""
+FORCED_TOGETHER, LARGEST_ALIGNMENT = 256, 1 << 24
+"""Hypotheses of one batch in forced decoding; elements of their alignments."""
 
 
 @torch.no_grad()
@@ -75,8 +75,10 @@ def ranked_by_all(
     every = [(sentence, ids) for sentence, pool in enumerate(pools) for ids in pool]
     order = sorted(range(len(every)), key=lambda place: -len(every[place][1]))
     scored: dict[int, Hypothesis] = {}
-    for start in range(0, len(order), FORCED_TOGETHER):
-        places = order[start : start + FORCED_TOGETHER]
+    while len(scored) < len(order):
+        elements = source.shape[1] * len(every[order[len(scored)]][1])
+        count = max(1, min(FORCED_TOGETHER, LARGEST_ALIGNMENT // elements))
+        places = order[len(scored) : len(scored) + count]
         sentences, targets = map(list, zip(*(every[place] for place in places), strict=True))
         batch = Batch(source[sentences], lengths[sentences], *pad(targets)).to(source.device)
         log_p, alpha = (part.cpu().numpy() for part in forced(batch))

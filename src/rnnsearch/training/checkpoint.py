@@ -27,6 +27,8 @@ class TrainingProgress:
     exactly."""
 
     corpus_pairs: Count = 0
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    """Settings that were changed on resuming: `update`, `setting`, `before` and `after` of each."""
     begun_from: str = ""
     """The run or model that gave the initial weights; "" for new weights."""
     threads: Count = 0
@@ -45,7 +47,7 @@ class TrainingProgress:
     skipped: Count = 0
     """Number of updates skipped for a non-finite gradient."""
     best_update: Count = 0
-    """The update of the best weights so far; 0 before the first validation."""
+    """The update of the best weights so far; 0 if they are the initial weights, or before a validation."""
     finished: str = ""
     """The reason why training ended; "" if it did not."""
     since_validation: LossSums = field(default_factory=LossSums)
@@ -82,9 +84,10 @@ class TrainingProgress:
             "update": self.update,
             "epochs": self.epochs,
             "seconds": self.seconds,
-            "train_nll": sums.nll / max(1, sums.pairs),
-            "train_nll_per_word": sums.nll / max(1, sums.target_tokens),
         }
+        if sums.pairs:
+            row["train_nll"] = sums.nll / sums.pairs
+            row["train_nll_per_word"] = sums.nll / sums.target_tokens
         if sums.linked_rows:
             row["train_alignment_loss"] = sums.alignment_loss / sums.linked_rows
         return row

@@ -124,7 +124,10 @@ class Session:
         self.clock = time.monotonic()
 
     def train(self) -> None:
-        """Trains until a limit or a signal ends it, and saves."""
+        """Trains until a limit or a signal ends it, and saves. The initial weights are validated, too; those
+        of another run or model can be the best."""
+        if not self.progress.update and self.corpus.dev:
+            self.validate()
         stream = self.order.batches(Position(self.progress.epoch, self.progress.batch))
         while not self.is_over():
             self.update(list(islice(stream, self.training.accumulate)))
@@ -159,14 +162,16 @@ class Session:
             self.skipped_in_a_row += 1
             self.display.say(f"update {progress.update}: the gradient is not finite; the update is skipped")
             if self.skipped_in_a_row >= SKIPS_IN_A_ROW:
-                what = f"{SKIPS_IN_A_ROW} gradients in a row were not finite (update {progress.update})"
-                remedy = "train in a new folder with a lower training.learning_rate"
-                raise InputError(what, file=self.run.path, remedy=remedy)
+                raise self._diverged(f"{SKIPS_IN_A_ROW} gradients in a row were not finite")
         if self.ranks.is_first:
             seconds, tokens, nll = map(sum, zip(*self.window, strict=True))
             self.log.update(update, tokens / seconds)
             self.display.update(progress.update, progress.epochs, nll / tokens, tokens / seconds)
             self.threads.watch(tokens / seconds, progress.target_tokens / progress.seconds)
+
+    def _diverged(self, what: str) -> InputError:
+        remedy = "train in a new folder with a lower training.learning_rate"
+        return InputError(f"{what} (update {self.progress.update})", file=self.run.path, remedy=remedy)
 
     def validate(self) -> None:
         """Validates the network, keeps its weights if they are the best so far, and logs the statistics; once
@@ -177,16 +182,20 @@ class Session:
         progress = self.progress
         if progress.validations and progress.validations[-1]["update"] == progress.update:
             return
+        if not self.trainer.has_finite_weights:
+            raise self._diverged("the weights are too large or not numbers")
         with self.trainer.for_use() as network:
             scores, samples = validate(network, self.corpus, self.run.settings)
-            better = self.best.offer(network, {"update": progress.update} | scores)
+            kept = progress.update or progress.begun_from
+            better = bool(kept) and self.best.offer(network, {"update": progress.update} | scores)
         self._tick()
         row = progress.begin_row() | scores
         progress.validations.append(row)
         self.log.validation(scores, samples)
         self.log.statistics()
         self.display.say(describe(row, better))
-        self.display.samples(samples)
+        if progress.update:
+            self.display.samples(samples)
 
     def save(self, must: bool = False) -> None:
         """Saves the best weights, if they are not saved yet, and then a checkpoint. If the disk is full, the
@@ -196,6 +205,8 @@ class Session:
     def _save(self, must: bool) -> None:
         if not must and self.saved_update == self.progress.update:
             return
+        if not self.trainer.has_finite_weights:
+            raise self._diverged("the weights are too large or not numbers")
         self._tick()
         path, update = self.run.checkpoint_path, self.progress.update
         try:
@@ -212,6 +223,9 @@ class Session:
 
     def end(self) -> None:
         """Validates if training is finished, saves, and prints a summary."""
+        done = self.progress.update - self.first_update
+        if self.progress.finished and self.skipped_in_a_row and 2 * self.skipped_in_a_row >= done:
+            raise self._diverged(f"the last {self.skipped_in_a_row} of {done} gradients were not finite")
         if self.progress.finished:
             self.validate()
         elif self.ranks.is_first and self.progress.update and not self.run.model_path.exists():
@@ -226,13 +240,15 @@ class Session:
         progress = self.progress
         done = f"{progress.update} updates, {progress.epochs:.2f} epochs, {progress.seconds / 60:.1f} minutes"
         if not progress.finished:
-            unmeasured = progress.update and not progress.validations
+            unmeasured = progress.update and not any(row["update"] for row in progress.validations)
             return f"interrupted after {done}" + "; its weights are not validated yet" * bool(unmeasured)
         best, score = progress.best_row, ""
         if "dev_nll" in best:
             score = f"; best at update {progress.best_update}: development NLL {best['dev_nll']:.2f}"
         if "dev_bleu" in best:
             score += f", BLEU {best['dev_bleu']:.2f}"
+        if progress.begun_from and progress.update and not progress.best_update:
+            score += ": no validation was better than the start, whose weights are kept"
         if progress.update == self.first_update:
             score += "; nothing was trained: limits count all updates of the run; raise the limit to continue"
         return f"{progress.finished}: {done}{score}"
@@ -259,12 +275,14 @@ def reason_to_stop(training: TrainingSettings, progress: TrainingProgress) -> st
 def describe(row: dict[str, float], better: bool) -> str:
     """Returns the row of a validation as a line for a person."""
     text = f"update {row['update']:.0f}  epoch {row['epochs']:.2f}  {row['seconds'] / 60:.1f} min"
-    text += f"  train nll/word {row['train_nll_per_word']:.3f}"
+    if "train_nll_per_word" in row:
+        text += f"  train nll/word {row['train_nll_per_word']:.3f}"
     if "train_alignment_loss" in row:
         text += f"  alignment loss/word {row['train_alignment_loss']:.3f}"
     if "dev_nll" in row:
         text += f"  dev nll {row['dev_nll']:.2f}  nll/word {row['dev_nll_per_word']:.3f}"
         text += f"  BLEU {row['dev_bleu']:.2f}" if "dev_bleu" in row else ""
+        text += f"  metric {row['dev_metric']:.4g}" if "dev_metric" in row else ""
         text += "  (best so far)" if better else ""
     return text
 

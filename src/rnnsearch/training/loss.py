@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
+from rnnsearch.model.network import source_mask
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.settings import TrainingSettings
 
@@ -84,6 +85,17 @@ def alignment_loss(
     linked = known.any(-1)
     rows = LOSSES[form](weights, known.to(weights.dtype))
     return rows.masked_fill(~linked, 0.0).sum(), linked.sum()
+
+
+def smoothed(
+    known: Float[Tensor, "batch target source"], lengths: Int[Tensor, " batch"], mass: float
+) -> Float[Tensor, "batch target source"]:
+    """Returns (1 − ε) a_ij + ε / T_x in rows with links; rows without remain 0.
+
+    lengths: T_x, the source positions with the end of sentence. mass: ε.
+    """
+    uniform = source_mask(lengths, known.shape[2]) / lengths.unsqueeze(1)
+    return known.lerp(uniform.to(known.dtype).unsqueeze(1), mass) * known.any(-1, keepdim=True)
 
 
 def alignment_weight(settings: TrainingSettings, update: int) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,24 +16,37 @@ from rnnsearch.errors import InputError
 from rnnsearch.installed import package_version
 from rnnsearch.kernels import convert, fast_loss
 from rnnsearch.model.encoder import ENCODERS
-from rnnsearch.run import CHECKPOINT, Run, check_folder
+from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.run import CHECKPOINT, Run, check_folder, write_config
 from rnnsearch.settings import ModelSettings, Settings, TrainingSettings
 from rnnsearch.system.files import file_checksum, only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS, fastest_precision
 from rnnsearch.text.batches import BatchOrder
+from rnnsearch.text.codec import SIDES
 from rnnsearch.text.dataset import CHECKSUMS, Corpus
+from rnnsearch.text.vocabulary import EOS, SPECIALS, UNK
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.loss import needs_links, negative_log_likelihood
 from rnnsearch.training.optimiser import total_updates
 from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.trainer import Faster, Trainer
 
-LIMITS = ("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every")
-MAY_CHANGE = {("training", key) for key in (*LIMITS, "threads", "device")}
-"""Settings that may differ when a run is resumed. LIMITS affect only when training ends, and what is shown or
-saved. The others change the rounding of updates; the device also changes dropout masks."""
+LIMITS = ("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every", "validate_every")
+RATES = ("learning_rate", "schedule", "warmup", "clip_norm")
+MAY_CHANGE = {("training", key) for key in (*LIMITS, *RATES, "threads", "device")}
+"""Settings that may differ when a run is resumed. LIMITS affect only when training ends and is validated, and
+what is shown or saved. RATES affect later updates. The others change the rounding of updates; the device also
+changes dropout masks."""
+ROWS_OF_WORDS = {
+    "source": ("source_embedding.weight",),
+    "target": (
+        "target_embedding.weight",
+        *(f"{layer}.{part}" for layer in ("output", "backward_output") for part in ("weight", "bias")),
+    ),
+}
+"""Side → the parameters with a row for each word of its vocabulary."""
 ID_SETTINGS = ("source_language", "target_language", "tokeniser", "lowercase", "subwords")
-"""Data settings that, with the vocabularies, determine the ids of a line."""
+"""Data settings that determine the words or subwords of a line."""
 
 
 class TrainingContext(NamedTuple):
@@ -45,6 +58,24 @@ class TrainingContext(NamedTuple):
     progress: TrainingProgress
     notes: list[str]
     """Messages about its settings."""
+
+
+class InitialWeights(NamedTuple):
+    """The weights of another run or model. shared: for each side, the ids of the words that both vocabularies
+    have, here and there. notes: messages about the words that only one has."""
+
+    tensors: dict[str, Tensor]
+    shared: dict[str, tuple[list[int], list[int]]]
+    notes: list[str]
+
+    def copy_to(self, network: TranslationNetwork) -> None:
+        """Copies the weights. Words that the other vocabulary lacks keep their new weights."""
+        for name, tensor in network.state_dict().items():
+            if side := next((side for side, names in ROWS_OF_WORDS.items() if name in names), ""):
+                here, there = self.shared[side]
+                tensor[here] = self.tensors[name][there]
+            else:
+                tensor.copy_(self.tensors[name])
 
 
 @contextmanager
@@ -60,16 +91,17 @@ def open_training(
     with ExitStack() as locks:
         ranks.from_first(lambda: locks.enter_context(run_lock(path, resume)))
         check_agreement(ranks, settings, corpus)
-        checkpoint, weights = path / CHECKPOINT, None
+        checkpoint, weights, changes = path / CHECKPOINT, None, list[dict[str, Any]]()
         exists, saved = ranks.from_first(lambda: ((path / "config.toml").exists(), checkpoint.exists()))
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
-            ranks.from_first(lambda: check_resumed(path, settings, corpus))
+            changes = ranks.from_first(lambda: changes_of(path, settings, corpus))
         elif settings.model.alignment == "fixed" and settings.model.encoder in ENCODERS.keys() - {"forward"}:
             what = f'RNNencdec has a forward encoder, and model.encoder = "{settings.model.encoder}"'
             raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')
         if begin_from and not saved:
             weights = ranks.from_first(lambda: weights_of(begin_from, settings, corpus))
+            notes += weights.notes
         order = BatchOrder(corpus.train.source.lengths, corpus.train.target.lengths, settings.training)
         run = Run(path, settings, corpus.source, corpus.target)
         trainer = make_trainer(run, order, ranks, weights)
@@ -78,8 +110,14 @@ def open_training(
             run.create()
         if saved:
             progress = restore(checkpoint, trainer, progress)
-        elif weights is not None and ranks.is_first:  # the run may be killed before its first checkpoint
+            progress.changes += [{"update": progress.update, **change} for change in changes]
+            notes += [
+                f"{one['setting']} is now {one['after']!r} (before: {one['before']!r})" for one in changes
+            ]
+        if ranks.is_first and (changes if saved else weights):  # the run may be killed before it is saved
             save_checkpoint(checkpoint, trainer, progress)
+        if ranks.is_first and changes:
+            write_config(path, settings)
         yield TrainingContext(run, order, trainer, progress, notes)
 
 
@@ -124,25 +162,29 @@ def run_lock(path: Path, resume: bool) -> Iterator[None]:
         yield
 
 
-def check_resumed(path: Path, settings: Settings, corpus: Corpus) -> None:
-    """Raises InputError if the run in the folder has another vocabulary, or other settings than those of
-    MAY_CHANGE."""
-    before = Run.open(path)
+def changes_of(path: Path, settings: Settings, corpus: Corpus) -> list[dict[str, Any]]:
+    """Returns the settings that differ from those of the run in the folder. Raises InputError if one is not
+    in MAY_CHANGE, or if the run has another vocabulary."""
+    before, changes = Run.open(path), []
     for section, old in before.settings:
         for key, value in old:
             new = getattr(getattr(settings, section), key)
-            if new != value and (section, key) not in MAY_CHANGE:
+            if new == value:
+                continue
+            if (section, key) not in MAY_CHANGE:
                 what = f"was trained with {section}.{key} = {value!r}, which is now {new!r}"
-                remedy = "resume with the same settings, or begin another run"
+                remedy = "resume with the same settings, or begin another run with --from"
                 raise InputError(what, file=path, remedy=remedy)
+            changes.append({"setting": f"{section}.{key}", "before": value, "after": new})
     if side := before.other_vocabulary(corpus):
         what = f"was trained on a corpus with another {side} vocabulary"
         raise InputError(what, file=path, remedy="resume with the same --data")
+    return changes
 
 
-def weights_of(name: str, settings: Settings, corpus: Corpus) -> dict[str, Tensor]:
+def weights_of(name: str, settings: Settings, corpus: Corpus) -> InitialWeights:
     """Returns the weights of another run or model; int8 becomes float32. Raises InputError unless its network
-    is that of the settings, and its vocabularies those of the corpus."""
+    is that of the settings, and its vocabularies share words with those of the corpus."""
     base = Run.open(name)
     ours, theirs = network_of(settings.model), network_of(base.settings.model)
     if other := {key: value for key, value in theirs.items() if value != ours[key]}:
@@ -155,9 +197,19 @@ def weights_of(name: str, settings: Settings, corpus: Corpus) -> dict[str, Tenso
         if old != new:
             what = f"was trained with data.{key} = {old!r}, and this dataset has {new!r}"
             raise InputError(what, file=base.path, remedy=fitting)
-    if side := base.other_vocabulary(corpus):
-        raise InputError(f"has another {side} vocabulary than this dataset", file=base.path, remedy=fitting)
-    return base.load_network(trust_code=True).state_dict()
+    shared, notes = dict[str, tuple[list[int], list[int]]](), []
+    for side in SIDES:
+        here, there = getattr(corpus, side).vocabulary, getattr(base, side).vocabulary
+        words = enumerate(map(here.word, range(len(here))))
+        ids = {EOS: EOS, UNK: UNK} | {i: there.ids([word])[0] for i, word in words if word in there}
+        shared[side] = list(ids), list(ids.values())
+        if len(ids) == len(SPECIALS):
+            what = f"has no word of the {side} vocabulary of this dataset"
+            raise InputError(what, file=base.path, remedy=fitting)
+        if here != there:
+            what = f"{len(ids):,} of {len(here):,} entries keep the weights of {name}, the others are new"
+            notes.append(f"other {side} vocabulary: {what} (to keep it, {fitting})")
+    return InitialWeights(base.load_network(trust_code=True).state_dict(), shared, notes)
 
 
 def network_of(model: ModelSettings) -> dict[str, object]:
@@ -166,7 +218,7 @@ def network_of(model: ModelSettings) -> dict[str, object]:
     return settings.model_dump(exclude={"initialisation"})
 
 
-def make_trainer(run: Run, order: BatchOrder, ranks: Ranks, weights: dict[str, Tensor] | None) -> Trainer:
+def make_trainer(run: Run, order: BatchOrder, ranks: Ranks, weights: InitialWeights | None) -> Trainer:
     """Returns a trainer with these weights, or with new ones. Raises InputError for a network that memory
     cannot hold, and for updates of more than an epoch."""
     training = run.settings.training
@@ -180,7 +232,7 @@ def make_trainer(run: Run, order: BatchOrder, ranks: Ranks, weights: dict[str, T
     torch.manual_seed(training.seed)
     network = run.make_network(trust_code=True, copies=copies)
     if weights is not None:
-        network.load_state_dict(weights)
+        weights.copy_to(network)
     return Trainer(network.to(training.device), training, total, ranks, faster(training))
 
 

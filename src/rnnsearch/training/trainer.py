@@ -26,6 +26,7 @@ from rnnsearch.training.loss import (
     alignment_weight,
     negative_log_likelihood,
     rows_to_force,
+    smoothed,
 )
 from rnnsearch.training.optimiser import (
     WeightAverage,
@@ -109,6 +110,7 @@ class BatchLoss(nn.Module):
             if self.settings.alignment_loss != "none":
                 assert batch.known_alignment is not None
                 known = batch.known_alignment * decoded.attended.unsqueeze(-1)
+                known = smoothed(known, batch.source_lengths, self.settings.alignment_smoothing)
                 term, linked = alignment_loss(decoded.weights, known, self.settings.alignment_loss)
                 loss = loss + weight * term
                 alignment, rows = alignment + term.detach(), rows + linked
@@ -180,6 +182,11 @@ class Trainer:
         self.optimiser.zero_grad(set_to_none=True)
         losses = nll, pairs, int(tokens), alignment, int(rows)
         return Update(*losses, gradient_norm=norm, learning_rate=rate, applied=applied)
+
+    @property
+    def has_finite_weights(self) -> bool:
+        """Tells whether the L2 norm of all weights is a finite number in float32."""
+        return bool(nn.utils.get_total_norm(self.parameters).isfinite())
 
     def step(self, norm: float, rate: float, number: int) -> None:
         """Updates the parameters by their gradients, of the given norm, and then the averages."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 
-from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.errors import InputError
+from rnnsearch.kernels import convert
+from rnnsearch.model.network import TranslationNetwork, import_named
 from rnnsearch.settings import Settings
 from rnnsearch.system.tensors import save_tensors
 from rnnsearch.text.batches import collate
 from rnnsearch.text.dataset import Corpus, Pairs
 from rnnsearch.training.checkpoint import TrainingProgress
-from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.batching import batched_by_length
+from rnnsearch.translation.forced import force_in_batches, forced_decoding
 from rnnsearch.translation.translator import Translator
 
 Sample = tuple[str, str, str]
@@ -27,8 +32,9 @@ def validate(
 ) -> tuple[dict[str, float], list[Sample]]:
     """Returns (scores, samples) of the development set; both are empty without one.
 
-    scores: dev_nll, the mean −log p(y | x) of a sentence in nats (Table 2); dev_nll_per_word; and dev_bleu,
-    if it is requested, in the tokenisation of the target language.
+    scores: dev_nll, the mean −log p(y | x) of a sentence in nats (Table 2); dev_nll_per_word; and, if they
+    are requested, dev_bleu, in the tokenisation of the target language, and dev_metric, of the user's own
+    function. Raises InputError if that function cannot be imported, or does not return a number.
     """
     training, pairs = settings.training, corpus.dev
     if pairs is None or not len(pairs):
@@ -37,7 +43,8 @@ def validate(
     scores = {"dev_nll": nll / len(pairs), "dev_nll_per_word": nll / words}
     lines, references = corpus.dev_source_lines, corpus.dev_target_lines
     translator = Translator([network], corpus.source, corpus.target, settings.search)
-    translated = lines if training.validate_bleu else lines[: training.samples]
+    every = training.validate_bleu or training.validate_metric
+    translated = lines if every else lines[: training.samples]
     results = translator.translate(translated, beam=training.validate_beam, nbest=1)
     hypotheses = [result.text for result in results]
     if training.validate_bleu:
@@ -45,26 +52,43 @@ def validate(
 
         tokenise = tokenisation_of(settings.data.target_language)
         scores["dev_bleu"] = bleu(hypotheses, references, tokenise=tokenise).value
+    if training.validate_metric:
+        scores["dev_metric"] = own_score(training.validate_metric, hypotheses, references, lines)
     # sentences spread over the set, the same every time
     shown = np.linspace(0, len(hypotheses) - 1, min(training.samples, len(hypotheses))).astype(int)
     return scores, [(lines[i], references[i], hypotheses[i]) for i in shown]
 
 
+def own_score(name: str, *texts: Sequence[str]) -> float:
+    """Returns the score of a user's function. texts: translations, references and sources. Raises InputError
+    as `validate` does."""
+    try:
+        return float(import_named("training.validate_metric", name)(*map(list, texts)))
+    except Exception as error:  # foreign code may raise anything
+        if isinstance(error, InputError):
+            raise
+        what = f"training.validate_metric = {name!r} raised {type(error).__name__}: {error}"
+        remedy = "it gets three lists of lines (translations, references, sources) and returns a number"
+        raise InputError(what, remedy=remedy) from error
+
+
 def nll_and_words(network: TranslationNetwork, pairs: Pairs, batch_size: int) -> tuple[float, int]:
     """Returns (−Σ log p(y | x) in nats, number of target words with the ends of sentences)."""
-    device = network.output.weight.device
-    order = np.argsort(np.maximum(pairs.source.lengths, pairs.target.lengths), kind="stable")
-    total = 0.0
-    for begin in range(0, len(order), batch_size):
-        batch = collate(pairs, order[begin : begin + batch_size]).to(device)
-        log_probabilities, _ = forced_decoding([network], batch)
-        total -= float(log_probabilities.double().sum())
-    return total, int(pairs.target.lengths.sum())
+    fast = convert(network)  # with less memory
+    lengths = list(zip(pairs.source.lengths.tolist(), pairs.target.lengths.tolist(), strict=True))
+
+    def forced(some: list[int]) -> list[float]:
+        batch = collate(pairs, some).to(network.output.weight.device)
+        return forced_decoding([fast], batch)[0].double().sum(1).tolist()
+
+    work = partial(force_in_batches, [network], lengths=lengths.__getitem__, work=forced)
+    scores = batched_by_length(range(len(pairs)), lambda pair: max(lengths[pair]), batch_size, work)
+    return -math.fsum(scores), int(pairs.target.lengths.sum())
 
 
 class BestWeights:
     """The weights of the best validation so far, in the file `path`. Weights that could not be saved stay in
-    memory until the next attempt. select_by: bleu or nll."""
+    memory until the next attempt. select_by: bleu, nll or metric."""
 
     def __init__(
         self, path: Path, progress: TrainingProgress, select_by: str, warn: Callable[[str], None]
@@ -98,8 +122,8 @@ class BestWeights:
         higher is better. None without scores."""
         if "dev_nll" not in scores:
             return None
-        nll = -scores["dev_nll"]
-        return (nll if self.select_by == "nll" else scores.get("dev_bleu", nll)), nll
+        nll = -scores["dev_nll"] if math.isfinite(scores["dev_nll"]) else -math.inf
+        return (nll if self.select_by == "nll" else scores.get(f"dev_{self.select_by}", nll)), nll
 
     def save(self) -> None:
         """Saves weights that are not saved yet. Raises OSError if the disk is full."""

@@ -11,9 +11,6 @@ from rnnsearch.errors import InputError
 
 READ_AHEAD = 16
 """Number of batches whose items are sorted by length together."""
-LARGEST_TENSOR = 1 << 29
-"""Largest number of elements in a tensor of one step. At the paper's size a batch has 64 × 12 hypotheses with
-30,000 words each: 23 million."""
 _PAUSE = 0.002
 """Seconds without a further item after which a batch is yielded. Files and generators are faster; a person or
 a program at a pipe is slower."""
@@ -57,14 +54,18 @@ def batched_by_length(
 
 
 def in_halves(
-    items: list[Item], cost: Callable[[list[Item]], int], work: Callable[[list[Item]], list[Result]]
+    items: list[Item],
+    cost: Callable[[list[Item]], int],
+    most: int,
+    work: Callable[[list[Item]], list[Result]],
 ) -> list[Result]:
-    """Returns `work(items)`. If its cost is above LARGEST_TENSOR, works on each half instead; a single item
-    is never refused."""
-    if len(items) < 2 or cost(items) <= LARGEST_TENSOR:
+    """Returns `work(items)`. If its cost is above `most`, works on each half instead; a single item is never
+    refused."""
+    if len(items) < 2 or cost(items) <= most:
         return work(items)
     middle = len(items) // 2
-    return [result for half in (items[:middle], items[middle:]) for result in in_halves(half, cost, work)]
+    halves = items[:middle], items[middle:]
+    return [result for half in halves for result in in_halves(half, cost, most, work)]
 
 
 def stream_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

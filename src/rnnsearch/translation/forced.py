@@ -16,7 +16,8 @@ annotation in training; other networks have not.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -26,13 +27,36 @@ from rnnsearch.batch import Batch
 from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.search.step import mean_alignment
+from rnnsearch.translation.batching import in_halves
 
 Weights = Float[Tensor, "batch target source"]
 CHUNK_ELEMENTS = 16_000_000
 """Maximum number of logits in memory at once."""
+LARGEST_TENSOR = 1 << 24
+"""Maximum number of elements in a tensor of a batch of several pairs."""
 ROUNDS = 3
 """Number of times that the posterior is computed, each time with the contexts of the previous round. After i
 rounds, the first i rows of a decoder are final."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def force_in_batches(
+    networks: Sequence[TranslationNetwork],
+    items: list[Item],
+    lengths: Callable[[Item], tuple[int, int]],
+    work: Callable[[list[Item]], list[Result]],
+) -> list[Result]:
+    """Returns `work(items)`, called on fewer items at a time where a long pair makes the tensors of the batch
+    too large. lengths: returns the source and target length of an item."""
+    width = max(network.encoder.annotation_size for network in networks)
+
+    def largest_tensor(some: list[Item]) -> int:
+        source, target = (max(lengths(item)[side] for item in some) for side in (0, 1))
+        return len(some) * max(source * target, source * width, target * width)
+
+    return in_halves(items, largest_tensor, LARGEST_TENSOR, work)
 
 
 @torch.no_grad()

@@ -40,7 +40,7 @@ from rnnsearch.translation.faithful import (
     encode_faithfully,
     faithful_words,
 )
-from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.forced import force_in_batches, forced_decoding
 from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from rnnsearch.pretrained.card import ModelCard
 
 END = SPECIALS[0]
+LARGEST_TENSOR = 1 << 29
+"""Largest number of elements in a tensor of one step of search. At the paper's size a batch has 64 × 12
+hypotheses with 30,000 words each: 23 million."""
 LARGEST_ALIGNMENT = 1 << 26
 """Maximum of source × target positions of a given pair."""
 
@@ -276,7 +279,7 @@ class Translator:
             return len(some) * settings.beam * widest
 
         full = [part for part in parts if part.words]
-        work = partial(in_halves, cost=cost, work=searched)
+        work = partial(in_halves, cost=cost, most=LARGEST_TENSOR, work=searched)
         done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
         return [next(done) if part.words else empty_translation() for part in parts]
 
@@ -381,7 +384,8 @@ class Translator:
             batch = Batch(*source, *target).to(self._device)
             log_p: Iterable[Floats | None] = repeat(None)
             if scored or (exact and posterior):
-                probabilities, weights = forced_decoding(self.networks, batch, posterior=posterior and exact)
+                networks = self._fast("float32", self.search.kernels)
+                probabilities, weights = forced_decoding(networks, batch, posterior=posterior and exact)
                 log_p = probabilities.cpu().numpy() if scored else log_p
             if not exact or not (scored or posterior):
                 precision = "float32" if exact else fastest_precision(self._device)
@@ -389,12 +393,10 @@ class Translator:
                 weights = quick_alignment(networks, batch, posterior=posterior, cancelled=cancelled)
             return list(map(self._given, some, log_p, weights.cpu().numpy()))
 
-        def cost(some: list[EncodedPair]) -> int:
-            source, target = (max(len(pair[side].ids) for pair in some) for side in (0, 1))
-            widest = max(target * max(source, len(self.target.vocabulary)), source * self._annotation_size)
-            return len(some) * widest
+        def lengths(pair: EncodedPair) -> tuple[int, int]:
+            return len(pair[0].ids), len(pair[1].ids)
 
-        return in_halves(pairs, cost, forced)
+        return force_in_batches(self.networks, pairs, lengths, forced)
 
     def _given(self, pair: EncodedPair, log_p: Floats | None, alpha: Floats) -> Translation:
         """Returns a given pair in words."""

@@ -1,0 +1,55 @@
+"""Checks what an alignment model of one's own returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnsearch.model.alignment.base import Alignment
+
+
+@torch.no_grad()
+def check_results(scorer: Alignment, state_size: int, annotation_size: int) -> None:
+    """Calls each method of a scorer once. Raises ValueError for one that fails, or whose results have other
+    shapes than those of `Alignment`."""
+    sizes = {"batch": 2, "hypotheses": 3, "source": 5, "1": 1}
+    state, annotations = torch.zeros(2, 3, state_size), torch.zeros(2, 5, annotation_size)
+
+    def called(method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(scorer, method)(*arguments)
+        except Exception as error:  # foreign code may raise anything
+            shapes = ", ".join(map(_described, arguments))
+            what = f"{method} raised {type(error).__name__}: {error}"
+            raise ValueError(f"{what} (batch 2, hypotheses 3, source 5; arguments: {shapes})") from error
+
+    def check(what: str, result: Any, *axes: str, further: bool = True) -> None:
+        wanted, shape = tuple(sizes[axis] for axis in axes), getattr(result, "shape", ())
+        if shape[: len(axes)] != wanted or (len(shape) > len(axes) and not further):
+            names = f"({', '.join(axes)}{', …' * further})"
+            here = f"with batch 2, hypotheses 3, source 5: {_described(result)}"
+            raise ValueError(f"{what} must have the shape {names}, and has {here}")
+
+    keys = called("keys", annotations)
+    check("the result of keys", keys, "batch", "source")
+    memory = called("start", keys, torch.tensor([5, 4]))
+    if memory is not None:
+        check("the memory from start", memory, "batch", "1")
+        memory = memory.expand(-1, 3, *memory.shape[2:])
+    results = called("energies", state, keys, memory)
+    if not (isinstance(results, tuple) and len(results) == 2):
+        what = "energies must return two values, such as `return energies, None`"
+        raise ValueError(f"{what}; it returned {_described(results)}")
+    energies, memory = results
+    check("the energies", energies, "batch", "hypotheses", "source", further=False)
+    for method in ("energies", "attended"):
+        if method == "attended":
+            memory = called(method, state, keys, memory, torch.softmax(torch.zeros_like(energies), -1))
+        if memory is not None:
+            check(f"the memory from {method}", memory, "batch", "hypotheses")
+
+
+def _described(value: Any) -> str:
+    return str(tuple(value.shape)) if isinstance(value, Tensor) else type(value).__name__
