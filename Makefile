@@ -7,11 +7,12 @@ BIN := .venv/bin
 MADE := .venv/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check docs docs-fast wheel-test digests clean
+.PHONY: help demo test test-core test-slow check docs docs-fast wheel-test digests clean
 
 help:
 	@echo "make demo      train, translate, score and draw an alignment on the built-in corpus"
 	@echo "make test      the tests (PYTEST_ARGS='-k beam' for some of them)"
+	@echo "make test-core the tests of what lies outside lab/ and serve/"
 	@echo "make test-slow the tests that take minutes"
 	@echo "make check     ruff, mypy, pyright and the direction of imports"
 	@echo "make docs      the site, with its chapters executed, in build/site"
@@ -25,6 +26,9 @@ demo: $(MADE)
 
 test: $(MADE)
 	@$(BIN)/pytest -q -n $(JOBS) $(PYTEST_ARGS)
+
+test-core: $(MADE)
+	@$(BIN)/pytest -q -n $(JOBS) tests --ignore=tests/lab --ignore=tests/serve $(PYTEST_ARGS)
 
 test-slow: $(MADE)
 	@$(BIN)/pytest -q -n $(JOBS) -m slow $(PYTEST_ARGS)
