@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 _LAZY = {
     "rnnsearch.translation.aligner": "Aligner AlignedPair",
     "rnnsearch.translation.translator": "Translator",
-    "rnnsearch.records": "Translation Hypothesis",
+    "rnnsearch.records": "Translation",
+    "rnnsearch.search.beam": "Hypothesis",
     "rnnsearch.text.preparation": "PrepareOptions prepare",
     "rnnsearch.text.preparation_report": "PreparationReport",
     "rnnsearch.text.dataset": "Corpus",
     "rnnsearch.training.loop": "train TrainingInterrupted",
     "rnnsearch.run": "Run",
-    "rnnsearch.config": "load_config recipe_names Settings "
-    "DataSettings ModelSettings TrainingSettings SearchSettings",
+    "rnnsearch.config": "load_config recipe_names",
+    "rnnsearch.settings": "Settings DataSettings ModelSettings TrainingSettings SearchSettings",
     "rnnsearch.evaluation.bleu": "bleu chrf",
     "rnnsearch.evaluation.statistics": "Score",
     "rnnsearch.evaluation.alignment_error": "alignment_error AlignmentScore read_gold read_pharaoh",

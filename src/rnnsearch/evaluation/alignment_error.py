@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError, InputWarning, require
+from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.text.formats.readers import read_link_lines
 from rnnsearch.text.links import EXCHANGE, FROM_ZERO, PairWordCounts, count_from_one
@@ -73,8 +73,6 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
     no links.
     """
     links, gold = list(links), list(gold)
-    for one in gold:
-        require("a sentence of gold", one, GoldLinks)
     if len(links) != len(gold):
         raise InputError(
             f"there are {len(links)} sentences of links but {len(gold)} of gold links",
