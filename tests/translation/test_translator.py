@@ -285,7 +285,8 @@ def test_the_score_of_a_bidirectional_run_is_the_mean_of_its_directions(tiny_bid
     for direction in network.directions:
         network.reading_order = "backward" if direction.backward else "forward"
         network.decoder, network.readout, network.output = direction[:3]
-        halves.append(list(translator.force(pairs)))
+        half = Translator([network], translator.source, translator.target)
+        halves.append(list(half.force(pairs)))
     for whole, forward, backward in zip(both, *halves, strict=True):
         assert forward.score != pytest.approx(backward.score)
         assert whole.score == pytest.approx((forward.score + backward.score) / 2, abs=1e-4)
