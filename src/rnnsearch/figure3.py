@@ -338,7 +338,7 @@ def alignment_table(
         cells = "".join(
             f'<td title="{word} – {other} {alpha:.2f}" style="{size}; '
             f'background: {SHADE}{round(255 * alpha):02x}"></td>'
-            for other, alpha in zip(source, row, strict=True)
+            for other, alpha in zip(source, row, strict=False)
         )
         rows.append(f'<tr><th scope="row" style="{beside}">{word}</th>{cells}</tr>')
     table = '<table style="border-collapse: collapse; width: auto">'

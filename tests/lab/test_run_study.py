@@ -192,7 +192,7 @@ ENDING = """
 import os, signal
 from pathlib import Path
 import rnnsearch.cli
-from rnnsearch.studies import run_study
+from rnnsearch.lab import run_study
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 translate, has_ended = run_study.run_answers, run_study.Training.has_ended
