@@ -28,7 +28,7 @@ SENTENCES = {
     "fr-en": "L'accord sur l'Espace économique européen a été signé en août 1992.\n",
 }
 """Sentences to translate with the shipped models."""
-FILES = ("py.typed", "recipes/demo.toml", "drawing/alignment_table.html")
+FILES = ("py.typed", "recipes/demo.toml", "lab/document.html")
 """Files that the package must have: the typed marker, a recipe, a template."""
 LACKING = ("demo", "translate en-fr --alignment-plots plots", "evaluate --hyp a --ref b")
 """Commands that need an extra."""
