@@ -84,9 +84,9 @@ def test_the_first_weights_are_those_of_the_other(
 @pytest.mark.parametrize(
     ("base", "changes", "said"),
     [
-        ("tiny_run", ("model.hidden_size=8", "model.cell=lstm"), r"another network .*add "
+        ("tiny_run", ("model.hidden_size=8", "model.cell=lstm"), r"its network differs .*add "
          r'--set model\.cell="gated" --set model\.hidden_size=16 --set model\.encoder_size=16\)'),
-        ("tiny_backward_run", (), r'another network .*add --set model\.decoder="backward"\)'),
+        ("tiny_backward_run", (), r'its network differs .*add --set model\.decoder="backward"\)'),
         ("tiny_subword_run", (), r"data\.subwords = 'bpe', and this dataset has 'none' .*prepare "
         r"--vocabulary "),
         ("tiny_reverse_run", (), r"data\.source_language = 'fr', and this dataset has 'en'"),

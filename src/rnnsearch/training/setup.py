@@ -189,7 +189,7 @@ def weights_of(name: str, settings: Settings, corpus: Corpus) -> InitialWeights:
     ours, theirs = network_of(settings.model), network_of(base.settings.model)
     if other := {key: value for key, value in theirs.items() if value != ours[key]}:
         sets = " ".join(f"--set model.{key}={json.dumps(value)}" for key, value in other.items())
-        what = "has another network than these settings describe"
+        what = "its network differs from that of the settings"
         raise InputError(what, file=base.path, remedy=f"add {sets}")
     fitting = f"prepare the text with rnnsearch prepare --vocabulary {name}"
     for key in ID_SETTINGS:
