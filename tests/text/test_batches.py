@@ -92,7 +92,7 @@ def test_it_resumes_at_every_position(variant: dict[str, object]) -> None:
 
 
 def test_a_position_beyond_the_end_of_its_epoch_is_refused() -> None:
-    with pytest.raises(InputError, match=r"batch settings have changed: epoch 3 has no batch 9 .*resume"):
+    with pytest.raises(InputError, match=r"settings have changed: epoch 3 has no batch 9 .*resume"):
         next(BatchOrder(*lengths(20), settings()).batches(Position(3, 8)))
 
 

@@ -85,7 +85,8 @@ class BatchOrder:
             for done, batch, is_last in self._epoch(epoch, skipped):
                 yield batch, Position(epoch + 1, 0) if is_last else Position(epoch, done)
             if done < 0:
-                what = f"the dataset or batch settings have changed: epoch {epoch} has no batch {skipped + 1}"
+                what = "the dataset or batch settings have changed: "
+                what += f"epoch {epoch} has no batch {skipped + 1}"
                 raise InputError(what, remedy="resume with those that the run began with")
             epoch, skipped = epoch + 1, 0
 
