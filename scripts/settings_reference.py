@@ -1,4 +1,4 @@
-"""Prints docs/reference/settings.md: every setting as config.py defines it.
+"""Prints docs/reference/settings.md: every setting as settings.py defines it.
 
 python scripts/settings_reference.py > docs/reference/settings.md
 """
@@ -15,7 +15,7 @@ from rnnsearch.settings import Settings
 INTRODUCTION = """\
 # Settings
 
-<!-- Written by `python scripts/settings_reference.py > docs/reference/settings.md`. Change src/rnnsearch/config.py, not this page. -->
+<!-- Written by `python scripts/settings_reference.py > docs/reference/settings.md`. Change src/rnnsearch/settings.py, not this page. -->
 
 A recipe is a TOML file with any of the four sections below. It holds only what differs from the defaults, and the defaults are the
 paper's. An unknown key or an invalid value is an error. `--set section.key=value` changes one setting on the command line and may be

@@ -91,7 +91,7 @@ def work_folder(folder: Path, doing: str, key: str) -> Iterator[Step]:
 
     with only_one(folder, f"running {doing}"):
         if any(folder.glob("[!.]*")) and not (about.exists() and read_earlier(about) == key):
-            what = "holds something else, or the work on other files or settings"
+            what = "belongs to other files or settings"
             raise InputError(what, file=folder, remedy="name another folder with --out")
         yield step
 

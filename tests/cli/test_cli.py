@@ -199,7 +199,7 @@ train demo --data {store} --out {run} --resume → run: was trained with model.e
 train demo --data {store} --out {two} → two: is a file, not a folder (name another folder)
 train demo --data {store} --out {two}/r → two: is a file, not a folder (name another folder)
 report {run} --test {two} {two} --out {three} → three: is a file, not a folder (name another folder)
-demo --out {here} → holds something else, or the work on other files or settings (name another folder with --out)
+demo --out {here} → belongs to other files or settings (name another folder with --out)
 demo --out {two} → two: is a file, not a folder (name another folder)
 demo --out {two}/d → two: is a file, not a folder (name another folder)
 demo --out {here} --corpus-only → exists and is not empty

@@ -74,7 +74,7 @@ def test_it_goes_on_after_ctrl_c_and_writes_links(
     for file in files:  # of the same size: the lines in another order
         file.write_text("".join(reversed(file.read_text("utf-8").splitlines(keepends=True))), "utf-8")
     for other in (seeded, command(*words, "--overwrite")):
-        assert_refused(other, "holds something else, or the work on other files or settings")
+        assert_refused(other, "belongs to other files or settings")
 
 
 @pytest.mark.parametrize("words", ["tokenised", "given"])

@@ -98,7 +98,7 @@ def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
     Path("corpus.en-fr.tsv").write_text("".join(reversed(rows)), encoding="utf-8")
     refused = command(line)
     assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "try: holds something else, or the work on other files or settings" in refused.err
+    assert "try: belongs to other files or settings" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_systems_have_a_file_for_each_set(texts: list[str]) -> None:
     }
     for wrong, message in (
         ("a b", "has no name"),
-        ("A=a", "1 files of system A for 2 test sets"),
+        ("A=a", "A has 1 file, but the test sets are: test, other .*- for a missing"),
         ("A=a b A=c d", "two systems"),
         ("A=- a", "a: has 0 lines, but there are 1 references"),
         ("A=- test.fr", r"test\.fr: has 2 lines, but there are 1 references"),

@@ -91,6 +91,11 @@ def test_it_resumes_at_every_position(variant: dict[str, object]) -> None:
         ]
 
 
+def test_a_position_beyond_the_end_of_its_epoch_is_refused() -> None:
+    with pytest.raises(InputError, match=r"settings have changed: epoch 3 has no batch 9 .*resume"):
+        next(BatchOrder(*lengths(20), settings()).batches(Position(3, 8)))
+
+
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=60), st.integers(9, 40))
 def test_batches_by_tokens_are_as_full_as_they_may_be(pairs: list[tuple[int, int]], tokens: int) -> None:
     source, target = np.array(pairs).T

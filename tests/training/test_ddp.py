@@ -129,7 +129,7 @@ class Two(Ranks):
 def test_ranks_that_would_learn_different_things_are_refused(name: str, tiny_store: Path) -> None:
     corpus = Corpus.open(tiny_store)
     check_agreement(Two(""), load_config(), corpus)
-    with pytest.raises(InputError, match=f"rank 1 and rank 0 have not the same {name}"):
+    with pytest.raises(InputError, match=f"ranks 0 and 1 have different {name}"):
         check_agreement(Two(name), load_config(), corpus)
 
 

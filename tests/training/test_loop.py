@@ -69,6 +69,8 @@ def test_limits(corpus: Corpus, tmp_path: Path, limit: dict[str, float], updates
     assert statistics["ended_because"].startswith("reached training.max_")
     assert [row["update"] for row in statistics["validations"]] == [*range(0, updates, 5), updates]
     assert list(run.log_path.glob("events.out.tfevents.*"))
+    _, said = train(corpus, run.path, resume=True, **limit)
+    assert said.strip().endswith("; nothing is left to train: raise this limit to continue")
 
 
 def falling_nll(

@@ -192,8 +192,9 @@ def link_files(
         200 * counts[found] / max(counts["forward"] + counts["reverse"], 1) for found in ("both", "exchanged")
     )
     if exchanged > max(2 * agreement, agreement + 20):
-        what = f"{forward} and {reverse} agree to {exchanged:.1f} % with source and target exchanged in one, "
-        what += f"to {agreement:.1f} % without. If one lists target-source: {EXCHANGE}"
+        what = f"{forward} and {reverse} have {agreement:.1f} % of their links in common, but "
+        what += f"{exchanged:.1f} % with source and target exchanged in one. If one lists "
+        what += f"target-source: {EXCHANGE}"
         warnings.warn(what, InputWarning, stacklevel=2)
     return (
         f"pairs    {counts['pairs']:,}, {counts['without']:,} without links\n"

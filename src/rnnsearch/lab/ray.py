@@ -80,7 +80,7 @@ def find_shards(corpora: Sequence[str]) -> list[Shard]:
     shards = []
     for several in zip_longest(*map(_files, corpora)):
         if None in several or len({_stem(one.name) for one in several}) > 1:
-            what = f"has no other side: {next(filter(None, several)).name}"
+            what = f"only one side has the shard {next(filter(None, several)).name}"
             remedy = "shards of both sides need the same names, apart from the last suffix"
             raise InputError(what, file=" | ".join(corpora), remedy=remedy)
         files, key = [file for one in several for file in one.files], checksum(*(one.key for one in several))

@@ -232,8 +232,10 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
     for name, paths in files.items():
         if len(paths) != len(sets):
             names = ", ".join(test.name for test in sets)
-            remedy = f"one for each of {names}, in this order; {ABSENT} where it has none"
-            raise InputError(f"{len(paths)} files of system {name} for {len(sets)} test sets", remedy=remedy)
+            counted = f"{len(paths)} file" + "s" * (len(paths) > 1)
+            what = f"system {name} has {counted}, but the test sets are: {names}"
+            remedy = f"give one file for each, in this order; {ABSENT} for a missing one"
+            raise InputError(what, remedy=remedy)
     return {
         name: {
             test.name: read_hypotheses(path, len(test.source), name).texts

@@ -85,12 +85,9 @@ class BatchOrder:
             for done, batch, is_last in self._epoch(epoch, skipped):
                 yield batch, Position(epoch + 1, 0) if is_last else Position(epoch, done)
             if done < 0:
-                what = (
-                    f"epoch {epoch} has fewer than {skipped + 1} batches, so training cannot go on from there"
-                )
-                raise InputError(
-                    what, remedy="resume with the corpus and the batch settings that the run began with"
-                )
+                what = "the dataset or batch settings have changed: "
+                what += f"epoch {epoch} has no batch {skipped + 1}"
+                raise InputError(what, remedy="resume with those that the run began with")
             epoch, skipped = epoch + 1, 0
 
     @functools.cached_property

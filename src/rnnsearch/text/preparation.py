@@ -163,7 +163,7 @@ def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) 
             raise InputError(f"{len(given)} {what} given for {texts} corpora", remedy=remedy)
     unspaced = any(side_tokeniser(side, settings).unspaced for side in SIDES)
     if options.links and unspaced and settings.subwords != "none":
-        what = "word links of text without spaces count characters, and its subwords are others"
+        what = "word links of text without spaces count characters, but subwords are not characters"
         raise InputError(what, remedy="add --set data.subwords=none")
 
 

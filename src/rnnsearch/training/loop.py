@@ -250,7 +250,7 @@ class Session:
         if progress.begun_from and progress.update and not progress.best_update:
             score += ": no validation was better than the start, whose weights are kept"
         if progress.update == self.first_update:
-            score += "; nothing was trained: limits count all updates of the run; raise the limit to continue"
+            score += "; nothing is left to train: raise this limit to continue"
         return f"{progress.finished}: {done}{score}"
 
     def _tick(self) -> None:

@@ -189,7 +189,7 @@ def weights_of(name: str, settings: Settings, corpus: Corpus) -> InitialWeights:
     ours, theirs = network_of(settings.model), network_of(base.settings.model)
     if other := {key: value for key, value in theirs.items() if value != ours[key]}:
         sets = " ".join(f"--set model.{key}={json.dumps(value)}" for key, value in other.items())
-        what = "has another network than these settings describe"
+        what = "its network differs from that of the settings"
         raise InputError(what, file=base.path, remedy=f"add {sets}")
     fitting = f"prepare the text with rnnsearch prepare --vocabulary {name}"
     for key in ID_SETTINGS:
@@ -253,7 +253,7 @@ def restore(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingP
         raise InputError(what, file=path)
     if wanted.begun_from and progress.begun_from != wanted.begun_from:
         what = f"began with {progress.begun_from or 'new weights'}, not with {wanted.begun_from}"
-        raise InputError(what, file=path, remedy="--resume needs no --from")
+        raise InputError(what, file=path, remedy="leave out --from: a resumed run has its weights")
     return progress
 
 
@@ -274,7 +274,7 @@ def check_agreement(ranks: Ranks, settings: Settings, corpus: Corpus) -> None:
         for rank, theirs in enumerate(every):
             for name in facts:
                 if theirs[name] != facts[name]:
-                    what = f"rank {rank} and rank 0 have not the same {name}"
+                    what = f"ranks 0 and {rank} have different {name}"
                     raise InputError(what, remedy="start all ranks with the same command and dataset")
 
     ranks.from_first(compare)

@@ -52,9 +52,8 @@ EQUALS = (
 )
 """Functions whose values are computed here in another way."""
 LOSS = 0.1
-"""Maximum total variation between a row and the exact posterior of the same state, apart from rounding. The
-actual difference is mostly far smaller. Later states depend on estimated rows; this further error has no
-bound."""
+"""A row may misplace at most this share of its weight, apart from rounding; errors of earlier rows,
+which change its state, add to it."""
 FIRST = 0.1
 """Positions whose bound is at least this share of the row's highest bound are computed exactly from the
 start; others only if LOSS requires it."""

@@ -69,7 +69,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
             what, remedy = _FAULTS.get(type(error), (f"cannot be read: {error.strerror}", ""))
         else:
             what = f"the compressed file is damaged or incomplete: {error}"
-            remedy = "copy or download it again; the name of a plain file may not end so"
+            remedy = "copy or download it again; if it is plain text, rename it"
         raise InputError(what, file=path, remedy=remedy) from None
 
 
@@ -109,7 +109,7 @@ def _open_zip(path: str | Path) -> Iterator[Any]:
     names = [name] if name else texts
     with zipfile.ZipFile(outer) as archive:
         if len(names) != 1 or names[0] not in archive.namelist():
-            what = f"holds no such text, but {len(texts)}: {', '.join(texts)}"
+            what = f"has no such text; it has {len(texts)}: {', '.join(texts)}"
             raise InputError(what[:200], file=path, remedy=f"name one of them, as in {outer}/NAME")
         try:
             with archive.open(names[0]) as member:

@@ -16,7 +16,7 @@ function makePlain(changes) {
 }
 
 /** rules: {tokeniser, language, lowercase, normalise, prefixes, numeric_prefixes, alnum, alpha, numbers, lower, whole, detokeniser}: sets as
- *  [first, last, …], the others as static_page.py writes them. */
+ *  [first, last, …], the others as serve/export.py writes them. */
 export function makeTokeniser(rules) {
   const plain = makePlain(rules.normalise);
   const cased = rules.tokeniser === "space" ? spaceTokeniser(plain) : new Moses(rules, plain);
