@@ -72,7 +72,7 @@ def test_two_directions(aligned: Align, tiny_reverse_run: Path) -> None:
     forward = aligned()
     back = [{link[::-1] for link in line} for line in aligned("", "fr en", tiny_reverse_run)]
     for method, made in (("union", set.union), ("intersection", set.intersection)):
-        both = aligned(f"--reverse-run {tiny_reverse_run} --symmetrise {method}")
+        both = aligned(f"--reverse-run {tiny_reverse_run} --align.symmetrise {method}")
         assert both == [made(left, right) for left, right in zip(forward, back, strict=True)]
     for one in aligned(f"--reverse-run {tiny_reverse_run} --json"):
         shape = len(one["source_tokens"]) - 1, len(one["tokens"]) + 1
@@ -100,10 +100,12 @@ def test_tables_pages_and_pictures(command: Command, tiny_run: Path) -> None:
 def test_links_between_the_files_own_words(command: Command, aligned: Align, tiny_run: Path) -> None:
     """The built-in corpus has its gold links between the tokeniser's words; of the files' own words there are
     fewer."""
-    for one, *texts in zip(aligned("--words given --json"), lines_of("en"), lines_of("fr"), strict=True):
+    for one, *texts in zip(
+        aligned("--align.words given --json"), lines_of("en"), lines_of("fr"), strict=True
+    ):
         assert [one["source_tokens"][:-1], one["tokens"]] == [text.split() for text in texts]
         np.testing.assert_allclose(np.array(one["alignment"]).sum(1), 1, atol=1e-3)
-    done = command(f"align {tiny_run} en fr --words given --gold gold --picture")
+    done = command(f"align {tiny_run} en fr --align.words given --gold gold --picture")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "is outside the sentence" in done.err
 
@@ -113,12 +115,13 @@ MISTAKES = """
 --links-format jsonl --picture → are different outputs
 --links-format tsv → --links-format does not know 'tsv'
 --gold gold --ray local --out x → --gold cannot be used with --ray
---symmetrise best → --symmetrise does not know 'best'
---words some → --words does not know 'some'
---threshold 2 → --threshold
+--align.symmetrise best → align.symmetrise: Input should be 'grow-diag-final-and',
+--align.words some → align.words: Input should be 'tokenised' or 'given'
+--align.threshold 2 → align.threshold: Input should be less than or equal to 1
+--search.beam 2 → search.beam has no effect on this command
 --gold fr → is not a link
 --gold short → short: has 1 sentences, but en and fr have 6 pairs
---symmetrise product → --reverse-run
+--align.symmetrise product → --reverse-run
 --page en/p.html → en: cannot be written:
 --picture --out out → cannot be used with --out
 --measures m --out out → cannot be used with --out

@@ -24,7 +24,7 @@ from rnnsearch.translation.translator import Translator
 
 TRANSLATE, ALIGN = (
     "translate {run} en --search.batch_size 2 --beam 2",
-    "align {run} en fr --posterior --search.batch_size 2",
+    "align {run} en fr --align.posterior true --search.batch_size 2",
 )
 SCORE = "score {run} en fr --search.batch_size 2"
 PARTIAL, STATE = Path(".out.partial"), Path(".out.state")
@@ -158,7 +158,7 @@ def test_after_ctrl_c_the_same_command_goes_on(
     [
         (TRANSLATE, "translate {run} en --search.batch_size 2 --beam 1"),
         (TRANSLATE, TRANSLATE.replace("{run}", "{other_run}")),
-        (ALIGN, f"{ALIGN} --exact"),
+        (ALIGN, f"{ALIGN} --align.exact true"),
         (ALIGN, f"{ALIGN} --json"),
         (SCORE, f"{SCORE} --json"),
     ],

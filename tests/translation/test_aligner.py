@@ -230,7 +230,7 @@ def test_runs_that_cut_into_other_words_are_refused() -> None:
         Weighed({("a.", "x"): np.array([[0.5, 0.5, 0.0]])}, "moses"),
         Weighed({("x", "a."): np.array([[0.5, 0.5]])}, "space"),
     )
-    with pytest.raises(InputError, match=r"pair 1: .* different words \(use --words given\)"):
+    with pytest.raises(InputError, match=r"pair 1: .* different words \(use align.words = given\)"):
         Aligner(*other).align([("a.", "x")])  # type: ignore[arg-type]
     (found,) = Aligner(*other, words="given").align([("a.", "x")])  # type: ignore[arg-type]
     assert found.links == found.reverse_links == [(0, 0)]

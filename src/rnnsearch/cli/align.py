@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rnnsearch.cli.answers import (
     Place,
@@ -33,7 +31,6 @@ from rnnsearch.cli.options import (
     refuse,
     say,
     say_if_empty,
-    search_changes,
 )
 from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name, need
@@ -47,19 +44,10 @@ if TYPE_CHECKING:  # they would load torch
 @describe(
     """
     runs RUN... SRC TGT: Trained runs (several make an ensemble), the source text and its translations.
-    threshold: Link every word pair with at least this weight; default: link each target word to its source
-    word of largest weight.
-    posterior: Use the alignment posterior, which also uses the target word, instead of the attention weights.
-    exact: Use float32 products, and with --posterior estimate nothing: many times slower, with nearly the
-    same links.
-    reverse_run RUN: A run from target to source; its links are symmetrised with the others. Repeat the option
-    for an ensemble.
-    symmetrise: How to symmetrise: a method of `rnnsearch links`, or `product` of the weights of both
-    directions.
-    words: Words that the links refer to: `tokenised` words, words as `given` (split at spaces), or `auto`:
-    the words of --gold.
+    reverse_run RUN: A run from target to source; its links are symmetrised with the others. Repeat the
+    option for an ensemble.
     links_format: Write the links as pharaoh (`0-0 1-2`), or as jsonl (the pair, its words, links and their
-    probabilities; without --posterior α).
+    probabilities; without align.posterior α).
     picture: Draw each alignment in the terminal instead of printing links.
     gold FILE: Gold links for pictures, measures and page, as for `aer`.
     measures FILE: Write a table for each pair and for all: entropy, coverage, monotone jumps, agreement, AER.
@@ -70,12 +58,7 @@ if TYPE_CHECKING:  # they would load torch
 def align(
     runs: list[str],
     *,
-    threshold: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None,
-    posterior: bool = False,
-    exact: bool = False,
     reverse_run: list[Path] | None = None,
-    symmetrise: str = "grow-diag-final-and",
-    words: str = "auto",
     json: bool = False,
     links_format: str = "pharaoh",
     picture: bool = False,
@@ -98,14 +81,10 @@ def align(
     from rnnsearch.run import Run
     from rnnsearch.translation.aligner import counted_by
 
-    one_of(words, "--words", ("auto", "tokenised", "given"))
     form = output_format(json, picture, links_format)
-    how: dict[str, Any] = {"batch_size": 256, **search_changes(set_, only=("batch_size",))}
-    how |= {"threshold": threshold, "method": symmetrise, "posterior": posterior, "exact": exact}
-    how |= {"scored": bool(json or measures or page), "words": "given" if words == "given" else "tokenised"}
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
     reverse = reverse_run or []
-    check_directions(symmetrise, runs, reverse)
+    how = align_options(set_, runs[0], reverse) | {"scored": bool(json or measures or page)}
     if ray or out is not None:
         shown = {"--picture": picture, "--measures": measures, "--page": page, "--gold": ray and gold}
         shown["--alignment-plots"] = alignment_plots
@@ -116,7 +95,7 @@ def align(
     refuse({"--workers": workers}, "needs --ray", "add --ray local")
     names, source, target = runs_and_texts(runs)
     pairs, truths = read_texts(source, target, gold, gold_from)
-    if truths and words == "auto":
+    if truths and not any("align.words" in one for one in set_ or ()):
         run = Run.open(names[0])
         how["words"] = counted_by(truths, list(pairs), (run.source, run.target))
     sides = [names, reverse] if reverse else []
@@ -135,17 +114,23 @@ def output_format(json: bool, picture: bool, links_format: str) -> str:
     return "json" if json else "picture" if picture else links_format
 
 
-def check_directions(symmetrise: str, runs: Sequence[str], reverse: Sequence[Path]) -> None:
-    """Raises InputError for an unknown way to symmetrise, and for runs that are not opposite."""
+def align_options(set_: Strings, run: str | Path, reverse: Sequence[Path]) -> dict[str, Any]:
+    """Returns the options of Aligner and its batch size: the run's settings, changed by those of the command
+    line. Raises InputError as `overrides_of` does, and for runs that are not opposite."""
+    from rnnsearch.config import overrides_of
     from rnnsearch.run import Run
-    from rnnsearch.translation.aligner import PRODUCT, WAYS, check_reverse
+    from rnnsearch.settings import AlignSettings
+    from rnnsearch.translation.aligner import PRODUCT, check_reverse
 
-    one_of(symmetrise, "--symmetrise", WAYS)
-    if symmetrise == PRODUCT and not reverse:
-        what = "--symmetrise product needs a run from target to source"
+    changes, forward = overrides_of(set_ or (), ("align", "search.batch_size")), Run.open(run)
+    how = AlignSettings(**forward.settings.align.model_dump() | changes.get("align", {})).model_dump()
+    how["method"] = how.pop("symmetrise")
+    if how["method"] == PRODUCT and not reverse:
+        what = "align.symmetrise = product needs a run from target to source"
         raise InputError(what, remedy="add --reverse-run RUN")
     if reverse:
-        check_reverse(Run.open(runs[0]), Run.open(reverse[0]), reverse[0])
+        check_reverse(forward, Run.open(reverse[0]), reverse[0])
+    return {"batch_size": 256} | changes.get("search", {}) | how
 
 
 @dataclass(frozen=True)
@@ -284,7 +269,7 @@ def score(
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.text.nbest import is_nbest, parse_nbest, rerank
 
-    batch_size = search_changes(set_, only=("batch_size",)).get("batch_size", 64)
+    batch_size = score_batch(set_)
     place = Place(out, overwrite, device, threads, trust_code, ray, workers)
     task = Scoring("json" if json else "text", batch_size)
     if ray:
@@ -309,6 +294,15 @@ def score(
         what = "an n-best list cannot come through a pipe"
         raise InputError(what, file=target, line=1, remedy="write it to a file first")
     deque(answered(place, task, names, source, chain(first, pairs)), maxlen=0)
+
+
+def score_batch(set_: Strings) -> int:
+    """Returns the number of pairs that are scored together. Raises InputError for a setting without
+    effect."""
+    from rnnsearch.config import overrides_of
+
+    search = overrides_of(set_ or (), ["search.batch_size"]).get("search", {})
+    return int(search.get("batch_size", 64))
 
 
 @dataclass(frozen=True)

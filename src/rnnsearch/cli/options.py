@@ -175,18 +175,15 @@ def _spread(args: Iterable[str], several: set[str]) -> Iterator[str]:
         before = word
 
 
-def search_changes(
-    settings: Sequence[str] | None, *, only: Sequence[str] | None = None, **short: Any
-) -> dict[str, Any]:
+def search_changes(settings: Sequence[str] | None, **short: Any) -> dict[str, Any]:
     """Returns the search settings that the command line changes: name → value.
 
     settings: those of `--set`. short: those that have an option of their own, by their names; None for one
-    that is not given. only: the settings that have an effect; None for all. Raises InputError as
-    `search_overrides` does, and for a setting that is given twice.
+    that is not given. Raises InputError as `overrides_of` does, and for a setting that is given twice.
     """
-    from rnnsearch.config import search_overrides
+    from rnnsearch.config import overrides_of
 
-    changed = search_overrides(settings or (), only)
+    changed = overrides_of(settings or (), ["search"]).get("search", {})
     short = {name: value for name, value in short.items() if value is not None}
     for name in short.keys() & changed:
         raise InputError(f"--{name} and --search.{name} are the same", remedy="give one of them")

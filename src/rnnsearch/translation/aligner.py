@@ -238,7 +238,7 @@ class Aligner:
                 theirs = reverse.tokens, reverse.source_tokens[:-1]
                 if theirs != (result.source_tokens[:-1], result.tokens):
                     what = f"pair {number}: the two directions split it into different words"
-                    raise InputError(what, remedy="use --words given")
+                    raise InputError(what, remedy="use align.words = given")
             yield self._linked(as_lines(pair), result, reverse, threshold)
 
     def _linked(
@@ -312,7 +312,7 @@ def in_given_words(
         ranges = tokeniser_ranges(given, words)
         if ranges is None:
             what = f"pair {number}: the tokeniser changes its characters: {' '.join(given)[:60]!r}"
-            raise InputError(what, remedy="use --words tokenised")
+            raise InputError(what, remedy="use align.words = tokenised")
         belongs = np.zeros((len(given), len(words)))
         for place, (first, end) in enumerate(ranges):
             belongs[place, first:end] = 1.0
