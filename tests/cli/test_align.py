@@ -114,7 +114,6 @@ MISTAKES = """
 --json --picture → --json, --picture and --links-format are different outputs (give one)
 --links-format jsonl --picture → are different outputs
 --links-format tsv → --links-format does not know 'tsv'
---gold gold --ray local --out x → --gold cannot be used with --ray
 --align.symmetrise best → align.symmetrise: Input should be 'grow-diag-final-and',
 --align.words some → align.words: Input should be 'tokenised' or 'given'
 --align.threshold 2 → align.threshold: Input should be less than or equal to 1

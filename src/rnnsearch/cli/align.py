@@ -12,16 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import (
-    Place,
-    RayWorkers,
-    Runs,
-    Task,
-    Work,
-    answer_on_ray,
-    answered,
-    as_json,
-)
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, as_json
 from rnnsearch.cli.options import (
     Cores,
     GoldFrom,
@@ -33,7 +24,7 @@ from rnnsearch.cli.options import (
     say_if_empty,
 )
 from rnnsearch.errors import InputError
-from rnnsearch.installed import is_name, need
+from rnnsearch.installed import need
 from rnnsearch.system.files import write_text, writing
 
 if TYPE_CHECKING:  # they would load torch
@@ -73,8 +64,6 @@ def align(
     set_: Strings = None,
     device: str = "cpu",
     trust_code: bool = False,
-    ray: str | None = None,
-    workers: RayWorkers = None,
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
     0), or matrices with --json."""
@@ -82,17 +71,12 @@ def align(
     from rnnsearch.translation.aligner import counted_by
 
     form = output_format(json, picture, links_format)
-    place = Place(out, overwrite, device, threads, trust_code, ray, workers)
+    place = Place(out, overwrite, device, threads, trust_code)
     reverse = reverse_run or []
     how = align_options(set_, runs[0], reverse) | {"scored": bool(json or measures or page)}
-    if ray or out is not None:
-        shown = {"--picture": picture, "--measures": measures, "--page": page, "--gold": ray and gold}
-        shown["--alignment-plots"] = alignment_plots
-        refuse(shown, f"cannot be used with {'--ray' if ray else '--out'}")
-    if ray:
-        paths = [run if is_name(run) else run.resolve() for run in reverse]
-        return answer_on_ray(place, runs, 2, Aligning(form, how, paths))
-    refuse({"--workers": workers}, "needs --ray", "add --ray local")
+    if out is not None:
+        shown = {"--picture": picture, "--measures": measures, "--page": page}
+        refuse(shown | {"--alignment-plots": alignment_plots}, "cannot be used with --out")
     names, source, target = runs_and_texts(runs)
     pairs, truths = read_texts(source, target, gold, gold_from)
     if truths and not any("align.words" in one for one in set_ or ()):
@@ -260,8 +244,6 @@ def score(
     overwrite: bool = False,
     device: str = "cpu",
     trust_code: bool = False,
-    ray: str | None = None,
-    workers: RayWorkers = None,
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
     scores."""
@@ -270,12 +252,8 @@ def score(
     from rnnsearch.text.nbest import is_nbest, parse_nbest, rerank
 
     batch_size = score_batch(set_)
-    place = Place(out, overwrite, device, threads, trust_code, ray, workers)
+    place = Place(out, overwrite, device, threads, trust_code)
     task = Scoring("json" if json else "text", batch_size)
-    if ray:
-        answer_on_ray(place, runs, 2, task)
-        return
-    refuse({"--workers": workers}, "needs --ray", "add --ray local")
     names, source, target = runs_and_texts(runs)
     if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
         if json or out is not None:

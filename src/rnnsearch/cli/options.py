@@ -71,8 +71,6 @@ overwrite: Replace what is at --out.
 recipe: Use the data settings of this recipe: a built-in name or TOML.
 links_reversed: The link files list target-source, not source-target.
 gold_from: Position of the first word in the gold links; default: 1 in NAACL files, 0 in others.
-ray ADDRESS: Work on a corpus with Ray: local, auto or HOST:PORT.
-workers N: With --ray: number of workers.
 """
 """The help of options that several commands share, unless a command describes one itself."""
 

@@ -10,23 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import (
-    Place,
-    RayWorkers,
-    Runs,
-    Task,
-    Work,
-    answer_on_ray,
-    answered,
-    as_json,
-)
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, as_json
 from rnnsearch.cli.options import (
     Cores,
     Strings,
     describe,
     is_run,
     one_of,
-    refuse,
     say,
     say_if_empty,
     search_changes,
@@ -67,24 +57,13 @@ def translate(
     overwrite: bool = False,
     device: str = "cpu",
     trust_code: bool = False,
-    ray: str | None = None,
-    workers: RayWorkers = None,
 ) -> None:
     """Translate text line by line, stdin without FILE: output line N is the translation of input line N.
     At a terminal, type sentences, or :help."""
-    search = search_changes(set_, beam=beam, nbest=nbest)
-    if dictionary:
-        search.setdefault("replace_unk", True)
+    search = translation_search(set_, dictionary, beam=beam, nbest=nbest)
     form = "json" if json else "nbest" if search.get("nbest", 1) > 1 else "text"
-    place = Place(out, overwrite, device, threads, trust_code, ray, workers)
+    place = Place(out, overwrite, device, threads, trust_code)
     page = one_of(format_, "--format", ("text", "html", "markdown")) != "text"
-    if ray:
-        alone = {"--alignment-plots": alignment_plots, f"--format {format_}": page}
-        refuse(alone, "cannot be used with --ray")
-        words, terms = (path and path.resolve() for path in (dictionary, glossary))
-        answer_on_ray(place, runs, 1, Translating(form, search, words, terms))
-        return
-    refuse({"--workers": workers}, "needs --ray", "add --ray local")
     *names, file = runs
     if is_run(file) or (not names and file != "-"):
         names, file = runs, "-"
@@ -106,6 +85,12 @@ def translate(
         whole = Path("/dev/stdin" if file == "-" else file).is_file()
         task = Translating(form, search, dictionary, glossary, alignment_plots, whole)
         translate_lines(place, names, task, file)
+
+
+def translation_search(set_: Strings, dictionary: Path | None, **short: Any) -> dict[str, Any]:
+    """Returns the search settings to change; a dictionary replaces UNK unless they say otherwise. Raises as
+    `search_changes`."""
+    return ({"replace_unk": True} if dictionary else {}) | search_changes(set_, **short)
 
 
 @dataclass(frozen=True)
