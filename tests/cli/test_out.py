@@ -112,9 +112,9 @@ def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, 
     """Printed, and written in two goes: `aer`, `links` and `prepare` read what Pharaoh lines say."""
     line = ALIGN.format(run=tiny_run)
     Path("pharaoh").write_text(command(line).out)
-    Path("printed.jsonl").write_text(command(f"{line} --links-format jsonl").out, "utf-8")
-    assert ended(3, f"{line} --links-format jsonl --out out.jsonl")[0].code == 130
-    assert ended(0, f"{line} --links-format jsonl --out out.jsonl")[1] == 5
+    Path("printed.jsonl").write_text(command(f"{line} --format jsonl").out, "utf-8")
+    assert ended(3, f"{line} --format jsonl --out out.jsonl")[0].code == 130
+    assert ended(0, f"{line} --format jsonl --out out.jsonl")[1] == 5
     assert command("prepare en fr --links pharaoh --out pairs.store").code == 0
     expected = Corpus.open("pairs.store").train
     assert len(expected) > 5

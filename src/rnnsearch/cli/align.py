@@ -5,31 +5,21 @@ from __future__ import annotations
 import json as json_
 import shutil
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, as_json
-from rnnsearch.cli.options import (
-    Cores,
-    GoldFrom,
-    Strings,
-    describe,
-    one_of,
-    refuse,
-    say,
-    say_if_empty,
-)
+from rnnsearch.cli.options import Cores, Strings, describe, output_format, refuse, say_if_empty
 from rnnsearch.errors import InputError
-from rnnsearch.installed import need
-from rnnsearch.system.files import write_text, writing
 
-if TYPE_CHECKING:  # they would load torch
+if TYPE_CHECKING:  # it would load torch
     from rnnsearch.translation.aligner import AlignedPair
-    from rnnsearch.word_links import GoldLinks
+
+ALIGN_FORMATS = ("pharaoh", "jsonl", "matrices", "picture")
 
 
 @describe(
@@ -37,27 +27,18 @@ if TYPE_CHECKING:  # they would load torch
     runs RUN... SRC TGT: Trained runs (several make an ensemble), the source text and its translations.
     reverse_run RUN: A run from target to source; its links are symmetrised with the others. Repeat the
     option for an ensemble.
-    links_format: Write the links as pharaoh (`0-0 1-2`), or as jsonl (the pair, its words, links and their
-    probabilities; without align.posterior α).
-    picture: Draw each alignment in the terminal instead of printing links.
-    gold FILE: Gold links for pictures, measures and page, as for `aer`.
-    measures FILE: Write a table for each pair and for all: entropy, coverage, monotone jumps, agreement, AER.
-    page FILE: Write an HTML page to browse the alignments.
-    alignment_plots DIR: Draw the alignment of each pair into this folder, as PNG.
+    format_ FORMAT: pharaoh (default): links `0-0 1-2`; jsonl: the pair, its words, links and their
+    probabilities; matrices: words, links and weights as JSON, for `report --alignments`; picture: drawn in
+    the terminal.
+    json: Short for --format matrices.
     """
 )
 def align(
     runs: list[str],
     *,
     reverse_run: list[Path] | None = None,
+    format_: str = "",
     json: bool = False,
-    links_format: str = "pharaoh",
-    picture: bool = False,
-    gold: str = "",
-    gold_from: GoldFrom = None,
-    measures: Path | None = None,
-    page: Path | None = None,
-    alignment_plots: Path | None = None,
     out: str | None = None,
     overwrite: bool = False,
     threads: Cores = 0,
@@ -66,36 +47,18 @@ def align(
     trust_code: bool = False,
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
-    0), or matrices with --json."""
-    from rnnsearch.run import Run
-    from rnnsearch.translation.aligner import counted_by
+    0), or what --format says."""
+    from rnnsearch.text.formats.lines import check_pairs, warned_pairs
 
-    form = output_format(json, picture, links_format)
-    place = Place(out, overwrite, device, threads, trust_code)
-    reverse = reverse_run or []
-    how = align_options(set_, runs[0], reverse) | {"scored": bool(json or measures or page)}
-    if out is not None:
-        shown = {"--picture": picture, "--measures": measures, "--page": page}
-        refuse(shown | {"--alignment-plots": alignment_plots}, "cannot be used with --out")
+    form = output_format(format_, ALIGN_FORMATS, "matrices" if json else "")
+    if form == "picture":
+        refuse({"--format picture": out is not None}, "cannot be used with --out")
+    place, reverse = Place(out, overwrite, device, threads, trust_code), reverse_run or []
+    task = Aligning(form, align_options(set_, runs[0], reverse), reverse)
     names, source, target = runs_and_texts(runs)
-    pairs, truths = read_texts(source, target, gold, gold_from)
-    if truths and not any("align.words" in one for one in set_ or ()):
-        run = Run.open(names[0])
-        how["words"] = counted_by(truths, list(pairs), (run.source, run.target))
-    sides = [names, reverse] if reverse else []
-    titles = [" + ".join(run.resolve().name for run in some) for some in sides] or [""]
-    task = Aligning(form, how, reverse, dict(enumerate(truths)), [Path(gold)] if gold else [], titles)
-    about = f"Word alignments: {source} – {target}", f"Run: {names[0]}"
-    results = answered(place, task, names, source, pairs)
-    return observe(results, task, measures, page, alignment_plots, about)
-
-
-def output_format(json: bool, picture: bool, links_format: str) -> str:
-    """Returns pharaoh, jsonl, json or picture. Raises InputError for several at once."""
-    one_of(links_format, "--links-format", ("pharaoh", "jsonl"))
-    if json + picture + (links_format != "pharaoh") > 1:
-        raise InputError("--json, --picture and --links-format are different outputs", remedy="give one")
-    return "json" if json else "picture" if picture else links_format
+    check_pairs(source, target)
+    say_if_empty(source, target)
+    deque(answered(place, task, names, source, warned_pairs(source, target)), maxlen=0)
 
 
 def align_options(set_: Strings, run: str | Path, reverse: Sequence[Path]) -> dict[str, Any]:
@@ -119,15 +82,11 @@ def align_options(set_: Strings, run: str | Path, reverse: Sequence[Path]) -> di
 
 @dataclass(frozen=True)
 class Aligning(Task):
-    """The alignment of pairs. form: pharaoh, jsonl, json or picture. how: options of Aligner. reverse:
-    runs from target to source. truths: gold links by number of the pair, from 0; those of gold_files. titles:
-    names of a pair's pictures; one picture by itself needs none."""
+    """The alignment of pairs. form: one of ALIGN_FORMATS. how: options of Aligner. reverse: runs from target
+    to source."""
 
     how: dict[str, Any]
     reverse: list[Path]
-    truths: Mapping[int, GoldLinks] = field(default_factory=dict)
-    gold_files: Sequence[Path] = ()
-    titles: Sequence[str] = ("",)
     doing = "aligning"
 
     def load(self, place: Place, runs: Runs) -> Work:
@@ -136,96 +95,27 @@ class Aligning(Task):
         translator, back = place.load(runs), place.load(self.reverse) if self.reverse else None
         how = dict(self.how)
         each = {name: how.pop(name) for name in ("threshold", "batch_size")}
-        answer = partial(Aligner(translator, back, **how).stream, **each)
-        return Work(answer, self.line, each["batch_size"])
+        aligner = Aligner(translator, back, scored=self.form == "matrices", **how)
+        answer = partial(aligner.stream, **each)
+        return Work(answer, lambda _, aligned: self.line(aligned), each["batch_size"])
 
     def key(self, runs: Runs) -> str:
         from rnnsearch.run import answers_key
 
         how = f"align {self.how} {len(self.reverse)}"
-        return answers_key([*runs, *self.reverse], how, self.form, self.gold_files)
+        return answers_key([*runs, *self.reverse], how, self.form, [])
 
-    def line(self, number: int, aligned: AlignedPair) -> str:
+    def line(self, aligned: AlignedPair) -> str:
         """Returns the line of a pair, or its picture."""
-        from rnnsearch.evaluation.alignment_error import shares
         from rnnsearch.figure3 import comparison_text
-        from rnnsearch.lab.alignment_page import measure_pair, panels
 
         if self.form == "pharaoh":
             return aligned.pharaoh()
         if self.form == "picture":
             width = shutil.get_terminal_size((100, 24)).columns
-            return f"{comparison_text(panels(aligned, self.titles), width, self.truths.get(number))}\n"
-        if self.form == "jsonl":
-            return json_.dumps(aligned.to_dict(), ensure_ascii=False)
-        values = shares(measure_pair(aligned, self.truths.get(number)))
-        whole = aligned.result.to_dict()
-        del whole["alternatives"], whole["confidence"]
-        whole |= {"links": aligned.links, "measures": {name: round(one, 5) for name, one in values.items()}}
-        if aligned.reverse is not None:
-            whole["reverse_alignment"] = aligned.reverse.to_dict()["alignment"]
-        return json_.dumps(whole, ensure_ascii=False)
-
-
-def read_texts(
-    source: str, target: str, gold: str, first: int | None
-) -> tuple[Iterable[tuple[str, str]], Sequence[GoldLinks]]:
-    """Returns the pairs, and their gold links, if any. Raises InputError where the texts cannot be pairs, and
-    if pairs and gold differ in number."""
-    from rnnsearch.evaluation.alignment_error import read_gold
-    from rnnsearch.text.formats.lines import check_pairs, warned_pairs
-
-    check_pairs(source, target)
-    say_if_empty(source, target)
-    pairs = warned_pairs(source, target)
-    if not gold:
-        return pairs, []
-    known = list(pairs)
-    truths = read_gold(gold, first=first, pairs=known)
-    if len(truths) != len(known):
-        what = f"has {len(truths):,} sentences, but {source} and {target} have {len(known):,} pairs"
-        raise InputError(what, file=gold, remedy="sentence n of the gold file must belong to line n")
-    return known, truths
-
-
-def observe(
-    results: Iterator[AlignedPair],
-    task: Aligning,
-    measures: Path | None,
-    page: Path | None,
-    plots: Path | None,
-    about: tuple[str, str],
-) -> None:
-    """Goes through the results, and writes the files about all of them: a table of measures, a page, and a
-    folder of pictures. about: title and note of the page."""
-    from rnnsearch.evaluation.alignment_error import shares, summed, warn_if_exchanged
-    from rnnsearch.figure3 import comparison_figure
-    from rnnsearch.lab.alignment_page import alignment_page, browsed, measure_pair, measures_of_pairs, panels
-
-    if plots:
-        need("plot")
-    for folder in (plots, *(file and file.parent for file in (measures, page))):
-        with writing(folder):
-            if folder:
-                folder.mkdir(parents=True, exist_ok=True)
-    rows, sentences, links = [], [], []
-    for number, aligned in enumerate(results):
-        truth = task.truths.get(number)
-        links.append(aligned.links if truth else ())
-        if plots:
-            comparison_figure(panels(aligned, task.titles), plots / f"{number + 1:06d}.png", truth)
-        if measures:
-            rows.append(measure_pair(aligned, truth))
-        if page:
-            sentences.append(browsed(number + 1, aligned, task.titles, truth))
-    for gold in task.gold_files:
-        warn_if_exchanged(links, list(task.truths.values()), gold)
-    if measures:
-        write_text(measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
-    if page:
-        write_text(page, alignment_page(sentences, *about))
-    if rows:
-        say("  ".join(f"{name} {value:.4g}" for name, value in shares(summed(rows)).items()))
+            return f"{comparison_text(aligned.panels(), width)}\n"
+        made = aligned.to_dict() if self.form == "jsonl" else aligned.matrices()
+        return json_.dumps(made, ensure_ascii=False)
 
 
 @describe(

@@ -210,6 +210,15 @@ def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
     return word
 
 
+def output_format(format_: str, allowed: Sequence[str], short: str, default: str = "") -> str:
+    """Returns the value of --format, or of its short form; else the default, or the first one. Raises
+    InputError if both are given and differ, and for one that is not allowed."""
+    if format_ and short and format_ != short:
+        what = f"--format {format_} and the short form of --format {short} are different outputs"
+        raise InputError(what, remedy="give one")
+    return one_of(format_ or short or default or allowed[0], "--format", allowed)
+
+
 def refuse(options: Mapping[str, object], why: str, remedy: str = "remove one of them") -> None:
     """Raises InputError for the first option that is given. options: name → whether it is given."""
     for name in filter(options.get, options):

@@ -164,7 +164,7 @@ def link_by_networks(
 
         def align_texts(path: Path) -> None:
             runs, reverse = [forward, *map(str, files)], [Path(backward)]
-            align(runs, out=str(path), reverse_run=reverse, set_=settings, links_format="jsonl")
+            align(runs, out=str(path), reverse_run=reverse, set_=settings, format_="jsonl")
 
         vote_files(step("networks.jsonl", align_texts), *votes, out)
     print(f"{out}\nnetworks  {forward}, {backward}")

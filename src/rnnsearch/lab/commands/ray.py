@@ -43,7 +43,7 @@ class RayTask(StrEnum):
 FORMATS = {
     RayTask.TRANSLATE: ("text", "json", "nbest"),
     RayTask.SCORE: ("text", "json"),
-    RayTask.ALIGN: ("pharaoh", "jsonl", "json"),
+    RayTask.ALIGN: ("pharaoh", "jsonl", "matrices"),
 }
 """Task → formats of its answers, the default first."""
 
@@ -56,7 +56,7 @@ FORMATS = {
     out DIR: Folder or URL for the answers; the same command resumes.
     address: local: Ray on this machine; auto or HOST:PORT: a cluster.
     workers: Number of workers; default: one per core or GPU.
-    format_ FORMAT: Of the answers: text, json or nbest; for `align` pharaoh, jsonl or json.
+    format_ FORMAT: Of the answers: text, json or nbest; for `align` pharaoh, jsonl or matrices.
     reverse_run RUN: For `align`: a run from target to source. Repeat the option for an ensemble.
     dictionary FILE: For `translate`: target words for unknown ones: source<TAB>target.
     glossary FILE: For `translate`: translations that bind: term<TAB>translation.
@@ -106,8 +106,7 @@ def ray(
         work = Scoring(form, score_batch(set_))
     else:
         reverse = list(map(everywhere, reverse_run or []))
-        how = align_options(set_, runs[0], reverse) | {"scored": form == "json"}
-        work = Aligning(form, how, reverse)
+        work = Aligning(form, align_options(set_, runs[0], reverse), reverse)
     url = "://" in out
     folder = out if url else str(Path(out).resolve())
     place = Place(folder, overwrite, device, threads or 1, trust_code)
@@ -129,7 +128,7 @@ def ray_job(place: Place, task: Task, runs: Sequence[Path], sides: int) -> Job:
 
     data, kind = Run.open(runs[0]).settings.data, OneSide if sides == 1 else Layout
     layout = kind("", "", "", data.source_language, data.target_language)
-    key, suffix = partial(task.key, runs), ".jsonl" if task.form.startswith("json") else ".txt"
+    key, suffix = partial(task.key, runs), ".jsonl" if task.form in ("json", "jsonl", "matrices") else ".txt"
     work, gpu = partial(shard_work, task, place, runs), place.device == "cuda"
     return Job(layout, work, key, key(), str(place.out), suffix, place.threads, gpu)
 
