@@ -210,7 +210,7 @@ def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
     return word
 
 
-def output_format(format_: str, allowed: Sequence[str], short: str, default: str = "") -> str:
+def output_format(format_: str, allowed: Sequence[str], short: str = "", default: str = "") -> str:
     """Returns the value of --format, or of its short form; else the default, or the first one. Raises
     InputError if both are given and differ, and for one that is not allowed."""
     if format_ and short and format_ != short:

@@ -20,10 +20,11 @@ from rnnsearch.cli.options import (
     describe,
     is_run,
     one_of,
+    output_format,
     refuse,
     resumable,
 )
-from rnnsearch.cli.translate import Translating, translation_search
+from rnnsearch.cli.translate import FORMS, Translating, translation_format, translation_search
 from rnnsearch.errors import InputError
 from rnnsearch.installed import is_name
 from rnnsearch.system.files import only_one
@@ -41,7 +42,7 @@ class RayTask(StrEnum):
 
 
 FORMATS = {
-    RayTask.TRANSLATE: ("text", "json", "nbest"),
+    RayTask.TRANSLATE: tuple(FORMS),
     RayTask.SCORE: ("text", "json"),
     RayTask.ALIGN: ("pharaoh", "jsonl", "matrices"),
 }
@@ -86,7 +87,7 @@ def ray(
     from rnnsearch.lab.ray import answer_corpus, find_shards
 
     one_of(device, "--device", ("cpu", "cuda"))
-    form = one_of(format_ or FORMATS[task][0], "--format", FORMATS[task])
+    form = output_format(format_, FORMATS[task])
     if task is not RayTask.ALIGN:
         refuse({"--reverse-run": reverse_run}, f"has no effect on `ray {task}`", "remove it")
     if task is not RayTask.TRANSLATE:
@@ -101,7 +102,7 @@ def ray(
     if task is RayTask.TRANSLATE:
         search = translation_search(set_, dictionary)
         known, terms = (path and path.resolve() for path in (dictionary, glossary))
-        work = Translating(form, search, known, terms)
+        work = Translating(translation_format(format_, FORMATS[task], search), search, known, terms)
     elif task is RayTask.SCORE:
         work = Scoring(form, score_batch(set_))
     else:
