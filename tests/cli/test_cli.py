@@ -13,7 +13,7 @@ import typer
 from command_line import Command, assert_refused
 from typer.testing import CliRunner
 
-from rnnsearch.cli import app
+from rnnsearch.cli.commands import app
 from rnnsearch.cli.options import WIDE
 
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]

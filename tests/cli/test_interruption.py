@@ -11,7 +11,7 @@ import pytest
 import typer
 from command_line import Command, sets, sizes
 
-from rnnsearch.cli import app
+from rnnsearch.cli.commands import app
 from rnnsearch.lab import quick_start
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import received_signals

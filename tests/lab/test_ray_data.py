@@ -268,6 +268,14 @@ def test_too_little_address_space_is_one_line(
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize("module", ["lab.commands.ray", "serve.commands"])
+def test_a_module_of_a_command_can_be_imported_first(module: str) -> None:
+    """As a worker does, which gets the work from another process."""
+    environment = os.environ | {"PYTHONPATH": SOURCE}
+    subprocess.run([sys.executable, "-c", f"import rnnsearch.{module}"], env=environment, check=True)
+
+
+@pytest.mark.processes
 @pytest.mark.slow
 def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Callable[..., Any]) -> None:
     """With Ray itself, which starts another worker, and gives it the shard again."""
