@@ -17,13 +17,13 @@ INTRODUCTION = """\
 
 <!-- Written by `python scripts/settings_reference.py > docs/reference/settings.md`. Change src/rnnsearch/settings.py, not this page. -->
 
-A recipe is a TOML file with any of the four sections below. It holds only what differs from the defaults, and the defaults are the
+A recipe is a TOML file with any of the five sections below. It holds only what differs from the defaults, and the defaults are the
 paper's. An unknown key or an invalid value is an error. `--set section.key=value` changes one setting on the command line and may be
 repeated; the resolved settings are saved in the run's `config.toml`. [Recipes](recipes.md) lists what each built-in recipe changes.
 `rnnsearch settings` prints these tables in the terminal; `rnnsearch settings --recipe multi30k` prints a recipe.
 
-`[model]` and `[training]` take effect in `rnnsearch train`. `[search]` holds the defaults of `rnnsearch translate`, whose options
-change them.
+`[model]` and `[training]` take effect in `rnnsearch train`. `[search]` holds the defaults of `rnnsearch translate`,
+and `[align]` those of `rnnsearch align`: their options change them.
 
 The column *the paper* has the value that the paper states (Bahdanau, Cho & Bengio 2015, with the section), or *not used* for methods that
 it does not use. It is empty where the paper says nothing.
@@ -41,7 +41,7 @@ def page() -> str:
 def section(name: str) -> str:
     """Returns the table of one section of a recipe."""
     model = type(getattr(Settings(), name))
-    paper = PAPER[name]
+    paper = PAPER.get(name, {})
     rows = []
     for key, allowed, default, text in described_keys(model, "`"):
         meaning = text.replace("|", "\\|")

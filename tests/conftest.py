@@ -31,10 +31,13 @@ if find_spec("beartype"):
         "training": ("loss", "optimiser", "trainer"),
         "translation": ("forced", "posterior"),
         "search": ("beam", "step", "two_directions"),
-        "text": ("batches", "dataset", "ngrams"),
+        "text": ("batches", "dataset"),
+        "lab": ("ngrams",),
     }
     modules = [f"rnnsearch.{package}.{name}" for package, names in shaped.items() for name in names]
-    install_import_hook(["rnnsearch.model", "rnnsearch.kernels", *modules], "shape_checks.check")
+    install_import_hook(
+        ["rnnsearch.batch", "rnnsearch.model", "rnnsearch.kernels", *modules], "shape_checks.check"
+    )
 
 import numpy as np
 import pytest

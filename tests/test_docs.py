@@ -24,8 +24,8 @@ import torch
 import typer
 from command_line import Command, sets, sizes
 
-from rnnsearch.cli import app
 from rnnsearch.cli.answers import as_json
+from rnnsearch.cli.commands import app
 from rnnsearch.config import load_config, recipe_names, validated
 from rnnsearch.errors import InputError
 from rnnsearch.installed import VARIABLE

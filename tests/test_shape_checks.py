@@ -40,7 +40,7 @@ def test_the_package_loads_with_numpy_2_5() -> None:
         folder = pathlib.Path(rnnsearch.__file__).parent
         users = [file for file in folder.rglob("*.py") if "numpy.typing" in file.read_text(encoding="utf-8")]
         assert len(users) > 9
-        for file in [*users, folder / "text" / "batches.py", folder / "text" / "selection.py"]:
+        for file in [*users, folder / "text" / "batches.py", folder / "lab" / "selection.py"]:
             importlib.import_module(".".join(("rnnsearch", *file.relative_to(folder).with_suffix("").parts)))
     """
     subprocess.run([sys.executable, "-c", dedent(program)], check=True)

@@ -18,7 +18,7 @@ from sources import PACKAGE, ROOT, SourcePages
 from translator import with_translator
 from typer.cli import get_docs_for_click
 
-from rnnsearch.cli import app
+from rnnsearch.cli.commands import app
 from rnnsearch.lab.figures import inline
 from rnnsearch.lab.palette import DARK, FONTS, LIGHT, ON_GREY
 

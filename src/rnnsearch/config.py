@@ -137,22 +137,21 @@ def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
         return f"{kind} {name}", parse_toml(known[own].read_text(encoding="utf-8"))
 
 
-def search_overrides(overrides: Sequence[str], only: Container[str] | None = None) -> dict[str, Any]:
-    """Returns the values of `search.key=value` overrides by key. only: keys that have an effect; None for
-    all.
+def overrides_of(overrides: Sequence[str], allowed: Container[str]) -> dict[str, dict[str, Any]]:
+    """Returns the values of `section.key=value` overrides by section and key. allowed: sections, and
+    `section.key`, that have an effect.
 
     Raises InputError for an invalid value, an unknown key, and a setting without effect.
     """
     table: dict[str, Any] = {}
     for override in overrides:
         apply_override(table, override)
-    checked(Sections, table, None, "`rnnsearch settings search` lists them")
+    checked(Sections, table, None, "`rnnsearch settings` lists them")
     for section, values in table.items():
         for key in values:
-            if section != "search" or (only is not None and key not in only):
+            if section not in allowed and f"{section}.{key}" not in allowed:
                 raise InputError(f"{section}.{key} has no effect on this command", remedy="remove it")
-    found: dict[str, Any] = table.get("search", {})
-    return found
+    return table
 
 
 def apply_override(table: dict[str, Any], override: str) -> None:

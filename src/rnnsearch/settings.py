@@ -248,6 +248,27 @@ class SearchSettings(_Section):
     fits them"""
 
 
+class AlignSettings(_Section):
+    """Settings of word links, for `align`."""
+
+    posterior: bool = False
+    """link words by the alignment posterior, which also uses the target word, instead of α"""
+    exact: bool = False
+    """use float32 products, and estimate nothing of the posterior: many times slower, with nearly the same
+    links"""
+    threshold: float | None = Field(None, ge=0, le=1)
+    """link all word pairs with at least this weight; absent: link each target word to its source word of
+    largest weight, or for symmetrise = product use 0.4"""
+    symmetrise: Literal[
+        "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union", "forward",
+        "reverse", "product",
+    ] = "grow-diag-final-and"  # fmt: skip
+    """how to symmetrise the links of two directions: a method of `rnnsearch links`, or the product of the
+    weights of both"""
+    words: Literal["tokenised", "given"] = "tokenised"
+    """words that the links refer to: those of the tokeniser, or words as given (split at spaces)"""
+
+
 class SearchOptions(TypedDict, total=False):
     """Keyword arguments of `Translator.translate`: the settings in SearchSettings, of the same types."""
 
@@ -276,11 +297,11 @@ class Sections(_Section):
     model: ModelSettings = ModelSettings()
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
+    align: AlignSettings = AlignSettings()
 
 
 class Settings(Sections):
-    """All settings of a run, which must fit together: the sections `data`, `model`, `training` and `search`
-    of a recipe."""
+    """All settings of a run, which must fit together: the sections of a recipe."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Settings:

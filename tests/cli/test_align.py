@@ -56,83 +56,104 @@ def test_links_are_positions_of_words(command: Command, tiny_run: Path) -> None:
         assert len({i for _, i in links}) == len(links)
 
 
-def test_json_has_links_and_measures(aligned: Align) -> None:
-    for links, found in zip(aligned(), aligned("--json --gold gold"), strict=True):
+def test_json_has_links_and_matrices(aligned: Align) -> None:
+    for links, found in zip(aligned(), aligned("--json"), strict=True):
         assert {tuple(link) for link in found["links"]} == links
-        weights = np.array(found["alignment"])
-        logs = np.log(np.where(weights > 0, weights, 1))
-        measures = found["measures"]
-        assert measures["entropy"] == pytest.approx(-(weights * logs).sum(1).mean(), abs=2e-3)
-        names = {"under_translated", "over_translated", "monotone", "aer", "precision", "recall"}
-        assert names <= measures.keys()
-        assert "reverse_alignment" not in found
+        np.testing.assert_allclose(np.array(found["alignment"]).sum(1), 1, atol=1e-3)
+        assert math.isfinite(found["score"])
+        assert not {"forward_links", "reverse_alignment"} & found.keys()
 
 
 def test_two_directions(aligned: Align, tiny_reverse_run: Path) -> None:
     forward = aligned()
     back = [{link[::-1] for link in line} for line in aligned("", "fr en", tiny_reverse_run)]
     for method, made in (("union", set.union), ("intersection", set.intersection)):
-        both = aligned(f"--reverse-run {tiny_reverse_run} --symmetrise {method}")
+        both = aligned(f"--reverse-run {tiny_reverse_run} --align.symmetrise {method}")
         assert both == [made(left, right) for left, right in zip(forward, back, strict=True)]
     for one in aligned(f"--reverse-run {tiny_reverse_run} --json"):
         shape = len(one["source_tokens"]) - 1, len(one["tokens"]) + 1
         assert np.array(one["reverse_alignment"]).shape == shape
-        assert 0 <= one["measures"]["agreement"] <= 1
+        assert len(one["forward_links"]) * len(one["reverse_links"]) > 0
 
 
-def test_tables_pages_and_pictures(command: Command, tiny_run: Path) -> None:
-    more = "--page out/p.html --alignment-plots plots"
-    done = command(f"align {tiny_run} en fr --gold gold --measures out/m.tsv {more}")
-    assert done.code == 0, done.err
-    rows = [line.split("\t") for line in lines_of("out/m.tsv")]
+def test_pictures_in_the_terminal(command: Command, tiny_run: Path) -> None:
+    shown = command(f"align {tiny_run} en fr --format picture")
+    assert (shown.code, shown.out.count("│\n\n")) == (0, PAIRS)
+
+
+def test_a_report_of_alignments(command: Command, tiny_run: Path, tiny_reverse_run: Path) -> None:
+    """Of one run and of two directions, side by side."""
+    for name, more in (("one", ""), ("both", f" --reverse-run {tiny_reverse_run}")):
+        done = command(f"align {tiny_run} en fr --format matrices --out {name}.jsonl{more}")
+        assert done.code == 0, done.err
+    done = command("report --alignments one.jsonl 2=both.jsonl --gold gold --out out")
+    assert (done.code, done.out) == (0, "out/index.html\n"), done.err
+    rows = [line.split("\t") for line in lines_of("out/one.tsv")]
     assert [row[0] for row in rows] == ["pair", *map(str, range(1, PAIRS + 1)), "all"]
-    Path("links").write_text(done.out)
-    score = json.loads(command("aer --links links --gold gold --json").out)["systems"][0]
+    score = json.loads(command("aer --links one.jsonl --gold gold --json").out)["systems"][0]
     for name in ("aer", "precision", "recall"):
         assert float(rows[-1][rows[0].index(name)]) == pytest.approx(score[name], abs=1e-5)
     assert f"aer {score['aer']:.4g}" in done.err
-    assert "<html" in Path("out/p.html").read_text("utf-8")
-    assert len(list(Path("plots").glob("*.png"))) == PAIRS
-    shown = command(f"align {tiny_run} en fr --picture --gold gold")
-    assert shown.out.count("[") == sum(len(line.split()) for line in lines_of("gold"))
+    agreement = rows[0].index("agreement")
+    assert rows[-1][agreement] == ""
+    assert 0 <= float(lines_of("out/2.tsv")[-1].split("\t")[agreement]) <= 1
+    page = Path("out/index.html").read_text("utf-8")
+    assert all(f'"{title}"' in page for title in ("one", "2", "2 reverse run"))
+    assert len(list(Path("out/pictures").glob("*.png"))) == PAIRS
+
+
+LINE = (
+    '{"tokens": ["a"], "source_tokens": ["b", "</s>"], "score": -1, "links": [[0, 0]], "alignment": [[1, 0]]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "more", "message"),
+    [
+        (LINE, "--test en fr", "--test cannot be used with --alignments"),
+        (LINE, "--gold gold", "gold: has 6 sentences, but a.jsonl has 1"),
+        (LINE.replace("[[1, 0]]", "[[1]]"), "", "a.jsonl:1: alignment needs 1 lists of 2 numbers"),
+        (LINE.replace("[[0, 0]]", "[[1, 0]]"), "", "a.jsonl:1: a link is outside the sentence"),
+        ("0-0", "", "a.jsonl:1: Invalid JSON"),
+        ("{}", "", "(write the file with `rnnsearch align --format matrices`)"),
+    ],
+)
+def test_alignments_that_cannot_be_reported(command: Command, lines: str, more: str, message: str) -> None:
+    Path("a.jsonl").write_text(f"{lines}\n")
+    assert_refused(command(f"report --out out --alignments a.jsonl {more}".strip()), message)
+    assert not Path("out").exists()
 
 
 def test_links_between_the_files_own_words(command: Command, aligned: Align, tiny_run: Path) -> None:
     """The built-in corpus has its gold links between the tokeniser's words; of the files' own words there are
     fewer."""
-    for one, *texts in zip(aligned("--words given --json"), lines_of("en"), lines_of("fr"), strict=True):
+    for one, *texts in zip(
+        aligned("--align.words given --json"), lines_of("en"), lines_of("fr"), strict=True
+    ):
         assert [one["source_tokens"][:-1], one["tokens"]] == [text.split() for text in texts]
         np.testing.assert_allclose(np.array(one["alignment"]).sum(1), 1, atol=1e-3)
-    done = command(f"align {tiny_run} en fr --words given --gold gold --picture")
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "is outside the sentence" in done.err
+    Path("own.jsonl").write_text(command(f"align {tiny_run} en fr --align.words given --json").out, "utf-8")
+    done = command("report --alignments own.jsonl --gold gold --out out")
+    assert_refused(done, "is outside the sentence")
 
 
 MISTAKES = """
---json --picture → --json, --picture and --links-format are different outputs (give one)
---links-format jsonl --picture → are different outputs
---links-format tsv → --links-format does not know 'tsv'
---gold gold --ray local --out x → --gold cannot be used with --ray
---symmetrise best → --symmetrise does not know 'best'
---words some → --words does not know 'some'
---threshold 2 → --threshold
---gold fr → is not a link
---gold short → short: has 1 sentences, but en and fr have 6 pairs
---symmetrise product → --reverse-run
---page en/p.html → en: cannot be written:
---picture --out out → cannot be used with --out
---measures m --out out → cannot be used with --out
---page p --out out → cannot be used with --out
---alignment-plots d --out out → cannot be used with --out
+--json --format picture → --format picture and the short form of --format matrices are different outputs (give one)
+--format tsv → --format does not know 'tsv'
+--align.symmetrise best → align.symmetrise: Input should be 'grow-diag-final-and',
+--align.words some → align.words: Input should be 'tokenised' or 'given'
+--align.threshold 2 → align.threshold: Input should be less than or equal to 1
+--align.symmetrise product → --reverse-run
+--search.beam 2 → search.beam has no effect on this command
+--format picture --out out → cannot be used with --out
 """
 
 
 @pytest.mark.parametrize("case", MISTAKES.strip().split("\n"))
 def test_mistakes(command: Command, tiny_run: Path, case: str) -> None:
     words, message = case.split(" → ")
-    Path("short").write_text("0-0\n")
     assert_refused(command(f"align {tiny_run} en fr {words}"), message)
-    assert sorted(path.name for path in Path().iterdir()) == ["en", "fr", "gold", "short"]
+    assert sorted(path.name for path in Path().iterdir()) == ["en", "fr", "gold"]
 
 
 def test_links_need_no_probabilities(
@@ -147,9 +168,9 @@ def test_links_need_no_probabilities(
         return force(self, *arguments, **options)
 
     monkeypatch.setattr(Translator, "force", watched)
-    for more in ("", " --json", " --picture", " --measures m"):
+    for more in ("", " --json", " --format picture", " --format jsonl"):
         assert command(f"align {tiny_run} en fr{more}").code == 0
-    assert asked == [False, True, False, True]
+    assert asked == [False, True, False, False]
     (found,) = Translator.load(tiny_run).force([("The man sees.", "homme")], scored=False)
     assert (math.isnan(found.score), found.log_probabilities) == (True, [])
     assert found.alignment.shape == (1, 5)

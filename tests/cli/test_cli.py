@@ -13,7 +13,7 @@ import typer
 from command_line import Command, assert_refused
 from typer.testing import CliRunner
 
-from rnnsearch.cli import app
+from rnnsearch.cli.commands import app
 from rnnsearch.cli.options import WIDE
 
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -135,7 +135,6 @@ score {run} {three} {mixed} → mixed:2: is not a line of an n-best list (write 
 score {run} {three} {nbest} --json → nbest: --json and --out cannot be used with an n-best list
 align {run} {three} → a run, a source text and a target text are needed
 align {run} {two} {three} → two has 2 lines and
-align {run} {two} {two} --gold {links} → links: has 1 sentences, but
 align {run} {two} {two} --out {folder} → is not a regular file (name another file)
 align {run} {folder} {three} → folder: is a folder, not a text file
 align {run} {two} {two} --search.batch_size -1 → search.batch_size: Input should be

@@ -82,6 +82,18 @@ def test_an_empty_line_keeps_its_place_in_every_form(command: Command, tiny_run:
     assert [line.split(" ||| ")[0] for line in lines] == ["0", "1", "1"]
 
 
+@pytest.mark.parametrize(
+    ("long", "short"),
+    [("--format json", "--json"), ("--format nbest --search.nbest 2", "--nbest 2"), ("--format text", "")],
+)
+def test_formats_have_short_forms(command: Command, tiny_run: Path, long: str, short: str) -> None:
+    printed = [
+        command(f"translate {tiny_run} {form}".strip(), stdin=b"The man sees.\n") for form in (long, short)
+    ]
+    assert (printed[0].code, printed[0].out) == (0, printed[1].out)
+    assert_refused(command(f"translate {tiny_run} --format rtf", stdin=b""), "--format does not know 'rtf'")
+
+
 def test_json_and_plots(command: Command, tiny_run: Path, source: Path, tmp_path: Path) -> None:
     plots = tmp_path / "deep" / "plots"
     words = "--nbest 3 --search.min_length_ratio 0.5 --search.max_length_ratio 1"

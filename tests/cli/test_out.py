@@ -24,7 +24,7 @@ from rnnsearch.translation.translator import Translator
 
 TRANSLATE, ALIGN = (
     "translate {run} en --search.batch_size 2 --beam 2",
-    "align {run} en fr --posterior --search.batch_size 2",
+    "align {run} en fr --align.posterior true --search.batch_size 2",
 )
 SCORE = "score {run} en fr --search.batch_size 2"
 PARTIAL, STATE = Path(".out.partial"), Path(".out.state")
@@ -112,9 +112,9 @@ def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, 
     """Printed, and written in two goes: `aer`, `links` and `prepare` read what Pharaoh lines say."""
     line = ALIGN.format(run=tiny_run)
     Path("pharaoh").write_text(command(line).out)
-    Path("printed.jsonl").write_text(command(f"{line} --links-format jsonl").out, "utf-8")
-    assert ended(3, f"{line} --links-format jsonl --out out.jsonl")[0].code == 130
-    assert ended(0, f"{line} --links-format jsonl --out out.jsonl")[1] == 5
+    Path("printed.jsonl").write_text(command(f"{line} --format jsonl").out, "utf-8")
+    assert ended(3, f"{line} --format jsonl --out out.jsonl")[0].code == 130
+    assert ended(0, f"{line} --format jsonl --out out.jsonl")[1] == 5
     assert command("prepare en fr --links pharaoh --out pairs.store").code == 0
     expected = Corpus.open("pairs.store").train
     assert len(expected) > 5
@@ -158,7 +158,7 @@ def test_after_ctrl_c_the_same_command_goes_on(
     [
         (TRANSLATE, "translate {run} en --search.batch_size 2 --beam 1"),
         (TRANSLATE, TRANSLATE.replace("{run}", "{other_run}")),
-        (ALIGN, f"{ALIGN} --exact"),
+        (ALIGN, f"{ALIGN} --align.exact true"),
         (ALIGN, f"{ALIGN} --json"),
         (SCORE, f"{SCORE} --json"),
     ],

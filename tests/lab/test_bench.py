@@ -43,13 +43,13 @@ def test_training_is_whole_updates(settings: Settings, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_translations_have_the_length_asked_for(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[list[list[Any]]] = []
-    search = bench.search
+    search = bench.search_directions
 
     def kept(*arguments: Any) -> Any:
         found.append(search(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(bench, "search", kept)
+    monkeypatch.setattr(bench, "search_directions", kept)
     changed = load_config("", [*SMALL, f"search.precision={precision}"])
     result = bench.bench_translation(changed, words=20, length=7, repetitions=1)
     assert len(found) == 2

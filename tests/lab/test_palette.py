@@ -38,7 +38,7 @@ def test_every_property_that_is_used_is_in_the_palette() -> None:
     assert set(LIGHT) == set(DARK)
     defined = set(re.findall(r"--([\w-]+):", properties()))
     assert defined == {*LIGHT, *ON_GREY, *FONTS}
-    folder = resources.files("rnnsearch.drawing")
+    folder = resources.files("rnnsearch.lab")
     texts = {
         entry.name: entry.read_text("utf-8")
         for entry in folder.iterdir()

@@ -1,4 +1,4 @@
-"""`--ray`: the answers of each shard are those of the command on one machine; what is refused, and what resumes.
+"""`ray`: the answers of each shard are those of the command on one machine; what is refused, and what resumes.
 
 A worker in this process stands for Ray's, except in the slow test.
 """
@@ -81,7 +81,7 @@ def test_commands_of_the_page_answer_as_on_one_machine(
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     lines = "\n".join(blocks).replace("\\\n", " ").replace("s3://bucket", "memory://").split("\n")
     ran = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("rnnsearch")]
-    assert {words[0] for words in ran} == {"translate", "score", "align"}
+    assert {" ".join(words[:2]) for words in ran} == {"ray translate", "ray score", "ray align"}
     for side in ("part-0.en", "more/part-1.en"):
         fsspec.filesystem("memory").put_file(f"crawl/en/{side}", f"/crawl/{side}")
     for words in ran:
@@ -96,7 +96,7 @@ def test_commands_of_the_page_answer_as_on_one_machine(
     assert answers("scored")["more/part-1.en"] == command("score", tiny_run, *both).out
     aligned = command("align", tiny_run, *both, "--reverse-run", tiny_reverse_run).out
     assert answers("aligned") == {"1.tsv": aligned}
-    listed = command("translate", tiny_run, "crawl/en", "--ray", "local", "--out", "listed", "--json")
+    listed = command(f"ray translate {tiny_run} crawl/en --out listed --format json")
     assert listed.code == 0
     single = command("translate", tiny_run, "crawl/en/part-0.en", "--json").out
     assert answers("listed", ".jsonl")["part-0.en"] == single
@@ -107,7 +107,7 @@ def test_json_lines_of_one_side(
 ) -> None:
     """U+2028 ends no line: Ray's reader of text would answer two."""
     Path("a.jsonl").write_text('{"text": "one\u2028two"}\n{"text": null}\n', encoding="utf-8")
-    done = command(f"translate {tiny_run} a.jsonl --ray local --out out")
+    done = command(f"ray translate {tiny_run} a.jsonl --out out")
     assert done.code == 0, done.err
     Path("a.txt").write_text("one two\n\n")
     assert answers("out") == {"a.jsonl": command("translate", tiny_run, "a.txt").out}
@@ -120,7 +120,7 @@ def test_only_what_is_missing_is_done_again(
     command: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    line = f"translate {tiny_run} crawl/en --ray local --out out"
+    line = f"ray translate {tiny_run} crawl/en --out out"
     whole = ray_data._rows
 
     def interrupted(*arguments: Any) -> Iterator[Any]:
@@ -140,9 +140,9 @@ def test_only_what_is_missing_is_done_again(
     assert command(line).code == 0
     assert no_ray[2:] == ["part-0.en", "more/part-1.en"]
     assert answers("out")["part-0.en"].count("\n") == 1
-    refused = command(f"{line} --beam 1")
+    refused = command(f"{line} --search.beam 1")
     assert (refused.code, "holds answers of another command" in refused.err) == (2, True)
-    assert command(f"{line} --beam 1 --overwrite").code == 0
+    assert command(f"{line} --search.beam 1 --overwrite").code == 0
     assert no_ray[4:] == ["more/part-1.en", "part-0.en"]
 
 
@@ -155,7 +155,7 @@ def test_a_shard_fails_alone(
 ) -> None:
     Path("crawl/en/bad.en").write_bytes(b"one\n\xff\n")
     Path("crawl/en/long.en").write_text("one\n" * 9 + "word " * 5001 + "\n")
-    line = f"translate {tiny_run} crawl/en --ray local --out out"
+    line = f"ray translate {tiny_run} crawl/en --out out"
     done = command(line)
     assert (done.code, done.out) == (2, "")
     assert f"rnnsearch: bad.en: {corpus}/crawl/en/bad.en:2: byte 1 of the line is not UTF-8" in done.err
@@ -201,15 +201,18 @@ def test_shards(corpora: list[str], names: list[str] | str, corpus: Path) -> Non
 
 
 MISTAKES = """
-translate RUN crawl/en --ray local → --ray needs a folder for the answers (add --out DIR)
-align RUN crawl/en --ray local --out o --picture → --picture cannot be used with --ray
-align RUN crawl/en --ray local --out o --device cuda:1 → --device cuda:1 cannot be used with --ray
-translate RUN --ray local --out o → a corpus is needed
-translate missing crawl/en --ray local --out o → missing
-align RUN crawl/en crawl/fr --ray local --out o --reverse-run RUN → translates from en to fr
-translate RUN crawl/en/part-0.en --workers 2 → --workers needs --ray
-score RUN crawl/en crawl/fr --ray ADDRESS --out o → --ray ADDRESS cannot be used:
-score RUN crawl/en crawl/fr --ray ray://ADDRESS --out o → --ray ray://ADDRESS cannot be used:
+ray translate RUN crawl/en → Missing option '--out'
+ray evaluate RUN crawl/en --out o → 'evaluate' is not one of 'translate', 'score', 'align'
+ray align RUN crawl/en --out o --format nbest → --format does not know 'nbest'
+ray align RUN crawl/en --out o --device cuda:1 → --device does not know 'cuda:1'
+ray translate RUN --out o → a corpus is needed
+ray translate RUN crawl/en crawl/fr --out o → a corpus is needed
+ray translate missing crawl/en --out o → missing
+ray align RUN crawl/en crawl/fr --out o --reverse-run RUN → translates from en to fr
+ray score RUN crawl/en crawl/fr --out o --reverse-run RUN → --reverse-run has no effect on `ray score`
+ray align RUN crawl/en crawl/fr --out o --glossary g → --glossary has no effect on `ray align`
+ray score RUN crawl/en crawl/fr --address ADDRESS --out o → --address ADDRESS cannot be used:
+ray score RUN crawl/en crawl/fr --address ray://ADDRESS --out o → --address ray://ADDRESS cannot be used:
 """
 
 
@@ -249,10 +252,10 @@ def test_a_ray_that_cannot_start_is_one_line(
     for name in [name for name in sys.modules if name.partition(".")[0] == "ray"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend("fake")
-    done = command(f"translate {tiny_run} crawl/en --ray local --out out")
+    done = command(f"ray translate {tiny_run} crawl/en --out out")
     for name in [name for name in sys.modules if name.partition(".")[0] == "ray"]:
         del sys.modules[name]
-    assert_refused(done, f"--ray local cannot be used: {message} (start Ray")
+    assert_refused(done, f"--address local cannot be used: {message} (start Ray")
 
 
 def test_too_little_address_space_is_one_line(
@@ -260,8 +263,16 @@ def test_too_little_address_space_is_one_line(
 ) -> None:
     """Ray would abort the process."""
     monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 33, 1 << 34))
-    done = command(f"translate {tiny_run} crawl/en --ray local --out out")
-    assert_refused(done, "this shell allows 8,589,934,592 (ulimit -v unlimited, or leave out --ray)")
+    done = command(f"ray translate {tiny_run} crawl/en --out out")
+    assert_refused(done, "this shell allows 8,589,934,592 (ulimit -v unlimited)")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("module", ["lab.commands.ray", "serve.commands"])
+def test_a_module_of_a_command_can_be_imported_first(module: str) -> None:
+    """As a worker does, which gets the work from another process."""
+    environment = os.environ | {"PYTHONPATH": SOURCE}
+    subprocess.run([sys.executable, "-c", f"import rnnsearch.{module}"], env=environment, check=True)
 
 
 @pytest.mark.processes
@@ -271,7 +282,7 @@ def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Ca
     pytest.importorskip("ray.data")
     shard = Path("crawl/en/part-0.en")
     shard.write_text(shard.read_text(encoding="utf-8") * 40, encoding="utf-8")
-    line = f"-m rnnsearch translate {tiny_run} crawl/en --ray local --workers 1 --out out"
+    line = f"-m rnnsearch ray translate {tiny_run} crawl/en --workers 1 --out out"
     Path("tmp").mkdir()
     environment = os.environ | {"PYTHONPATH": SOURCE, "TMPDIR": str(corpus / "tmp"), "RAY_TMPDIR": "/tmp"}
     with subprocess.Popen(

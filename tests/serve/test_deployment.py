@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from rnnsearch.cli import app
+from rnnsearch.cli.commands import app
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")

@@ -224,5 +224,5 @@ def test_the_command_translates_a_page(command: Callable[..., Any], tiny_run: Pa
     (expected,) = Translator.load(tiny_run).translate(["The man sees a dog ."])
     assert re.findall("<[^>]*>", outcome.out) == ["<p>", "<b>", "</b>", "</p>", "<hr>"]
     assert re.sub("<[^>]*>", "", outcome.out).strip() == expected.text
-    for more, says in ((["--json"], "a page only"), (["--format", "rtf"], "--format")):
+    for more, says in ((["--json"], "different outputs"), (["--nbest", "2"], "a page only")):
         assert says in command("translate", tiny_run, page, "--format", "html", *more).err

@@ -18,7 +18,7 @@ from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import DEFAULT
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation.aligner import counted_by, in_given_words
+from rnnsearch.translation.aligner import in_given_words
 from rnnsearch.word_links import GoldLinks
 
 
@@ -230,7 +230,7 @@ def test_runs_that_cut_into_other_words_are_refused() -> None:
         Weighed({("a.", "x"): np.array([[0.5, 0.5, 0.0]])}, "moses"),
         Weighed({("x", "a."): np.array([[0.5, 0.5]])}, "space"),
     )
-    with pytest.raises(InputError, match=r"pair 1: .* different words \(use --words given\)"):
+    with pytest.raises(InputError, match=r"pair 1: .* different words \(use align.words = given\)"):
         Aligner(*other).align([("a.", "x")])  # type: ignore[arg-type]
     (found,) = Aligner(*other, words="given").align([("a.", "x")])  # type: ignore[arg-type]
     assert found.links == found.reverse_links == [(0, 0)]
@@ -258,18 +258,6 @@ def test_a_word_of_several_given_words_shares_its_weight_among_them() -> None:
     )
     with pytest.raises(InputError, match=r"pair 7: the tokeniser changes its characters: 'a b'"):
         in_given_words(changed, ["a", "b"], ["x"], 7)
-
-
-def test_what_gold_links_count() -> None:
-    sides = side("moses"), side("moses")
-    pairs = [("It stops.", "Stop."), ("No", "Non")]
-
-    def gold(*links: tuple[int, int]) -> list[GoldLinks]:
-        return [GoldLinks(frozenset(links)), GoldLinks(frozenset())]
-
-    assert counted_by(gold((0, 0), (1, 0)), pairs, sides) == "given"
-    assert counted_by(gold((0, 0), (2, 1)), pairs, sides) == "tokenised"
-    assert counted_by(gold((0, 0), (9, 9)), pairs, sides) == "given"  # it fits neither, and is refused there
 
 
 def test_measures_of_pairs_and_of_all() -> None:

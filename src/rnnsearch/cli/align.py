@@ -5,160 +5,88 @@ from __future__ import annotations
 import json as json_
 import shutil
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from rnnsearch.cli.answers import (
-    Place,
-    RayWorkers,
-    Runs,
-    Task,
-    Work,
-    answer_on_ray,
-    answered,
-    as_json,
-)
-from rnnsearch.cli.options import (
-    Cores,
-    GoldFrom,
-    Strings,
-    describe,
-    one_of,
-    refuse,
-    say,
-    say_if_empty,
-    search_changes,
-)
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, as_json
+from rnnsearch.cli.options import Cores, Strings, describe, output_format, refuse, say_if_empty
 from rnnsearch.errors import InputError
-from rnnsearch.installed import is_name, need
-from rnnsearch.system.files import write_text, writing
 
-if TYPE_CHECKING:  # they would load torch
+if TYPE_CHECKING:  # it would load torch
     from rnnsearch.translation.aligner import AlignedPair
-    from rnnsearch.word_links import GoldLinks
+
+ALIGN_FORMATS = ("pharaoh", "jsonl", "matrices", "picture")
 
 
 @describe(
     """
     runs RUN... SRC TGT: Trained runs (several make an ensemble), the source text and its translations.
-    threshold: Link every word pair with at least this weight; default: link each target word to its source
-    word of largest weight.
-    posterior: Use the alignment posterior, which also uses the target word, instead of the attention weights.
-    exact: Use float32 products, and with --posterior estimate nothing: many times slower, with nearly the
-    same links.
-    reverse_run RUN: A run from target to source; its links are symmetrised with the others. Repeat the option
-    for an ensemble.
-    symmetrise: How to symmetrise: a method of `rnnsearch links`, or `product` of the weights of both
-    directions.
-    words: Words that the links refer to: `tokenised` words, words as `given` (split at spaces), or `auto`:
-    the words of --gold.
-    links_format: Write the links as pharaoh (`0-0 1-2`), or as jsonl (the pair, its words, links and their
-    probabilities; without --posterior α).
-    picture: Draw each alignment in the terminal instead of printing links.
-    gold FILE: Gold links for pictures, measures and page, as for `aer`.
-    measures FILE: Write a table for each pair and for all: entropy, coverage, monotone jumps, agreement, AER.
-    page FILE: Write an HTML page to browse the alignments.
-    alignment_plots DIR: Draw the alignment of each pair into this folder, as PNG.
+    reverse_run RUN: A run from target to source; its links are symmetrised with the others. Repeat the
+    option for an ensemble.
+    format_ FORMAT: pharaoh (default): links `0-0 1-2`; jsonl: the pair, its words, links and their
+    probabilities; matrices: words, links and weights as JSON, for `report --alignments`; picture: drawn in
+    the terminal.
+    json: Short for --format matrices.
     """
 )
 def align(
     runs: list[str],
     *,
-    threshold: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None,
-    posterior: bool = False,
-    exact: bool = False,
     reverse_run: list[Path] | None = None,
-    symmetrise: str = "grow-diag-final-and",
-    words: str = "auto",
+    format_: str = "",
     json: bool = False,
-    links_format: str = "pharaoh",
-    picture: bool = False,
-    gold: str = "",
-    gold_from: GoldFrom = None,
-    measures: Path | None = None,
-    page: Path | None = None,
-    alignment_plots: Path | None = None,
     out: str | None = None,
     overwrite: bool = False,
     threads: Cores = 0,
     set_: Strings = None,
     device: str = "cpu",
     trust_code: bool = False,
-    ray: str | None = None,
-    workers: RayWorkers = None,
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
-    0), or matrices with --json."""
-    from rnnsearch.run import Run
-    from rnnsearch.translation.aligner import counted_by
+    0), or what --format says."""
+    from rnnsearch.text.formats.lines import check_pairs, warned_pairs
 
-    one_of(words, "--words", ("auto", "tokenised", "given"))
-    form = output_format(json, picture, links_format)
-    how: dict[str, Any] = {"batch_size": 256, **search_changes(set_, only=("batch_size",))}
-    how |= {"threshold": threshold, "method": symmetrise, "posterior": posterior, "exact": exact}
-    how |= {"scored": bool(json or measures or page), "words": "given" if words == "given" else "tokenised"}
-    place = Place(out, overwrite, device, threads, trust_code, ray, workers)
-    reverse = reverse_run or []
-    check_directions(symmetrise, runs, reverse)
-    if ray or out is not None:
-        shown = {"--picture": picture, "--measures": measures, "--page": page, "--gold": ray and gold}
-        shown["--alignment-plots"] = alignment_plots
-        refuse(shown, f"cannot be used with {'--ray' if ray else '--out'}")
-    if ray:
-        paths = [run if is_name(run) else run.resolve() for run in reverse]
-        return answer_on_ray(place, runs, 2, Aligning(form, how, paths))
-    refuse({"--workers": workers}, "needs --ray", "add --ray local")
+    form = output_format(format_, ALIGN_FORMATS, "matrices" if json else "")
+    if form == "picture":
+        refuse({"--format picture": out is not None}, "cannot be used with --out")
+    place, reverse = Place(out, overwrite, device, threads, trust_code), reverse_run or []
+    task = Aligning(form, align_options(set_, runs[0], reverse), reverse)
     names, source, target = runs_and_texts(runs)
-    pairs, truths = read_texts(source, target, gold, gold_from)
-    if truths and words == "auto":
-        run = Run.open(names[0])
-        how["words"] = counted_by(truths, list(pairs), (run.source, run.target))
-    sides = [names, reverse] if reverse else []
-    titles = [" + ".join(run.resolve().name for run in some) for some in sides] or [""]
-    task = Aligning(form, how, reverse, dict(enumerate(truths)), [Path(gold)] if gold else [], titles)
-    about = f"Word alignments: {source} – {target}", f"Run: {names[0]}"
-    results = answered(place, task, names, source, pairs)
-    return observe(results, task, measures, page, alignment_plots, about)
+    check_pairs(source, target)
+    say_if_empty(source, target)
+    deque(answered(place, task, names, source, warned_pairs(source, target)), maxlen=0)
 
 
-def output_format(json: bool, picture: bool, links_format: str) -> str:
-    """Returns pharaoh, jsonl, json or picture. Raises InputError for several at once."""
-    one_of(links_format, "--links-format", ("pharaoh", "jsonl"))
-    if json + picture + (links_format != "pharaoh") > 1:
-        raise InputError("--json, --picture and --links-format are different outputs", remedy="give one")
-    return "json" if json else "picture" if picture else links_format
-
-
-def check_directions(symmetrise: str, runs: Sequence[str], reverse: Sequence[Path]) -> None:
-    """Raises InputError for an unknown way to symmetrise, and for runs that are not opposite."""
+def align_options(set_: Strings, run: str | Path, reverse: Sequence[Path]) -> dict[str, Any]:
+    """Returns the options of Aligner and its batch size: the run's settings, changed by those of the command
+    line. Raises InputError as `overrides_of` does, and for runs that are not opposite."""
+    from rnnsearch.config import overrides_of
     from rnnsearch.run import Run
-    from rnnsearch.translation.aligner import PRODUCT, WAYS, check_reverse
+    from rnnsearch.settings import AlignSettings
+    from rnnsearch.translation.aligner import PRODUCT, check_reverse
 
-    one_of(symmetrise, "--symmetrise", WAYS)
-    if symmetrise == PRODUCT and not reverse:
-        what = "--symmetrise product needs a run from target to source"
+    changes, forward = overrides_of(set_ or (), ("align", "search.batch_size")), Run.open(run)
+    how = AlignSettings(**forward.settings.align.model_dump() | changes.get("align", {})).model_dump()
+    how["method"] = how.pop("symmetrise")
+    if how["method"] == PRODUCT and not reverse:
+        what = "align.symmetrise = product needs a run from target to source"
         raise InputError(what, remedy="add --reverse-run RUN")
     if reverse:
-        check_reverse(Run.open(runs[0]), Run.open(reverse[0]), reverse[0])
+        check_reverse(forward, Run.open(reverse[0]), reverse[0])
+    return {"batch_size": 256} | changes.get("search", {}) | how
 
 
 @dataclass(frozen=True)
 class Aligning(Task):
-    """The alignment of pairs. form: pharaoh, jsonl, json or picture. how: options of Aligner. reverse:
-    runs from target to source. truths: gold links by number of the pair, from 0; those of gold_files. titles:
-    names of a pair's pictures; one picture by itself needs none."""
+    """The alignment of pairs. form: one of ALIGN_FORMATS. how: options of Aligner. reverse: runs from target
+    to source."""
 
     how: dict[str, Any]
     reverse: list[Path]
-    truths: Mapping[int, GoldLinks] = field(default_factory=dict)
-    gold_files: Sequence[Path] = ()
-    titles: Sequence[str] = ("",)
     doing = "aligning"
 
     def load(self, place: Place, runs: Runs) -> Work:
@@ -167,96 +95,27 @@ class Aligning(Task):
         translator, back = place.load(runs), place.load(self.reverse) if self.reverse else None
         how = dict(self.how)
         each = {name: how.pop(name) for name in ("threshold", "batch_size")}
-        answer = partial(Aligner(translator, back, **how).stream, **each)
-        return Work(answer, self.line, each["batch_size"])
+        aligner = Aligner(translator, back, scored=self.form == "matrices", **how)
+        answer = partial(aligner.stream, **each)
+        return Work(answer, lambda _, aligned: self.line(aligned), each["batch_size"])
 
     def key(self, runs: Runs) -> str:
         from rnnsearch.run import answers_key
 
         how = f"align {self.how} {len(self.reverse)}"
-        return answers_key([*runs, *self.reverse], how, self.form, self.gold_files)
+        return answers_key([*runs, *self.reverse], how, self.form, [])
 
-    def line(self, number: int, aligned: AlignedPair) -> str:
+    def line(self, aligned: AlignedPair) -> str:
         """Returns the line of a pair, or its picture."""
-        from rnnsearch.evaluation.alignment_error import shares
         from rnnsearch.figure3 import comparison_text
-        from rnnsearch.lab.alignment_page import measure_pair, panels
 
         if self.form == "pharaoh":
             return aligned.pharaoh()
         if self.form == "picture":
             width = shutil.get_terminal_size((100, 24)).columns
-            return f"{comparison_text(panels(aligned, self.titles), width, self.truths.get(number))}\n"
-        if self.form == "jsonl":
-            return json_.dumps(aligned.to_dict(), ensure_ascii=False)
-        values = shares(measure_pair(aligned, self.truths.get(number)))
-        whole = aligned.result.to_dict()
-        del whole["alternatives"], whole["confidence"]
-        whole |= {"links": aligned.links, "measures": {name: round(one, 5) for name, one in values.items()}}
-        if aligned.reverse is not None:
-            whole["reverse_alignment"] = aligned.reverse.to_dict()["alignment"]
-        return json_.dumps(whole, ensure_ascii=False)
-
-
-def read_texts(
-    source: str, target: str, gold: str, first: int | None
-) -> tuple[Iterable[tuple[str, str]], Sequence[GoldLinks]]:
-    """Returns the pairs, and their gold links, if any. Raises InputError where the texts cannot be pairs, and
-    if pairs and gold differ in number."""
-    from rnnsearch.evaluation.alignment_error import read_gold
-    from rnnsearch.text.formats.lines import check_pairs, warned_pairs
-
-    check_pairs(source, target)
-    say_if_empty(source, target)
-    pairs = warned_pairs(source, target)
-    if not gold:
-        return pairs, []
-    known = list(pairs)
-    truths = read_gold(gold, first=first, pairs=known)
-    if len(truths) != len(known):
-        what = f"has {len(truths):,} sentences, but {source} and {target} have {len(known):,} pairs"
-        raise InputError(what, file=gold, remedy="sentence n of the gold file must belong to line n")
-    return known, truths
-
-
-def observe(
-    results: Iterator[AlignedPair],
-    task: Aligning,
-    measures: Path | None,
-    page: Path | None,
-    plots: Path | None,
-    about: tuple[str, str],
-) -> None:
-    """Goes through the results, and writes the files about all of them: a table of measures, a page, and a
-    folder of pictures. about: title and note of the page."""
-    from rnnsearch.evaluation.alignment_error import shares, summed, warn_if_exchanged
-    from rnnsearch.figure3 import comparison_figure
-    from rnnsearch.lab.alignment_page import alignment_page, browsed, measure_pair, measures_of_pairs, panels
-
-    if plots:
-        need("plot")
-    for folder in (plots, *(file and file.parent for file in (measures, page))):
-        with writing(folder):
-            if folder:
-                folder.mkdir(parents=True, exist_ok=True)
-    rows, sentences, links = [], [], []
-    for number, aligned in enumerate(results):
-        truth = task.truths.get(number)
-        links.append(aligned.links if truth else ())
-        if plots:
-            comparison_figure(panels(aligned, task.titles), plots / f"{number + 1:06d}.png", truth)
-        if measures:
-            rows.append(measure_pair(aligned, truth))
-        if page:
-            sentences.append(browsed(number + 1, aligned, task.titles, truth))
-    for gold in task.gold_files:
-        warn_if_exchanged(links, list(task.truths.values()), gold)
-    if measures:
-        write_text(measures, "".join(f"{line}\n" for line in measures_of_pairs(rows)))
-    if page:
-        write_text(page, alignment_page(sentences, *about))
-    if rows:
-        say("  ".join(f"{name} {value:.4g}" for name, value in shares(summed(rows)).items()))
+            return f"{comparison_text(aligned.panels(), width)}\n"
+        made = aligned.to_dict() if self.form == "jsonl" else aligned.matrices()
+        return json_.dumps(made, ensure_ascii=False)
 
 
 @describe(
@@ -275,8 +134,6 @@ def score(
     overwrite: bool = False,
     device: str = "cpu",
     trust_code: bool = False,
-    ray: str | None = None,
-    workers: RayWorkers = None,
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
     scores."""
@@ -284,13 +141,9 @@ def score(
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.text.nbest import is_nbest, parse_nbest, rerank
 
-    batch_size = search_changes(set_, only=("batch_size",)).get("batch_size", 64)
-    place = Place(out, overwrite, device, threads, trust_code, ray, workers)
+    batch_size = score_batch(set_)
+    place = Place(out, overwrite, device, threads, trust_code)
     task = Scoring("json" if json else "text", batch_size)
-    if ray:
-        answer_on_ray(place, runs, 2, task)
-        return
-    refuse({"--workers": workers}, "needs --ray", "add --ray local")
     names, source, target = runs_and_texts(runs)
     if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
         if json or out is not None:
@@ -309,6 +162,15 @@ def score(
         what = "an n-best list cannot come through a pipe"
         raise InputError(what, file=target, line=1, remedy="write it to a file first")
     deque(answered(place, task, names, source, chain(first, pairs)), maxlen=0)
+
+
+def score_batch(set_: Strings) -> int:
+    """Returns the number of pairs that are scored together. Raises InputError for a setting without
+    effect."""
+    from rnnsearch.config import overrides_of
+
+    search = overrides_of(set_ or (), ["search.batch_size"]).get("search", {})
+    return int(search.get("batch_size", 64))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Answers to lines or pairs, for translate, score and align: printed, written into a file that the same
-command resumes, or shard by shard on a Ray cluster."""
+"""Answers to lines or pairs, for translate, score and align: printed, or written into a file that the same
+command resumes."""
 
 from __future__ import annotations
 
@@ -9,40 +9,31 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
-from itertools import count, takewhile
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import typer
-
-from rnnsearch.cli.options import is_run, refuse, resumable
 from rnnsearch.errors import InputError
-from rnnsearch.installed import is_name, need
-from rnnsearch.system.files import is_stream, only_one
+from rnnsearch.system.files import is_stream
 from rnnsearch.system.progress import is_quiet, progress_bar, show
 
 if TYPE_CHECKING:  # they would load numpy and torch
     from rnnsearch.records import Translation
     from rnnsearch.translation.translator import Translator
 
-RayWorkers = Annotated[int | None, typer.Option(min=1)]
 Runs = Sequence[str | Path]
 Observe = Callable[[Iterator[Any], int], Iterator[Any]]
 """(results, number of the first, counted from 1) → the same results, for notes about them."""
 
 
 class Place(NamedTuple):
-    """Options that say where the work is done and where the answers go. ray: address of a cluster, if any.
-    out: file, or folder for Ray; None: print."""
+    """Options that say where the work is done and where the answers go. out: file; None: print."""
 
     out: str | None
     overwrite: bool
     device: str
     threads: int
     trust_code: bool
-    ray: str | None = None
-    workers: int | None = None
 
     def load(self, runs: Runs, dictionary: Path | None = None, glossary: Path | None = None) -> Translator:
         """Returns the translator of one run, or of an ensemble."""
@@ -126,44 +117,6 @@ def answered(
         work, before = task.load(place, runs), file.before.items
         with line_progress(task, source, "the same command goes on", done=before) as progress:
             yield from observe(written(work), before + 1)
-
-
-def answer_on_ray(place: Place, words: Sequence[str], sides: int, task: Task) -> None:
-    """Answers the shards of a corpus that are not answered yet.
-
-    words: RUN... CORPUS..., with at most `sides` corpora; 1: lines. The task gets absolute paths, because
-    workers have other working directories. Raises InputError for options that contradict --ray, and as
-    `answer_corpus` does.
-    """
-    from rnnsearch.lab.ray import Job, answer_corpus, find_shards
-    from rnnsearch.run import Run
-    from rnnsearch.text.formats.readers import Layout, OneSide
-
-    refuse({f"--device {place.device}": place.device not in ("cpu", "cuda")}, "cannot be used with --ray")
-    if not place.out:
-        raise InputError("--ray needs a folder for the answers", remedy="add --out DIR")
-    need("ray")
-    runs = [*takewhile(is_run, words)] or list(words[:1])
-    corpora = words[len(runs) :]
-    if not 1 <= len(corpora) <= sides:
-        what = f"a corpus is needed, or one of each side, but the command line has {len(corpora)}"
-        raise InputError(what, remedy="give RUN CORPUS")
-    paths = [Path(run) if is_name(run) else Path(run).resolve() for run in runs]
-    data, kind = Run.open(paths[0]).settings.data, OneSide if sides == 1 else Layout
-    layout = kind("", "", "", data.source_language, data.target_language)
-    shards, threads = find_shards(corpora), place.threads or 1
-    out = place.out if "://" in place.out else str(Path(place.out).resolve())
-    key, work = partial(task.key, paths), partial(_shard_work, task, place._replace(threads=threads), paths)
-    suffix = ".jsonl" if task.form.startswith("json") else ".txt"
-    job = Job(layout, work, key, key(), out, suffix, threads, place.device == "cuda")
-    with resumable(), nullcontext() if "://" in out else only_one(Path(out), "answering"):
-        answer_corpus(job, shards, str(place.ray), place.workers, place.overwrite)
-
-
-def _shard_work(task: Task, place: Place, runs: Runs) -> Callable[[Iterator[Any]], Iterable[str]]:
-    """Returns the work on the lines or pairs of a shard."""
-    work = task.load(place, runs)
-    return lambda items: map(work.write, count(), work.answer(items, 1))
 
 
 @contextmanager

@@ -71,8 +71,6 @@ overwrite: Replace what is at --out.
 recipe: Use the data settings of this recipe: a built-in name or TOML.
 links_reversed: The link files list target-source, not source-target.
 gold_from: Position of the first word in the gold links; default: 1 in NAACL files, 0 in others.
-ray ADDRESS: Work on a corpus with Ray: local, auto or HOST:PORT.
-workers N: With --ray: number of workers.
 """
 """The help of options that several commands share, unless a command describes one itself."""
 
@@ -175,18 +173,15 @@ def _spread(args: Iterable[str], several: set[str]) -> Iterator[str]:
         before = word
 
 
-def search_changes(
-    settings: Sequence[str] | None, *, only: Sequence[str] | None = None, **short: Any
-) -> dict[str, Any]:
+def search_changes(settings: Sequence[str] | None, **short: Any) -> dict[str, Any]:
     """Returns the search settings that the command line changes: name → value.
 
     settings: those of `--set`. short: those that have an option of their own, by their names; None for one
-    that is not given. only: the settings that have an effect; None for all. Raises InputError as
-    `search_overrides` does, and for a setting that is given twice.
+    that is not given. Raises InputError as `overrides_of` does, and for a setting that is given twice.
     """
-    from rnnsearch.config import search_overrides
+    from rnnsearch.config import overrides_of
 
-    changed = search_overrides(settings or (), only)
+    changed = overrides_of(settings or (), ["search"]).get("search", {})
     short = {name: value for name, value in short.items() if value is not None}
     for name in short.keys() & changed:
         raise InputError(f"--{name} and --search.{name} are the same", remedy="give one of them")
@@ -213,6 +208,15 @@ def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
         remedy = f"{did_you_mean(word, allowed)} use one of: {', '.join(allowed)}".strip()
         raise InputError(f"{option} does not know '{word}'", remedy=remedy)
     return word
+
+
+def output_format(format_: str, allowed: Sequence[str], short: str = "", default: str = "") -> str:
+    """Returns the value of --format, or of its short form; else the default, or the first one. Raises
+    InputError if both are given and differ, and for one that is not allowed."""
+    if format_ and short and format_ != short:
+        what = f"--format {format_} and the short form of --format {short} are different outputs"
+        raise InputError(what, remedy="give one")
+    return one_of(format_ or short or default or allowed[0], "--format", allowed)
 
 
 def refuse(options: Mapping[str, object], why: str, remedy: str = "remove one of them") -> None:

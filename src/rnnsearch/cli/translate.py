@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import (
-    Place,
-    RayWorkers,
-    Runs,
-    Task,
-    Work,
-    answer_on_ray,
-    answered,
-    as_json,
-)
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, as_json
 from rnnsearch.cli.options import (
     Cores,
     Strings,
     describe,
     is_run,
-    one_of,
-    refuse,
+    output_format,
     say,
     say_if_empty,
     search_changes,
@@ -40,12 +30,31 @@ if TYPE_CHECKING:  # it would load numpy
     from rnnsearch.records import Translation
 
 
+def as_nbest(number: int, result: Translation) -> str:
+    """Returns lines of a Moses n-best list: `id ||| text ||| rnnsearch= log p ||| score`, id counted from
+    0."""
+    return "\n".join(
+        f"{number} ||| {one.text} ||| rnnsearch= {sum(one.log_probabilities):.4f} ||| {one.score:.4f}"
+        for one in [result, *result.alternatives]
+    )
+
+
+FORMS: dict[str, Callable[[int, Translation], str]] = {
+    "text": lambda _, result: result.text,
+    "json": as_json,
+    "nbest": as_nbest,
+}
+"""Format of lines → function of the number of a line, from 0, and its translation."""
+PAGES = ("html", "markdown")
+
+
 @describe(
     """
     runs RUN... [FILE]: Trained runs (several: an ensemble), and the text.
     beam: Beam size; default: that of the run.
-    nbest: Translations per line, as a Moses n-best list.
-    format_ FORMAT: text; html or markdown: one page, with its tags or marks.
+    nbest: Translations per line; short for --format nbest, too.
+    format_ FORMAT: text, json, nbest (as Moses); html or markdown: a page.
+    json: Short for --format json.
     dictionary FILE: Target words for unknown ones: source<TAB>target.
     glossary FILE: Translations that bind: term<TAB>translation.
     alignment_plots DIR: Also draw each alignment, as PNG.
@@ -57,7 +66,7 @@ def translate(
     beam: int | None = None,
     nbest: int | None = None,
     json: bool = False,
-    format_: str = "text",
+    format_: str = "",
     out: str | None = None,
     threads: Cores = 0,
     set_: Strings = None,
@@ -67,39 +76,34 @@ def translate(
     overwrite: bool = False,
     device: str = "cpu",
     trust_code: bool = False,
-    ray: str | None = None,
-    workers: RayWorkers = None,
 ) -> None:
     """Translate text line by line, stdin without FILE: output line N is the translation of input line N.
     At a terminal, type sentences, or :help."""
-    search = search_changes(set_, beam=beam, nbest=nbest)
-    if dictionary:
-        search.setdefault("replace_unk", True)
-    form = "json" if json else "nbest" if search.get("nbest", 1) > 1 else "text"
-    place = Place(out, overwrite, device, threads, trust_code, ray, workers)
-    page = one_of(format_, "--format", ("text", "html", "markdown")) != "text"
-    if ray:
-        alone = {"--alignment-plots": alignment_plots, f"--format {format_}": page}
-        refuse(alone, "cannot be used with --ray")
-        words, terms = (path and path.resolve() for path in (dictionary, glossary))
-        answer_on_ray(place, runs, 1, Translating(form, search, words, terms))
-        return
-    refuse({"--workers": workers}, "needs --ray", "add --ray local")
+    search = translation_search(set_, dictionary, beam=beam, nbest=nbest)
+    form = translation_format(format_, (*FORMS, *PAGES), search, "json" if json else "")
+    place = Place(out, overwrite, device, threads, trust_code)
     *names, file = runs
     if is_run(file) or (not names and file != "-"):
         names, file = runs, "-"
     if not names:
         raise InputError("there is no run to load", remedy="give RUN [FILE]")
     load = partial(place.load, dictionary=dictionary, glossary=glossary)
-    plain = form == "text" and out is None and not alignment_plots
-    if page:
-        if not plain:
-            what = f"--format {format_} writes a page only"
+    lines_only = out is not None or alignment_plots
+    if form in PAGES:
+        if lines_only or search.get("nbest", 1) > 1:
+            what = f"--format {form} writes a page only"
             raise InputError(what, remedy="write it with > FILE")
         from rnnsearch.text.formats.lines import IGNORED, raw_lines
 
-        print(part(format_)(load(names), "\n".join(raw_lines(file, IGNORED)), **search))
-    elif plain and file == "-" and sys.stdin.isatty() and sys.stdout.isatty() and not is_quiet():
+        print(part(form)(load(names), "\n".join(raw_lines(file, IGNORED)), **search))
+    elif (
+        form == "text"
+        and not lines_only
+        and file == "-"
+        and sys.stdin.isatty()
+        and sys.stdout.isatty()
+        and not is_quiet()
+    ):
         print(f"Loading {' + '.join(names)} …", end="", flush=True)  # importing takes a second
         part("talk")(names, search, load)
     else:
@@ -108,9 +112,22 @@ def translate(
         translate_lines(place, names, task, file)
 
 
+def translation_search(set_: Strings, dictionary: Path | None, **short: Any) -> dict[str, Any]:
+    """Returns the search settings to change; a dictionary replaces UNK unless they say otherwise. Raises as
+    `search_changes`."""
+    return ({"replace_unk": True} if dictionary else {}) | search_changes(set_, **short)
+
+
+def translation_format(
+    format_: str, allowed: Sequence[str], search: Mapping[str, Any], short: str = ""
+) -> str:
+    """Returns the format of the translations: by default text, or nbest if several of a line are wanted."""
+    return output_format(format_, allowed, short, "nbest" if search.get("nbest", 1) > 1 else "")
+
+
 @dataclass(frozen=True)
 class Translating(Task):
-    """The translation of lines. form: json, nbest or text. search: settings to change. plots: folder of
+    """The translation of lines. form: one of FORMS. search: settings to change. plots: folder of
     pictures. whole: whether the text is a file on disk, so that batches are full, and rounding does not
     depend on when lines arrive."""
 
@@ -129,8 +146,7 @@ class Translating(Task):
             results = translator.stream(lines, full_batches=full, first=first, **self.search)
             return with_plots(results, self.plots, first) if self.plots else results
 
-        forms = {"json": as_json, "nbest": as_nbest, "text": lambda _, result: result.text}
-        return Work(answer, forms[self.form], self.search.get("batch_size", translator.search.batch_size))
+        return Work(answer, FORMS[self.form], self.search.get("batch_size", translator.search.batch_size))
 
     def key(self, runs: Runs) -> str:
         from rnnsearch.config import changed
@@ -169,12 +185,3 @@ def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iter
     for number, result in enumerate(results, first):
         result.plot(folder / f"{number:06d}.png")
         yield result
-
-
-def as_nbest(number: int, result: Translation) -> str:
-    """Returns lines of a Moses n-best list: `id ||| text ||| rnnsearch= log p ||| score`, id counted from
-    0."""
-    return "\n".join(
-        f"{number} ||| {one.text} ||| rnnsearch= {sum(one.log_probabilities):.4f} ||| {one.score:.4f}"
-        for one in [result, *result.alternatives]
-    )

@@ -92,28 +92,18 @@ def measures_of_pairs(pairs: Sequence[Behaviour]) -> Iterator[str]:
         yield "\t".join([name, *cells])
 
 
-def panels(aligned: AlignedPair, titles: Sequence[str]) -> list[Panel]:
-    """Returns the pictures of a pair: the run and the reverse run (transposed). titles: their titles in this
-    order."""
-    results = [(aligned.result.source_tokens, aligned.result.tokens, aligned.result.alignment)]
-    if aligned.reverse is not None:
-        reverse = aligned.reverse
-        results.append((reverse.tokens, reverse.source_tokens[:-1], reverse.alignment[:, :-1].T))
-    return [Panel(title, *result) for title, result in zip(titles, results, strict=True)]
-
-
-def browsed(
-    number: int, aligned: AlignedPair, titles: Sequence[str], gold: GoldLinks | None
-) -> dict[str, Any]:
-    """Returns a pair as the page shows it. The first run, by which the page sorts, shows the combined links,
-    the others their own."""
-    pictures = iter(panels(aligned, titles))
-    runs = [browsed_run(next(pictures), aligned.links, measure_pair(aligned, gold), gold)]
-    if aligned.reverse_links is not None:
-        errors = link_errors(aligned.reverse_links, gold) if gold else {}
-        runs.append(browsed_run(next(pictures), aligned.reverse_links, errors, gold))
+def browsed(number: int, runs: Sequence[tuple[str, AlignedPair]], gold: GoldLinks | None) -> dict[str, Any]:
+    """Returns a pair as the page shows it. runs: names and alignments. The page sorts by the
+    first run. A run shows the combined links, its reverse run its own."""
+    shown = []
+    for name, aligned in runs:
+        panel, *back = aligned.panels(name)
+        shown.append(browsed_run(panel, aligned.links, measure_pair(aligned, gold), gold))
+        for other in back:
+            links = aligned.reverse_links or []
+            shown.append(browsed_run(other, links, link_errors(links, gold) if gold else {}, gold))
     known = gold and {"sure": sorted(gold.sure), "possible": sorted(gold.possible - gold.sure)}
-    return {"number": number, "gold": known, "runs": runs}
+    return {"number": number, "gold": known, "runs": shown}
 
 
 def browsed_run(

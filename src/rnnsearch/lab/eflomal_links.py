@@ -206,7 +206,7 @@ def link_files(
 def vote_files(networks: Path, forward: Path, reverse: Path, out: Path) -> None:
     """Writes the links of networks that `vote` accepts.
 
-    networks: lines of `align --links-format jsonl`. forward, reverse: link files of another aligner. Raises
+    networks: lines of `align --format jsonl`. forward, reverse: link files of another aligner. Raises
     InputError for an invalid link, and if the files differ in length.
     """
     remedy = f"delete {networks.parent}, and begin again"

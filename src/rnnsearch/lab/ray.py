@@ -250,7 +250,7 @@ def _connected(address: str) -> Iterator[Any]:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
         what = f"Ray needs {ADDRESS_SPACE:,} bytes of address space, and this shell allows {limit:,}"
-        raise InputError(what, remedy="ulimit -v unlimited, or leave out --ray")
+        raise InputError(what, remedy="ulimit -v unlimited")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's authors
     # Ray reports on its processes to stdout, which is for results.
     with redirect_stdout(sys.stderr), warnings.catch_warnings(action="ignore"):
@@ -264,7 +264,7 @@ def _connected(address: str) -> Iterator[Any]:
             logging.getLogger("ray.data").setLevel(logging.CRITICAL)
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         except (Exception, SystemExit) as error:  # bare Exceptions, and an exit if one of its processes fails
-            what = f"--ray {address} cannot be used: {error!r}"
+            what = f"--address {address} cannot be used: {error!r}"
             remedy = "start Ray with `ray start --head`, or see /tmp/ray/session_latest/logs"
             raise InputError(what[:300], remedy=remedy) from None
         try:

@@ -106,7 +106,7 @@ def read_test_sets(
         raise InputError("a test set is two files, source and reference", remedy="--test [NAME=]SRC REF")
     sets = []
     for word, reference in zip(files[::2], files[1::2], strict=True):
-        name, source = _split_name(word)
+        name, source = split_name(word)
         name = name or Path(source).name.partition(".")[0] or "test"
         sets.append(read_test_set(name, source, reference))
     require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
@@ -114,7 +114,7 @@ def read_test_sets(
 
 
 def _with_gold(sets: list[TestSet], entry: str, first: int | None) -> list[TestSet]:
-    name, path = _split_name(entry)
+    name, path = split_name(entry)
     if not name and len(sets) > 1:
         raise InputError(f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE")
     name, names = name or sets[0].name, [test.name for test in sets]
@@ -124,7 +124,7 @@ def _with_gold(sets: list[TestSet], entry: str, first: int | None) -> list[TestS
     return [test.with_gold(path, first) if test.name == name else test for test in sets]
 
 
-def _split_name(word: str) -> tuple[str, str]:
+def split_name(word: str) -> tuple[str, str]:
     """Splits NAME=PATH; the name is empty if there is none, or if the whole word is a file."""
     name, equals, path = word.partition("=")
     return ("", word) if not equals or Path(word).exists() else (name, path)
@@ -201,7 +201,7 @@ def name_runs(words: Sequence[str]) -> list[NamedRun]:
 
     Raises InputError if two runs still have the same name.
     """
-    split = [_split_name(word) for word in words]
+    split = [split_name(word) for word in words]
     folders = [Path(path).resolve().name for _, path in split]
     runs = []
     for (name, path), folder in zip(split, folders, strict=True):
@@ -221,7 +221,7 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
     files: dict[str, list[str]] = {}
     current = ""
     for word in words:
-        name, path = _split_name(word)
+        name, path = split_name(word)
         if name and name in files:
             remedy = "--system NAME=HYP, with a different name for each"
             raise InputError(f"two systems are called {name}", remedy=remedy)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError, require_number
+from rnnsearch.figure3 import Panel
 from rnnsearch.installed import is_name
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.records import Translation
@@ -21,16 +22,14 @@ from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import (
     METHODS,
     LinkWords,
-    PairWordCounts,
     Range,
     character_ranges,
-    recognise,
     symmetrise,
     tokeniser_ranges,
 )
 from rnnsearch.translation.faithful import best_run
 from rnnsearch.translation.translator import END, Translator
-from rnnsearch.word_links import GoldLinks, Link, format_links, hard_links, threshold_links
+from rnnsearch.word_links import Link, format_links, hard_links, threshold_links
 
 Pair = tuple[str, str]
 Words = str | Sequence[str]
@@ -96,6 +95,24 @@ class AlignedPair:
             "links": [list(link) for link in self.links],
             "probabilities": [round(float(self.probabilities[link]), 5) for link in self.links],
         }
+
+    def matrices(self) -> dict[str, Any]:
+        """Returns the words, links and weights as plain lists, for a line of JSON."""
+        made = self.result.to_dict() | {"links": self.links}
+        del made["alternatives"], made["confidence"]
+        if self.reverse is None:
+            return made
+        own = {"forward_links": self.forward_links, "reverse_links": self.reverse_links}
+        return made | own | {"reverse_alignment": self.reverse.to_dict()["alignment"]}
+
+    def panels(self, name: str = "") -> list[Panel]:
+        """Returns the picture of the run, and that of the reverse run (transposed). name: of the run."""
+        one, back = self.result, self.reverse
+        found = [Panel(name, one.source_tokens, one.tokens, one.alignment)]
+        if back is not None:
+            weights, title = back.alignment[:, :-1].T, f"{name} reverse run".strip()
+            found.append(Panel(title, back.tokens, back.source_tokens[:-1], weights))
+        return found
 
     def target_span(self, first: int, end: int) -> Range | None:
         """Returns the target words [first, end) that translate the source words [first, end).
@@ -238,7 +255,7 @@ class Aligner:
                 theirs = reverse.tokens, reverse.source_tokens[:-1]
                 if theirs != (result.source_tokens[:-1], result.tokens):
                     what = f"pair {number}: the two directions split it into different words"
-                    raise InputError(what, remedy="use --words given")
+                    raise InputError(what, remedy="use align.words = given")
             yield self._linked(as_lines(pair), result, reverse, threshold)
 
     def _linked(
@@ -312,7 +329,7 @@ def in_given_words(
         ranges = tokeniser_ranges(given, words)
         if ranges is None:
             what = f"pair {number}: the tokeniser changes its characters: {' '.join(given)[:60]!r}"
-            raise InputError(what, remedy="use --words tokenised")
+            raise InputError(what, remedy="use align.words = tokenised")
         belongs = np.zeros((len(given), len(words)))
         for place, (first, end) in enumerate(ranges):
             belongs[place, first:end] = 1.0
@@ -329,20 +346,6 @@ def in_given_words(
         source_tokens=[*given_source, END],
         alignment=np.clip(weights, 0.0, 1.0).astype(np.float32),
     )
-
-
-def counted_by(gold: Sequence[GoldLinks], pairs: Sequence[Pair], sides: Sequence[Codec]) -> LinkWords:
-    """Tells which words gold links refer to: the tokeniser's words if the links of every pair fit them and do
-    not fit the given words. sides: the codecs of source and target."""
-    counted = []
-    for links, pair in zip(gold, pairs, strict=True):
-        words = [
-            (side.tokeniser.link_words(line), side.words(line))
-            for side, line in zip(sides, pair, strict=True)
-        ]
-        sizes = zip(*(map(len, side) for side in words), strict=True)
-        counted.append(PairWordCounts(sorted(links.possible), *map(tuple, sizes)))
-    return recognise(counted)
 
 
 def _places(text: str, words: list[str]) -> list[Range]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from rnnsearch.lab.commands.bench import bench
 from rnnsearch.lab.commands.corpora import links, select, try_
 from rnnsearch.lab.commands.evaluate import aer, evaluate
+from rnnsearch.lab.commands.ray import ray
 from rnnsearch.lab.commands.studies import experiment, report, reproduce
 
 COMMANDS: dict[Callable[..., None], str] = {
@@ -21,6 +22,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     "--out report",
     experiment: "rnnsearch experiment study.toml --out study --jobs 2",
     reproduce: "rnnsearch reproduce europarl-small --data corpora --out study",
+    ray: "rnnsearch ray translate run crawl --out translated --workers 4",
     bench: "rnnsearch bench translate --recipe multi30k --words 6000 --length 15 --set training.threads=1",
 }
 """Command → the example that its help shows."""

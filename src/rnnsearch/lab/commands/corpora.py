@@ -158,12 +158,13 @@ def link_by_networks(
         aligners = learn_links(files, folder, words, recipe or RECIPE, own)
     else:
         aligners = align_with_models(aligner, files, folder, words)
-    how: dict[str, Any] = {"posterior": True, "symmetrise": "product", "words": words}
-    how |= {"threshold": VOTES[-1], "links_format": "jsonl"}
+    how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": VOTES[-1]}
+    settings = [f"align.{name}={value}" for name, value in how.items()]
     with resumable(), aligners as ((forward, backward), votes, step):
 
         def align_texts(path: Path) -> None:
-            align([forward, *map(str, files)], out=str(path), reverse_run=[Path(backward)], **how)
+            runs, reverse = [forward, *map(str, files)], [Path(backward)]
+            align(runs, out=str(path), reverse_run=reverse, set_=settings, format_="jsonl")
 
         vote_files(step("networks.jsonl", align_texts), *votes, out)
     print(f"{out}\nnetworks  {forward}, {backward}")

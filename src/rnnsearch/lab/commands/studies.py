@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsearch.cli.options import Cores, GoldFrom, Positive, Strings, describe, say, search_changes
+from rnnsearch.cli.options import Cores, GoldFrom, Positive, Strings, describe, refuse, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 @describe(
     """
     runs [NAME=]RUN...: Trained runs.
+    alignments [NAME=]FILE...: Instead of runs and test sets: word alignments of the same pairs, written by
+    `align --format matrices`. Measures, a page to browse, pictures of the first pairs.
     test [NAME=]SRC REF...: Source and reference of a test set; repeat the two files for more test sets.
     out: Folder for the page, its figures, tables and translations.
     system NAME=HYP...: Translations by another system: one file per test set, or - for none.
-    gold [NAME=]FILE...: Gold word links of a test set.
+    gold [NAME=]FILE...: Gold word links of a test set, or of the pairs of --alignments.
     title: Title of the page.
     beam: Beam size; default: that of each run's settings.
     """,
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 def report(
     runs: Strings = None,
     *,
-    test: Strings,
+    test: Strings = None,
+    alignments: Strings = None,
     out: Path,
     system: Strings = None,
     gold: Strings = None,
@@ -46,10 +49,16 @@ def report(
 ) -> None:
     """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page,
     Markdown, JSON and CSV."""
+    from rnnsearch.lab.alignment_report import report_alignments
     from rnnsearch.lab.report import ReportOptions, make_report
     from rnnsearch.lab.test_set import name_runs, read_systems, read_test_sets
     from rnnsearch.system.machine import set_up_cpu
 
+    if alignments:
+        other = {"RUN": runs, "--test": test, "--system": system, "--gold twice": gold and len(gold) > 1}
+        refuse(other, "cannot be used with --alignments")
+        print(report_alignments(alignments, out, (gold or [""])[0], gold_from, title))
+        return
     search = search_changes(set_, beam=beam)
     tests = read_test_sets(test or (), gold or (), gold_from)
     systems = read_systems(system or (), tests)
