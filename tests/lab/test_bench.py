@@ -45,8 +45,8 @@ def test_translations_have_the_length_asked_for(precision: str, monkeypatch: pyt
     found: list[list[list[Any]]] = []
     search = bench.search_directions
 
-    def kept(*arguments: Any) -> Any:
-        found.append(search(*arguments))
+    def kept(*arguments: Any, **more: Any) -> Any:
+        found.append(search(*arguments, **more))
         return found[-1]
 
     monkeypatch.setattr(bench, "search_directions", kept)
