@@ -12,7 +12,6 @@ import typer
 from command_line import Command, sets, sizes
 
 from rnnsearch.cli.commands import app
-from rnnsearch.lab import quick_start
 from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import received_signals
 
@@ -60,8 +59,8 @@ def test_which_signals_end_training_at_once() -> None:
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """A demo of a second, in a folder whose name must be quoted."""
-    monkeypatch.setattr(quick_start, "TRAIN_PAIRS", 120)
-    monkeypatch.setattr(quick_start, "HELD_OUT_PAIRS", 5)
+    monkeypatch.setattr("rnnsearch.demo.TRAIN_PAIRS", 120)
+    monkeypatch.setattr("rnnsearch.demo.HELD_OUT_PAIRS", 5)
     monkeypatch.chdir(tmp_path)
     return [f"demo {SMALL} --set search.max_length_ratio=1.0 --out", "my demo"]
 
