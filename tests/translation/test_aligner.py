@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,11 +14,12 @@ import pytest
 from rnnsearch import AlignedPair, Aligner, InputError, Translation
 from rnnsearch.evaluation.alignment_error import shares, summed
 from rnnsearch.lab.alignment_page import measure_pair, measures_of_pairs
+from rnnsearch.settings import AlignSettings
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import DEFAULT
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation.aligner import in_given_words
+from rnnsearch.translation.aligner import WAYS, in_given_words
 from rnnsearch.word_links import GoldLinks
 
 
@@ -223,6 +224,10 @@ def test_two_directions(method: str, threshold: float | None, links: list[tuple[
     assert first.forward_links == STRONGEST
     if method != "product" or threshold is None:
         assert first.reverse_links == [(0, 0), (1, 2), (2, 1)]
+
+
+def test_the_setting_names_all_ways() -> None:
+    assert get_args(AlignSettings.model_fields["symmetrise"].annotation) == WAYS
 
 
 def test_runs_that_cut_into_other_words_are_refused() -> None:
