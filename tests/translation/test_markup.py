@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
+from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.markup import Markup
 from rnnsearch.translation.source_lines import Paragraphs
 from rnnsearch.translation.translator import Translator
@@ -79,6 +80,15 @@ def test_a_weaker_alignment_decides_by_its_mass() -> None:
         "Le chat noir", ["Le", "chat", "noir"], ["The", "black", "cat", "</s>"], 0.0, [], weights
     )
     assert markup.rendered([(Paragraphs(["The black cat"], ["", ""]), [result])]) == "Le <b>chat noir</b>"
+
+
+def test_a_number_with_spaces_is_one_word() -> None:
+    markup, number = Markup("<b>10\u00a0000</b> men"), f"10{JOINER}000"
+    words = [number, "hommes"]
+    result = Translation(
+        "10 000 hommes", words, [number, "men", "</s>"], 0.0, [], np.eye(3, dtype=np.float32)[:2]
+    )
+    assert markup.rendered([(Paragraphs(markup.texts, ["", ""]), [result])]) == "<b>10 000</b> hommes"
 
 
 def test_an_element_over_two_sentences_is_opened_once() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,10 @@ def test_python_and_the_command_warn(
     done = command("translate", tiny_subword_run, "--beam", 1, stdin="\n".join(lines).encode())
     assert done.err.count("target language") == 1
     assert done.err.startswith("warning: the text seems to be in the model's target language (fr)")
+
+
+def test_numbers_to_check_are_named_with_their_line(words: Codec) -> None:
+    notes: list[str] = []
+    results = [translation(["the"]), replace(translation(["the"]), doubtful_numbers=["15", "3rd"])]
+    assert list(noted(iter(results), words, 10, notes.append)) == results
+    assert notes == ["warning: line 2: numbers may differ from the source: 15, 3rd (check this line)"]
