@@ -24,7 +24,9 @@ FIGURE = (
 MARKS = {"en": (",", "."), "fr": (" ", ",")}
 """Language → its marks of thousands and of decimals. In other languages, any mark is one of thousands."""
 CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?")
-AFTER_HOUR = ("am", "pm", "h", "heure", "heures", "o'clock")
+HALVES = ("am", "pm")
+TIMES_OF_DAY = {"matin", "après-midi", "soir", "nuit"}
+AFTER_HOUR = (*HALVES, "h", "heure", "heures", "o'clock")
 LONGEST = 12
 """Maximum number of target words of a number."""
 
@@ -52,14 +54,18 @@ def value(text: str, language: str) -> str:
     return re.sub(r"\|+", "|", text).strip("|")
 
 
+def _plain(word: str) -> str:
+    return word.lower().replace(".", "")
+
+
 def values(text: str, after: str, language: str) -> set[str]:
     """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00). after: the next word."""
     own, found = {value(text, language)}, CLOCK.fullmatch(text.replace(JOINER, " "))
-    after = after.lower().replace(".", "")
+    after = _plain(after)
     if found and (after in AFTER_HOUR or not text.isdecimal()):
         hour, minutes = int(found[1]), found[2] or "00"
         own.add(f"{hour}h{minutes}")
-        if after in ("am", "pm"):
+        if after in HALVES:
             own.add(f"{hour % 12 + 12 * (after == 'pm')}h{minutes}")
     return own
 
@@ -104,12 +110,28 @@ class Numbers:
                 missing.remove(place)
                 self._copy(first, end, place)
             elif run[0].read in self.places or self._is_beside_number(first, end):
+                if run[0].text == "000":  # 9 000 200 for 9 thousand 200
+                    doubtful.append(" ".join(word.text for word in self.made[max(first - 1, 0) : end + 1]))
                 del self.made[first:end]
             else:
                 doubtful.append(" ".join(word.text for word in run))
         for place in missing:
             doubtful += self._add(place)
+        self._drop_wrong_halves()
         return self._joined(), doubtful
+
+    def _drop_wrong_halves(self) -> None:
+        """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05 p.m.)."""
+        for at in range(len(self.made) - 1, 0, -1):
+            word, place, half = self.made[at], self.made[at - 1].copied, _plain(self.made[at].text)
+            if half not in HALVES or place is None or place not in self.places:
+                continue
+            hour = CLOCK.fullmatch(self.words[place].replace(JOINER, " "))
+            after = _plain("".join(self.words[place + 1 : place + 2]))
+            named = not TIMES_OF_DAY.isdisjoint(self.words[place + 1 : place + 5])  # 8h du soir
+            if hour and not named and after not in HALVES and (int(hour[1]) >= 12) != (half == "pm"):
+                stops = at == len(self.made) - 1 and word.text.endswith(".")
+                self.made[at : at + 1] = [replace(word, text=".")] if stops else []
 
     def _joined(self) -> list[Word]:
         """Returns the words, with the words of a decimal (1 , 5) in one."""
@@ -128,7 +150,7 @@ class Numbers:
         texts = ["", *(word.text for word in self.made), ""]
         before, text, *_, after = texts[first : end + 2]
         spelt = text == "000" and self.made[first].read not in self.places
-        return spelt and end - first == 1 and before.isdecimal() and not is_number(after)
+        return spelt and end - first == 1 and is_number(before) and not is_number(after)
 
     def _is_beside_number(self, first: int, end: int) -> bool:
         beside = self.made[max(first - 1, 0) : first] + self.made[end : end + 1]

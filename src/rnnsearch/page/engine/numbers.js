@@ -4,13 +4,16 @@ import { copy, insert, mean } from "./target_words.js";
 
 const MARKS = { en: [",", "."], fr: [" ", ","] };
 const CLOCK = /^(\p{Nd}{1,2})(?:\s?[:h.]\s?(\p{Nd}\p{Nd})?)?$/u;
-const AFTER_HOUR = ["am", "pm", "h", "heure", "heures", "o'clock"];
+const HALVES = ["am", "pm"];
+const TIMES_OF_DAY = ["matin", "après-midi", "soir", "nuit"];
+const AFTER_HOUR = [...HALVES, "h", "heure", "heures", "o'clock"];
 const ROMAN = /^([IVX]+)(?:er|e|ème)$/u;
 const LONGEST = 12;
 const RARE = 0.25;
 const JOINER = /\u2060/gu;
 const isDigits = (text) => /^\p{Nd}+$/u.test(text);
 const plain = (text) => text.replaceAll(JOINER, " ");
+const bare = (text = "") => text.toLowerCase().replaceAll(".", "");
 
 export const isNumber = (text) => /\p{Nd}/u.test(text) || ROMAN.test(text);
 
@@ -35,11 +38,11 @@ function value(given, language) {
 function values(text, after, language) {
   const own = new Set([value(text, language)]);
   const found = CLOCK.exec(plain(text));
-  const mark = after.toLowerCase().replaceAll(".", "");
+  const mark = bare(after);
   if (!found || (isDigits(text) && !AFTER_HOUR.includes(mark))) return own;
   const [hour, minutes] = [Number(found[1]), found[2] ?? "00"];
   own.add(`${hour}h${minutes}`);
-  if (mark === "am" || mark === "pm") own.add(`${(hour % 12) + (mark === "pm" ? 12 : 0)}h${minutes}`);
+  if (HALVES.includes(mark)) own.add(`${(hour % 12) + (mark === "pm" ? 12 : 0)}h${minutes}`);
   return own;
 }
 
@@ -69,11 +72,13 @@ export function heldNumbers(words, places, made, source, target) {
     if (place !== null && row[place] > RARE * Math.max(...row.slice(0, -1))) {
       missing.splice(missing.indexOf(place), 1);
       replaceRun(made, first, end, place, converted(words[place], source, target));
-    } else if (places.includes(run[0].read) || beside.some((one) => one && places.includes(one.copied))) made.splice(first, end - first);
-    else doubtful.push(run.map((one) => one.text).join(" "));
+    } else if (places.includes(run[0].read) || beside.some((one) => one && places.includes(one.copied))) {
+      if (run[0].text === "000") doubtful.push(made.slice(Math.max(first - 1, 0), end + 1).map((one) => one.text).join(" ")); // 9 000 200 for 9 thousand 200
+      made.splice(first, end - first);
+    } else doubtful.push(run.map((one) => one.text).join(" "));
   }
   for (const place of missing) doubtful.push(...add(made, words, place, converted(words[place], source, target)));
-  return { made: joined(made), doubtful };
+  return { made: joined(dropWrongHalves(words, places, made)), doubtful };
 }
 
 /** Marks the runs of words that are equal to a source number, the longest first, and those with the largest weights. */
@@ -122,7 +127,7 @@ function wrong(made) {
 
 /** Tells whether the run is the 000 of 12 000, which stands for 12 thousand. */
 function isThousand(places, made, first, end) {
-  const spelt = made[first].text === "000" && !places.includes(made[first].read) && isDigits(made[first - 1]?.text ?? "");
+  const spelt = made[first].text === "000" && !places.includes(made[first].read) && isNumber(made[first - 1]?.text ?? "");
   return end - first === 1 && spelt && !isNumber(made[end]?.text ?? "");
 }
 
@@ -148,6 +153,20 @@ function add(made, words, place, text) {
 }
 
 const spells = (one) => one.copied === null && /^\p{L}/u.test(one.text) && Math.max(...one.row) > 0.5;
+
+/** Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05 p.m.). */
+function dropWrongHalves(words, places, made) {
+  for (let at = made.length - 1; at > 0; at--) {
+    const [one, place, half] = [made[at], made[at - 1].copied, bare(made[at].text)];
+    if (!HALVES.includes(half) || !places.includes(place)) continue;
+    const hour = CLOCK.exec(plain(words[place]));
+    const after = bare(words[place + 1]);
+    const named = words.slice(place + 1, place + 5).some((word) => TIMES_OF_DAY.includes(word)); // 8h du soir
+    if (!hour || named || HALVES.includes(after) || Number(hour[1]) >= 12 === (half === "pm")) continue;
+    made.splice(at, 1, ...(at === made.length - 1 && one.text.endsWith(".") ? [{ ...one, text: "." }] : []));
+  }
+  return made;
+}
 
 /** Returns the words, with the words of a decimal (1 , 5) in one. */
 function joined(made) {
