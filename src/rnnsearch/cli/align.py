@@ -191,7 +191,7 @@ class Aligning(Task):
             return json_.dumps(aligned.to_dict(), ensure_ascii=False)
         values = shares(measure_pair(aligned, self.truths.get(number)))
         whole = aligned.result.to_dict()
-        del whole["alternatives"], whole["confidence"]
+        del whole["alternatives"], whole["confidence"], whole["doubtful_numbers"]
         whole |= {"links": aligned.links, "measures": {name: round(one, 5) for name, one in values.items()}}
         if aligned.reverse is not None:
             whole["reverse_alignment"] = aligned.reverse.to_dict()["alignment"]
