@@ -64,8 +64,8 @@ ENGINE = """(async () => {{
 class ExactProducts(Int8Linear):
     """The int8 products of a CPU with VNNI, on any: others quantise inputs to 63 steps, the page to 127."""
 
-    def __init__(self, matrix: torch.Tensor, bias: torch.Tensor | None) -> None:
-        super().__init__(matrix, bias)
+    def __init__(self, matrix: torch.Tensor, bias: torch.Tensor | None, *inputs: Any) -> None:
+        super().__init__(matrix, bias, *inputs)
         self.limit, self.integers = 127, quantised(matrix)[0].double()
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:

@@ -110,7 +110,7 @@ LINES = 1_600
 SLOW = """
 import sys, time
 from pathlib import Path
-from rnnsearch.config import DataSettings
+from rnnsearch.settings import DataSettings
 from rnnsearch.text import cleaning
 from rnnsearch.text.preparation import PrepareOptions, prepare
 
