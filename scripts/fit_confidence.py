@@ -22,7 +22,7 @@ from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.system.files import read_toml, write_text
 from rnnsearch.text.formats.lines import read_pairs
-from rnnsearch.translation.faithful import COPIED
+from rnnsearch.translation.target_words import COPIED
 
 
 def main() -> None:

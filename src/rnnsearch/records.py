@@ -51,6 +51,8 @@ class Translation(_Record):
     parts: number of sentences, or parts of long ones, that were translated by themselves. Each has its own
     end of sentence.
     confidence: confidence of the model in each of `tokens`, from 0 to 1; empty for a given translation.
+    doubtful_numbers: source numbers whose place in the translation is not certain or that it only spells,
+    and numbers of the translation that the source has not in digits (with `search.faithful`).
     """
 
     text: str
@@ -63,6 +65,7 @@ class Translation(_Record):
     alternatives: list[Translation] = field(default_factory=list)
     parts: int = 1
     confidence: list[float] = field(default_factory=list)
+    doubtful_numbers: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= _SHOWN else f"{self.text[: _SHOWN - 1]}…"
@@ -91,6 +94,7 @@ class Translation(_Record):
             "score": None if math.isnan(self.score) else round(self.score, _DIGITS),
             "log_probabilities": [round(value, _DIGITS) for value in self.log_probabilities],
             "confidence": [round(value, _DIGITS) for value in self.confidence],
+            "doubtful_numbers": list(self.doubtful_numbers),
             "finished": self.finished,
             "alignment": [[round(float(weight), _DIGITS) for weight in row] for row in self.alignment],
         }

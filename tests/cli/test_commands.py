@@ -16,7 +16,8 @@ from command_line import Command, assert_refused, sets, sizes
 from pairs import write
 
 FIELDS = {
-    *("text", "tokens", "source_tokens", "score", "log_probabilities", "finished", "alignment", "confidence")
+    *("text", "tokens", "source_tokens", "score", "log_probabilities", "finished", "alignment", "confidence"),
+    "doubtful_numbers",
 }
 SENTENCES = 6
 

@@ -17,6 +17,7 @@ from rnnsearch.records import Translation
 from rnnsearch.serve import html as markup
 from rnnsearch.serve.html import Markup, Tagged
 from rnnsearch.serve.markdown import Markdown
+from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.source_lines import Paragraphs
 from rnnsearch.translation.translator import Translator
 
@@ -116,6 +117,23 @@ def test_a_weaker_alignment_decides_by_its_mass() -> None:
         "Le chat noir", ["Le", "chat", "noir"], ["The", "black", "cat", "</s>"], 0.0, [], weights
     )
     assert page.rendered([(Paragraphs(["The black cat"], ["", ""]), [result])]) == "Le <b>chat noir</b>"
+
+
+def test_a_number_with_spaces_is_one_word() -> None:
+    page, number = Markup("<b>10\u00a0000</b> men"), f"10{JOINER}000"
+    words = [number, "hommes"]
+    result = Translation(
+        "10 000 hommes", words, [number, "men", "</s>"], 0.0, [], np.eye(3, dtype=np.float32)[:2]
+    )
+    assert page.rendered([(Paragraphs(page.texts, ["", ""]), [result])]) == "<b>10 000</b> hommes"
+
+
+def test_a_mark_in_front_is_one_word() -> None:
+    page, front = Markup("<b>1.</b> Men"), f"1.{JOINER}"
+    result = Translation(
+        "1. Hommes", [front, "Hommes"], [front, "Men", "</s>"], 0.0, [], np.eye(3, dtype=np.float32)[:2]
+    )
+    assert page.rendered([(Paragraphs(page.texts, ["", ""]), [result])]) == "<b>1.</b> Hommes"
 
 
 def test_an_element_over_two_sentences_is_opened_once() -> None:

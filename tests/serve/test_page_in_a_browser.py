@@ -64,8 +64,8 @@ ENGINE = """(async () => {{
 class ExactProducts(Int8Linear):
     """The int8 products of a CPU with VNNI, on any: others quantise inputs to 63 steps, the page to 127."""
 
-    def __init__(self, matrix: torch.Tensor, bias: torch.Tensor | None) -> None:
-        super().__init__(matrix, bias)
+    def __init__(self, matrix: torch.Tensor, bias: torch.Tensor | None, *inputs: Any) -> None:
+        super().__init__(matrix, bias, *inputs)
         self.limit, self.integers = 127, quantised(matrix)[0].double()
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
@@ -214,6 +214,8 @@ FAITHFUL = [
     "The 👍🏽🎉 man {{ name }} sees %d <b>books</b> for $1,234.56, 12 thousand %s.",
     "🌷 <br/>",
     "## The **man** sees ~~the~~ [book](https://example.org/a_b) `a b` now.",
+    "The man pays 10 000,25 at 5:30 pm on +33 1 45 67, in C:\\a or get_name().",
+    "  - 3) The man pays 10 000 € or $ 15.",
 ]
 
 
@@ -227,7 +229,9 @@ def test_names_and_numbers_are_held_as_in_python(opened: Page, exported: Path, n
       return found;
     }"""
     for one, other in zip(ours, engine(opened, name, work, FAITHFUL), strict=True):
-        assert (other["source_tokens"], other["hypotheses"][0]["tokens"]) == (one.source_tokens, one.tokens)
+        best = other["hypotheses"][0]
+        assert (other["source_tokens"], best["tokens"]) == (one.source_tokens, one.tokens)
+        assert best["doubtful_numbers"] == one.doubtful_numbers
         assert np.array(other["hypotheses"][0]["alignment"]) == pytest.approx(one.alignment, abs=0.02)
         assert other["hypotheses"][0]["confidence"] == pytest.approx(one.confidence, abs=0.02)
 

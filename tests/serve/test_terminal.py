@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def test_a_word_that_is_not_there(talked: Any) -> None:
 def test_linked_words_have_one_colour_and_doubtful_words_are_dim() -> None:
     alpha = np.array([[0.1, 0.8, 0.1], [0.9, 0.1, 0.0], [0.0, 0.1, 0.9]], dtype=np.float32)
     result = Translation("l'été !", ["l'", "été", "!"], ["The", "Summer", "</s>"], 0.0, [], alpha)
-    unsure = Translation(*[getattr(result, name) for name in result.__slots__[:-1]], [0.9, 0.2, 0.9])
+    unsure = replace(result, confidence=[0.9, 0.2, 0.9])
     source, target = in_colours("the   summer", unsure)
     assert [(source.plain[s.start : s.end], s.style) for s in source.spans] == [
         ("the", "cyan"),

@@ -14,17 +14,17 @@ from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
 from rnnsearch.translation.faithful import (
-    COPIED,
     Faithful,
     Glossary,
     encode_faithfully,
     faithful_words,
     read_glossary,
 )
+from rnnsearch.translation.target_words import COPIED
 
 WORDS = """
 le la les a dit Pierre lit un livre arc en ciel l' euros de à 12 345 et arrêtez maintenant XX ne ouvrez porte
-maison rouge douze fichiers
+maison rouge douze fichiers heures troisième p.m.
 """
 KNOWN = set(WORDS.split())
 FAITHFUL = SearchSettings(faithful=True)
@@ -46,7 +46,7 @@ def codec() -> Codec:
 
 def table(text: str) -> list[tuple[str, ...]]:
     """Reads rows of columns between bars."""
-    return [tuple(row.split(" | ")) for row in text.strip().split("\n")]
+    return [tuple(map(str.strip, row.split(" |"))) for row in text.strip().split("\n")]
 
 
 def looking(read: str, columns: int) -> np.ndarray:
@@ -54,7 +54,7 @@ def looking(read: str, columns: int) -> np.ndarray:
     return np.eye(columns, dtype=np.float32)[[int(place) for place in read.split()]]
 
 
-CASES = """
+CASES = r"""
 known words stay | the book | le livre | 0 1 | le livre
 a known word of another case stays | Peter | pierre | 0 | pierre
 a compound of known words stays | the bow | arc-en-ciel | 1 | arc-en-ciel
@@ -64,9 +64,9 @@ a name in several words is written once | Jhonathan said | Jhon Jathan a dit | 0
 a part of a word is unknown | Čapek reads | <unk>ek lit | 0 1 | Čapek lit
 a right number stays | it costs 12,345 euros | 12 345 euros | 2 2 3 | 12 345 euros
 a wrong number is the source's | in 2013 | en 2031 | 0 1 | en 2013
-an hour is no wrong number | at 5 | à 17h | 0 1 | à 17h
+a wrong hour is the source's | at 5 | à 17h | 0 1 | à 5h
 a number without one in the source stays | a dozen | 12 | 1 | 12
-two numbers for one are one | costs 1,234.56 euros | 1 1234.56 euros | 1 1 2 | 1,234.56 euros
+two numbers for one are one | costs 1,234.56 euros | 1 1234.56 euros | 1 1 2 | 1234.56 euros
 an unknown word is no second number | $ 1,234.56 now | <unk> 1234.56 | 1 1 | 1234.56
 a decimal with a comma | fell 1.2 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1,2 euros
 half of a wrong decimal goes | fell 1.3 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1.3 euros
@@ -75,6 +75,22 @@ thousands in digits | 12 thousand books | 12 000 livre | 0 1 2 | 12 000 livre
 a number is not repeated | Peter reads 7 | 7 lit 7 | 2 1 2 | 7 lit
 a number that occurs twice is | 7 and 7 | 7 et 7 | 0 1 2 | 7 et 7
 years of a range are no wrong numbers | in 1914-18 | en 1914 à 18 | 0 1 1 1 | en 1914 à 18
+a range is one number | in 6-7 euros | en 67 euros | 0 1 2 | en 6-7 euros
+a range may have a word inside | in 6-16 euros | de 6 à 16 euros | 0 1 1 1 2 | de 6 à 16 euros
+half a range is the whole | in 6-16 euros | de 6 à 6 euros | 0 1 1 1 2 | de 6-16 euros
+thousands have the target's marks | costs 4,061,813.25 euros | 4,061,813.25 euros | 1 2 | 4 061 813,25 euros
+equal numbers are as many as they are | 7,450 and 7,450 | 7450 et 7 000 | 0 1 2 2 | 7450 et 7 450
+a telephone number is whole | +33 1 45 67 89 10 now | + 33 45 89 10 et | 0 0 0 0 0 1 | +33 1 45 67 89 10 et
+zeros in front stay | now 007 | et 7 | 0 1 | et 007
+a clock may count to 24 | to 5:30 pm | à 17 h 30 | 0 1 1 1 | à 17 h 30
+a clock without p.m. may not | to 5:30 am | à 17h30 | 0 1 | à 5:30
+a wrong half of the day goes | in 6h05 now | en 6:05 p.m. et | 0 1 1 2 | en 6:05 et
+a right one stays | in 18h05 now | en 6:05 p.m. et | 0 1 1 2 | en 6:05 p.m. et
+a number gets its digits | 15 books | quinze livre | 0 1 | 15 livre
+a number that is missing is added | the 15 books | le livre | 0 2 | le 15 livre
+a number of nothing goes | the 15 books | le 1 15 livre | 0 0 1 2 | le 15 livre
+Roman numerals are numbers | the 19th book | le XIXe livre | 0 1 2 | le XIXe livre
+thousands inside a number are none | 9 thousand 200 | 9 000 200 | 0 1 2 | 9 200
 an address is whole | see https://a.b/c-d?e now | lit XX et | 0 1 2 | lit https://a.b/c-d?e et
 an address ends at a tag | <b>https://a.b/c</b> | XX | 1 | <b> https://a.b/c </b>
 an e-mail address is whole | to anna@b.org. | à XX . | 0 1 2 | à anna@b.org .
@@ -83,6 +99,13 @@ other words of a placeholder stay | you %s now | ne XX et | 1 1 2 | ne %s et
 a number that is spelt out | %d books | douze livre | 0 1 | %d livre
 placeholders are added | a {name} said | a dit | 0 2 | a {name} dit
 several placeholders | %1$s ${x} {{ n }} __CODE__ | XX XX XX XX | 0 1 2 3 | %1$s ${x} {{ n }} __CODE__
+paths | in C:\a\b.txt and /a/b.txt, a/bb.txt | en XX et XX , XX | 0 1 2 3 4 5 | en C:\a\b.txt et /a/b.txt , a/bb.txt
+domains | a.b and aa.org/b. | a.b et XX . | 0 1 2 3 | a.b et aa.org/b .
+code | get() a_b=c aaBb a::b --a=b -v | XX XX XX XX XX XX | 0 1 2 3 4 5 | get() a_b=c aaBb a::b --a=b -v
+what looks like code | the-book and/or a - b | le | 0 | le
+placeholders of other systems | :a <%= b %> $t(c) [[d]] $e %{f} | XX XX XX XX XX XX | 0 1 2 3 4 5 | :a <%= b %> $t(c) [[d]] $e %{f}
+a message with its forms | a {n, plural, one {# a} other {b}} said | a XX dit | 0 1 2 | a {n, plural, one {# a} other {b}} dit
+an escape | said\nPeter | dit Pierre | 0 2 | dit \n Pierre
 a per cent sign is none | 10 % off | 10 % de | 0 1 2 | 10 % de
 tags hold what they held | a <a href="x.y">book</a> now | le livre et | 0 2 4 | le <a href="x.y"> livre </a> et
 tags of words in another order | the <b>red</b> book | le livre rouge | 0 4 2 | le <b> livre rouge </b>
@@ -92,6 +115,8 @@ marks in front are copied | - [ ] 1.  Peter reads | Pierre lit | 1 2 | - [ ] 1. 
 a quoted line | > >> (a) Peter | Pierre | 1 | > >> (a)  Pierre
 one sign of an amount | costs 3 € 7 $ now | costs $ 3 € 7 $ | 0 1 1 2 3 4 | costs 3 € 7 $
 a sign that the source has | £ 5 or 7 € | £ 5 dollars et 7 € euros | 0 1 1 2 3 4 4 | £ 5 et 7 euros
+marks in front of a number | - 3) 15 books | quinze livre | 1 2 | - 3)  15 livre
+one sign of a long number | costs 4,061 € now | costs € 4,061 € et | 0 2 1 2 3 | costs 4 061 € et
 no mark is in front | 1.5 - Peter | 1.5 - Pierre | 0 1 2 | 1.5 - Pierre
 emoji are added | Peter reads 😀 a book | Pierre lit un livre | 0 1 3 4 | Pierre lit 😀 un livre
 emoji stay together | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Peter | Pierre | 5 | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Pierre
@@ -120,7 +145,9 @@ def test_words_are_held_to_the_source(
     if expected.endswith("Xyzzy"):
         weights[-1] = 0
     sure = [0.1 * (1 + place) for place in range(len(words))]
-    found, alignment, confidence = Faithful(codec, KNOWN, {})(sentence, words, weights, sure, FAITHFUL)
+    found, alignment, confidence, _ = Faithful(codec, KNOWN, {}, "fr")(
+        sentence, words, weights, sure, FAITHFUL
+    )
     assert " ".join(found).replace(JOINER, " ") == expected
     assert len(confidence) == len(found)
     assert set(confidence) <= {*sure, COPIED}
@@ -147,8 +174,29 @@ def test_what_is_put_in_place_of_words(
     faithful = Faithful(codec, KNOWN, {"Munich": "Monaco"})
     sentence = encoded(codec, line)
     weights = np.eye(len(sentence.words) + 1, dtype=np.float32)[read]
-    words, _, confidence = faithful(sentence, target.split(), weights, [0.9, 0.8, 0.2][: len(read)], FAITHFUL)
+    words, _, confidence, _ = faithful(
+        sentence, target.split(), weights, [0.9, 0.8, 0.2][: len(read)], FAITHFUL
+    )
     assert (words, confidence) == (found, sure)
+
+
+DOUBTFUL = """
+the 15 books | le livre | 0 2 | 15
+the 3rd book | la troisième livre | 0 1 2 | 3rd
+a dozen | 12 | 1 | 12
+the 15 and 2 books | le 2 quinze livre | 0 3 1 4 |
+in 9 pm | à 21 heures | 0 1 2 |
+9 thousand 200 | 9 000 200 | 0 1 2 | 9 000 200
+"""
+"""Source, target, the source word that each target word looked at, the numbers to check."""
+
+
+@pytest.mark.parametrize(("source", "target", "read", "doubtful"), table(DOUBTFUL))
+def test_numbers_to_check(codec: Codec, source: str, target: str, read: str, doubtful: str) -> None:
+    sentence, words = encoded(codec, source), target.split()
+    weights = looking(read, len(sentence.words) + 1)
+    made = Faithful(codec, KNOWN, {}, "fr")(sentence, words, weights, [0.5] * len(words), FAITHFUL)
+    assert " ".join(made[3]) == doubtful
 
 
 @pytest.mark.parametrize(
@@ -184,6 +232,8 @@ red | rougeâtre
 Ж | J
 US | EU
 door | porte
+C# | C#
+aa.bb/cc | l'AT&T
 """)
 )
 
@@ -201,6 +251,8 @@ the Ж reads | le <unk> lit | 0 1 2 | le J lit
 love us | ouvrez livre | 0 1 | ouvrez livre
 open the door | ouvrez la porte | 0 1 2 | ouvrez la porte
 the book | le dit | 0 2 | le dit
+the C# said | le C # dit | 0 1 2 3 | le C# dit
+the aa.bb/cc | le XX | 0 1 | le l'AT&T
 """
 
 
@@ -235,7 +287,7 @@ def test_a_file_of_terms(tmp_path: Path, content: str, said: str) -> None:
 
 def test_nothing_to_hold(codec: Codec) -> None:
     empty = np.zeros((0, 1), dtype=np.float32)
-    words, alignment, _ = Faithful(codec, set(), {})(EncodedSentence([], [0], [0]), [], empty, [], FAITHFUL)
+    words, alignment, *_ = Faithful(codec, set(), {})(EncodedSentence([], [0], [0]), [], empty, [], FAITHFUL)
     assert (words, alignment.shape) == ([], (0, 1))
 
 

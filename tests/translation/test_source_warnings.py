@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from rnnsearch.errors import InputWarning
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.text.codec import Codec
+from rnnsearch.text.codec import JOINER, Codec
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
@@ -68,6 +69,14 @@ def test_with_subwords_only_characters_are_unknown(tiny_subword_run: Path) -> No
     ]
 
 
+def test_a_word_with_spaces_is_known_by_its_parts(words: Codec) -> None:
+    notes: list[str] = []
+    results = [translation([f"xyzzy{JOINER}", f"the{JOINER}man", f"the{JOINER}plugh"])]
+    assert list(noted(iter(results), words, 400, notes.append)) == results
+    assert len(notes) == 1
+    assert "1 of 3 source words: plugh (" in notes[0]
+
+
 def test_lines_that_were_cut_are_named_at_the_first_and_counted_at_the_end(words: Codec) -> None:
     notes: list[str] = []
     results = [translation(["the"] * 11, parts) for parts in (1, 3, 2)]
@@ -120,3 +129,10 @@ def test_python_and_the_command_warn(
     done = command("translate", tiny_subword_run, "--beam", 1, stdin="\n".join(lines).encode())
     assert done.err.count("target language") == 1
     assert done.err.startswith("warning: the text seems to be in the model's target language (fr)")
+
+
+def test_numbers_to_check_are_named_with_their_line(words: Codec) -> None:
+    notes: list[str] = []
+    results = [translation(["the"]), replace(translation(["the"]), doubtful_numbers=["15", "3rd"])]
+    assert list(noted(iter(results), words, 10, notes.append)) == results
+    assert notes == ["warning: line 2: numbers may differ from the source: 15, 3rd (check this line)"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from rnnsearch.text.moses import FIRST_WORDS, Detokeniser, WholeWords, code_poin
 from rnnsearch.text.tokens import base, changes
 from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.training.loss import needs_links
+from rnnsearch.translation import faithful
 
 PARTS = {
     "cell": ("gated",),
@@ -145,11 +147,12 @@ def write_browser_model(run: Run, folder: Path) -> int:
     `model.safetensors` with int8 matrices. Returns their size in bytes."""
     network = run.load_network()
     search = run.settings.search.model_dump(include=set(SEARCH))
+    copied = {kind: in_javascript(pattern) for kind, pattern in faithful.PARTS.items()}
     text = {
         "format": 1,
         "wiring": run.settings.model.wiring,
         "search": search,
-        "source": _side(run.source),
+        "source": _side(run.source) | {"copied": copied},
         "target": _side(run.target),
     }
     folder.mkdir(parents=True)
@@ -171,6 +174,17 @@ def _side(codec: Codec) -> dict[str, Any]:
         # The subwords are the vocabulary itself, unless one is spelt like a special token.
         result |= {"subwords": "bpe", "pieces": None if pieces == words[len(SPECIALS) :] else pieces}
     return result if tokeniser.kind == "space" else result | moses_rules(base(tokeniser.language))
+
+
+def in_javascript(pattern: str) -> str:
+    """Returns a regular expression of Python as JavaScript writes it, with Unicode's letters and digits."""
+
+    def translated(found: re.Match[str]) -> str:
+        text = re.sub(r"\\(.)", lambda one: inner.get(one[1], one[0]), found[0])
+        return f"[{text}]" if found[0] == r"\w" else text
+
+    inner = {"w": r"\p{L}\p{N}_", "d": r"\p{Nd}", '"': '"'}
+    return re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", translated, pattern)
 
 
 def moses_rules(language: str) -> dict[str, Any]:

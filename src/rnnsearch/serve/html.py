@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import SearchStoppedError
 from rnnsearch.records import Translation
+from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.faithful import best_run
 from rnnsearch.translation.source_lines import Paragraphs, split
 from rnnsearch.translation.translator import Translator
@@ -41,7 +42,7 @@ _ADDRESS = re.compile(r"(?:https?://|www\.|[@#])\S+|[^\s@]+@[^\s@]+\.\w+")
 _LONG_NUMBER = re.compile(r"&#\d{4000,};?")
 """A character reference with more digits than Python converts."""
 _SPACES = str.maketrans("\t\r\n\f", "    ")
-_APOSTROPHES = str.maketrans("’`´", "'''")
+_PLAIN = str.maketrans(f"’`´{JOINER}\u00a0\u202f", "'''   ")
 _NEVER = -1e9
 """Gain of a word that another element has."""
 
@@ -432,8 +433,8 @@ def _best(forms: Sequence[Translated]) -> Translated:
 def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     """Returns begin and end of each word in the text; an empty span for a word that is written otherwise
     there."""
-    text, end, missing, spans = text.translate(_APOSTROPHES), 0, 8, []
-    for word in (word.translate(_APOSTROPHES) for word in words):
+    text, end, missing, spans = text.translate(_PLAIN), 0, 8, []
+    for word in (word.rstrip(JOINER).translate(_PLAIN) for word in words):
         end += len(text[end : end + 200]) - len(text[end : end + 200].lstrip())
         begin = text.find(word, end, end + missing + len(word))
         if begin < 0:

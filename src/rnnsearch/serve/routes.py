@@ -31,7 +31,9 @@ Text = Annotated[StrictStr, AfterValidator(_encoded)]
 OneOrMore = Text | Annotated[list[Text], Field(fail_fast=True)]
 """One text or several; only the first fault is found, because one for each of many texts takes seconds."""
 Item = TypeVar("Item")
-HYPOTHESIS = ["text", "tokens", "score", "log_probabilities", "confidence", "finished"]
+HYPOTHESIS = [
+    *("text", "tokens", "score", "log_probabilities", "confidence", "doubtful_numbers", "finished"),
+]
 
 
 def as_list(text: str | list[str]) -> list[str]:

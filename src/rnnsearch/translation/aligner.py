@@ -99,7 +99,7 @@ class AlignedPair:
     def matrices(self) -> dict[str, Any]:
         """Returns the words, links and weights as plain lists, for a line of JSON."""
         made = self.result.to_dict() | {"links": self.links}
-        del made["alternatives"], made["confidence"]
+        del made["alternatives"], made["confidence"], made["doubtful_numbers"]
         if self.reverse is None:
             return made
         own = {"forward_links": self.forward_links, "reverse_links": self.reverse_links}

@@ -11,15 +11,13 @@ or a placeholder, and nothing for a tag or a run of emoji.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import chain, groupby
+from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError, require
 from rnnsearch.settings import SearchSettings
@@ -27,20 +25,32 @@ from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.dictionary import terms_of
 from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines
 from rnnsearch.text.vocabulary import SPECIALS, UNK, WordFilter
+from rnnsearch.translation.numbers import FIGURE, Numbers, is_number
+from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
 
 _EMOJI = (
     "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa\U0001f400-\U0001fbff"
 )
 _JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # joiners, skin tones, flags of regions
 _CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
+_FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w-]|[.@]\w)"
 PARTS = {
     "front": r"^(?:(?:[-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
     r"|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+",
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
-    "address": r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+",
+    "address": r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
+    r"|(?<!\w)[A-Za-z]:\\[^\s<>\"]*|\\\\\w[^\s<>\"]+|(?<![^\s(\"'=])(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
+    rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?",
+    "escape": r"\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
     "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
     "placeholder": r"%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
-    r"|\{\{\s*(?:[^{}\s]+\s*)?\}\}|[$#]?\{[^{}\s]*\}|__\w+__",
+    r"|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<[%?][^<>]*[%?]>|\[\[[^\[\]]+\]\]|__\w+__"
+    r"|[$#%]?\{\s*(?:[^{}\s]+\s*)?\}|\{\s*\w+\s*,(?:[^{}]|\{[^{}]*\})*\}"
+    r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])",
+    "code": r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
+    r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
+    r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))",
+    "figure": FIGURE,
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
     "mark": r"\*{2,3}|~~|\]\([^()\s]*\)|^#{1,6}\s+",  # of Markdown
     "snippet": r"`[^`]+`",
@@ -51,21 +61,18 @@ VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PAR
 STAND_INS: dict[str, list[str]] = {
     "front": [],
     "tag": [],
+    "escape": [],
     "emoji": [],
     "mark": [],
     "number": ["12"],
     "address": ["XX"],
     "placeholder": ["XX"],
+    "code": ["XX"],
     "snippet": ["XX"],
 }
 """Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
-COPIED = 0.5
-"""Confidence of a copied word. The network's probability is that of the word that it replaces, if any, and
-says nothing about the copy: in news, half of the copied words are right, whatever it is."""
 UNKNOWN = SPECIALS[UNK]
-RARE = 0.25
-"""A rare source word replaces an invented word if its weight is at least this share of the largest."""
 LONGEST_ARTICLE = 3
 """Longest word in front of a term's translation that stays, because it may be an article or a preposition."""
 
@@ -75,8 +82,6 @@ CURRENCIES = {sign: sign for sign in "€$£¥"} | {
     **dict.fromkeys(("pound", "pounds", "livre", "livres"), "£"),
 }
 """Word of a currency, in English and French → its sign."""
-
-Weights = NDArray[np.float32]
 
 
 def faithful_words(codec: Codec, line: str) -> list[str]:
@@ -110,7 +115,7 @@ def kind_of(word: str) -> str | None:
 def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
     """Returns the words to read instead of this one: a stand-in, or capitals in lowercase."""
     if (kind := kind_of(word)) is not None:
-        return STAND_INS[kind]
+        return codec.words(word.replace(JOINER, " ")) if kind == "figure" else STAND_INS[kind]
     if len(word) < 2 or not word.isupper():
         return [word]
     forms = [word, *((word.capitalize(), word.lower()) if first else (word.lower(), word.capitalize()))]
@@ -130,6 +135,7 @@ class Faithful:
     source: Codec
     known: WordFilter | Set[str] | None
     dictionary: Mapping[str, str]
+    target_language: str = ""
 
     def __call__(
         self,
@@ -138,24 +144,24 @@ class Faithful:
         alignment: Weights,
         confidence: Sequence[float],
         settings: SearchSettings,
-    ) -> tuple[list[str], Weights, list[float]]:
-        """Returns the words, their alignment (words, source words + 1) and their confidence. Terms of a
-        glossary are written whatever the settings."""
-        made = list(map(_Word, words, alignment, confidence))
-        steps: list[Callable[[EncodedSentence, list[_Word]], Iterable[_Word]]] = [_with_terms]
+    ) -> tuple[list[str], Weights, list[float], list[str]]:
+        """Returns the words, their alignment (words, source words + 1), their confidence, and the numbers to
+        check. Terms of a glossary are written whatever the settings."""
+        made = list(map(Word, words, alignment, confidence))
+        doubtful: list[str] = []
+        if settings.replace_unk and not settings.faithful:
+            made = list(self._unknown(sentence, made))
+        made = _with_terms(sentence, made)
         if settings.faithful:
             if len(sentence.ids) == 1:  # the network translated an empty sentence
                 made = []
-            steps += [self._verbatim, self._numbers, self._invented, self._unread, self._capitals]
-            steps.append(_currencies)
-        elif settings.replace_unk:
-            steps.insert(0, self._unknown)
-        for step in steps:
-            made = list(step(sentence, made))
+            made, doubtful = self._numbers(sentence, self._verbatim(sentence, made))
+            made = self._unread(sentence, list(self._invented(sentence, made)))
+            made = _currencies(sentence, self._capitals(sentence, made))
         rows = np.array([word.row for word in made], dtype=np.float32).reshape(-1, len(sentence.words) + 1)
-        return [word.text for word in made], rows, [word.confidence for word in made]
+        return [word.text for word in made], rows, [word.confidence for word in made], doubtful
 
-    def _unknown(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
+    def _unknown(self, sentence: EncodedSentence, made: list[Word]) -> Iterator[Word]:
         """Replaces `<unk>`. A word that attended to no source word stays."""
         for word in made:
             if UNKNOWN in word.text and word.row[:-1].any():
@@ -163,10 +169,10 @@ class Faithful:
                 word = replace(word, text=self.dictionary.get(text, text))
             yield word
 
-    def _verbatim(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+    def _verbatim(self, sentence: EncodedSentence, made: list[Word]) -> list[Word]:
         """Replaces each stand-in by what it stands for, and adds what no word stands for."""
-        for place, text in enumerate(sentence.words):
-            if (kind := kind_of(text)) is None:
+        for place, text in _unbound(sentence, made):
+            if (kind := kind_of(text)) not in STAND_INS:
                 continue
             reading = [at for at, word in enumerate(made) if word.read == place and word.copied is None]
             names = [UNKNOWN, *(word.lower() for word in STAND_INS[kind])]
@@ -175,71 +181,27 @@ class Faithful:
                 stand_ins = sorted(reading, key=lambda at: -made[at].row[place])[:1]
             if stand_ins:
                 first, *others = stand_ins
-                made[first] = _copy(text, [made[first]], place)
+                made[first] = copy(text, [made[first]], place)
                 made = [word for at, word in enumerate(made) if at not in others]
             else:
-                _insert(made, sentence, place)
+                insert(made, text, place, len(sentence.words))
         return made
 
-    def _numbers(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
-        """Replaces a number that the source does not have by the source number that it attended to.
+    def _numbers(self, sentence: EncodedSentence, made: list[Word]) -> tuple[list[Word], list[str]]:
+        """Holds the numbers to those of the source, and returns those to check (translation/numbers.py)."""
+        places = [
+            place
+            for place, text in _unbound(sentence, made)
+            if is_number(text) and kind_of(text) not in STAND_INS
+        ]
+        languages = self.source.tokeniser.language, self.target_language
+        return Numbers(sentence.words, places, made, languages).held()
 
-        Leaves out a number that repeats another one for the same source number."""
-        numbers = {
-            place: digits
-            for place, text in enumerate(sentence.words)
-            if (digits := _digits(text)) and kind_of(text) is None
-        }
-        parts = [part for place in numbers for part in re.split(r"[-–/:]", sentence.words[place])]
-        right = {*numbers.values(), *filter(str.isdecimal, parts)}
-
-        def is_number(word: _Word) -> bool:
-            return _is_number(word) or (word.text in (",", ".") and word.read in numbers)
-
-        def is_right(digits: str) -> bool:
-            return digits in right or re.sub("(000)+$", "", digits) in right  # 12 000 for 12 thousand
-
-        runs: list[list[_Word]] = []
-        for number, group in groupby(made, is_number):
-            run = list(group)
-            places = [at for at, word in enumerate(run) if _is_number(word)] or [0, -1]
-            first, end = places[0], places[-1] + 1
-            core, rest = run[first:end], run[end:]
-            runs.append(run[:first])
-            if number and not is_right(_digits_of(core)):
-                runs += [list(part) for _, part in groupby(core, lambda word: word.read)]
-            elif not all(map(_is_number, core)) and core[0].read is not None:  # a decimal in several words
-                runs.append([_copy("".join(word.text for word in core), core, core[0].read)])
-            else:
-                runs.append(core)
-            runs.append(rest)
-        written = Counter(map(_digits_of, runs))
-        served: dict[int | None, str] = {}
-        for run in runs:
-            own = _digits_of(run)
-            if own and _is_number(run[0]):
-                row, read = _mean(run), run[0].read
-                written[own] -= 1
-                missing = [place for place, digits in numbers.items() if not written[digits]]
-                place = max(missing, key=lambda place: row[place], default=None)
-                if not is_right(own) and place is not None and row[place] > RARE * row[:-1].max() > 0:
-                    run, own, read = [_copy(sentence.words[place], run, place)], numbers[place], place
-                if (
-                    read in numbers
-                    and read in served
-                    and (served[read] == own == numbers[read] or not is_right(own))
-                ):
-                    continue
-                served[read] = own
-                written[own] += 1
-            yield from run
-
-    def _invented(self, sentence: EncodedSentence, made: list[_Word]) -> Iterator[_Word]:
+    def _invented(self, sentence: EncodedSentence, made: list[Word]) -> Iterator[Word]:
         """Replaces `<unk>` and words that the training data did not have. Of several for one source word, the
         first is replaced and the others are left out. A word that attended to no source word stays."""
         sizes = self.source.word_ids(sentence.words)[1]
         copied: set[int | None] = {word.copied for word in made}
-        written = {_digits(word.text) for word in made}
         for word in made:
             weights = word.row[:-1]
             known = UNKNOWN not in word.text and self.knows(word.text)
@@ -251,11 +213,11 @@ class Faithful:
             likeliest = max(rare, key=lambda each: weights[each], default=place)
             place = likeliest if weights[likeliest] >= RARE * weights[place] else place
             text = sentence.words[place]
-            if place not in copied and not (_digits(text) and _digits(text) in written):
+            if place not in copied:
                 copied.add(place)
-                yield _copy(self.dictionary.get(text, text), [word], place)
+                yield copy(self.dictionary.get(text, text), [word], place)
 
-    def _unread(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+    def _unread(self, sentence: EncodedSentence, made: list[Word]) -> list[Word]:
         """Adds the source words that the network cannot read at all, where they are missing."""
         ids = np.asarray(sentence.ids[:-1])
         places = np.asarray(sentence.word_of[:-1])
@@ -265,10 +227,10 @@ class Faithful:
             written = sum(word.text.count(text) for word in made)
             needed = sentence.words[: place + 1].count(text)
             if unread and written < needed and all(word.copied != place for word in made):
-                _insert(made, sentence, place)
+                insert(made, text, place, len(sentence.words))
         return made
 
-    def _capitals(self, sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+    def _capitals(self, sentence: EncodedSentence, made: list[Word]) -> list[Word]:
         """Restores capitals where a source word was read in lowercase; writes all words in capitals if the
         whole source is in capitals."""
         words = sentence.words
@@ -297,73 +259,21 @@ class Faithful:
         return len(parts) > 1 and all(self.knows(part) for part in parts)
 
 
-@dataclass(frozen=True)
-class _Word:
-    """A target word. row: its weights, (source words + 1,). copied: position of the source word that it
-    copies, if any."""
-
-    text: str
-    row: Weights
-    confidence: float
-    copied: int | None = None
-
-    @property
-    def read(self) -> int | None:
-        """Returns the source position with the largest weight; None for the end of sentence or if all weights
-        are 0."""
-        place = int(np.argmax(self.row))
-        return place if self.row[place] > 0 and place < len(self.row) - 1 else None
-
-
-def _insert(made: list[_Word], sentence: EncodedSentence, place: int) -> None:
-    """Inserts a copy of a source word behind the words that read earlier places; an opening tag, before the
-    words that read later ones."""
-    text, row = sentence.words[place], np.eye(1, len(sentence.words) + 1, place, dtype=np.float32)[0]
-    read = [(at, word.read) for at, word in enumerate(made) if word.read is not None]
-    if re.match(r"<\w.*[^/]>$", text, re.DOTALL):
-        at = min((at for at, other in read if other > place), default=len(made))
-    else:
-        at = max((at + 1 for at, other in read if other < place), default=0)
-    made.insert(at, _Word(text, row, COPIED, place))
-
-
-def _currencies(sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
     """Leaves out all but one of the currencies beside a number: the last that the source has, or the last."""
     given = set(map(CURRENCIES.get, sentence.words))
     signs = [CURRENCIES.get(word.text.lower()) for word in made]
+    digits = [any(map(str.isdecimal, word.text)) for word in made]
     extra: set[int] = set()
-    for at, word in enumerate(made):
-        if not _digits(word.text):
+    for at in range(len(made)):
+        if not digits[at]:
             continue
-        before = [at - 1] if at and not (at > 1 and _digits(made[at - 2].text)) else []
+        before = [at - 1] if at and not (at > 1 and digits[at - 2]) else []
         after = [at + 1, at + 2] if signs[at + 1 : at + 2] != [None] else []
         beside = [place for place in before + after if place < len(made) and signs[place]]
         kept = max(beside, key=lambda place: (signs[place] in given, place), default=None)
         extra.update(place for place in beside if place != kept)
     return [word for at, word in enumerate(made) if at not in extra]
-
-
-def _digits_of(run: Iterable[_Word]) -> str:
-    return "".join(_digits(word.text) for word in run)
-
-
-def _copy(text: str, run: Sequence[_Word], place: int) -> _Word:
-    """Returns the word that replaces a run of words by the source word at `place`."""
-    return _Word(text, _mean(run), COPIED, place)
-
-
-def _mean(run: Sequence[_Word]) -> Weights:
-    mean: Weights = np.stack([word.row for word in run]).mean(0, dtype=np.float32)
-    return mean
-
-
-def _digits(word: str) -> str:
-    return "".join(letter for letter in word if letter.isdecimal())
-
-
-def _is_number(word: _Word) -> bool:
-    """Tells whether a word has digits, is neither an address nor an hour (17h), and is not copied yet."""
-    return word.copied is None and bool(_digits(word.text)) and not re.search(r"\dh", word.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,8 +300,11 @@ class Glossary:
         require("the glossary", entries, Mapping)
         for word in chain.from_iterable(entries.items()):
             require("a term of the glossary", word, str)
-        split = source.tokeniser.words, target.tokeniser.words
-        self.terms = {tuple(split[0](term)): tuple(split[1](other)) for term, other in entries.items()}
+        splits = source.words, partial(faithful_words, source)
+        written = target.tokeniser.words if target.tokeniser.unspaced else str.split  # as it is given
+        self.terms = {
+            tuple(split(term)): tuple(written(other)) for split in splits for term, other in entries.items()
+        }
         self.longest = max(map(len, self.terms), default=0)
 
     def mark(self, sentence: EncodedSentence) -> MarkedSentence:
@@ -409,7 +322,15 @@ class Glossary:
         return MarkedSentence(words, sentence.ids, sentence.word_of, tuple(terms))
 
 
-def _with_terms(sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
+def _unbound(sentence: EncodedSentence, made: Iterable[Word]) -> list[tuple[int, str]]:
+    """Returns the source words, with their places, that are in no term whose translation is written."""
+    written = {word.copied for word in made}
+    terms = sentence.terms if isinstance(sentence, MarkedSentence) else ()
+    bound = {place for term in terms if term.first in written for place in range(term.first, term.end)}
+    return [(place, text) for place, text in enumerate(sentence.words) if place not in bound]
+
+
+def _with_terms(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
     """Replaces the run of words that attends to a term by the term's translation. Short words in front of it
     stay."""
     for term in sentence.terms if isinstance(sentence, MarkedSentence) else ():
@@ -420,7 +341,7 @@ def _with_terms(sentence: EncodedSentence, made: list[_Word]) -> list[_Word]:
         while end - first > 1 and len(made[first].text) <= LONGEST_ARTICLE < len(term.translation[0]):
             first += 1
         run = made[first:end]
-        copied = [_copy(text, run, term.first) for text in term.translation]
+        copied = [copy(text, run, term.first) for text in term.translation]
         if [word.text.lower() for word in run] == [text.lower() for text in term.translation]:
             copied = [replace(word, copied=term.first) for word in run]
         elif first == 0 and run[0].text[:1].isupper():

@@ -204,6 +204,7 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
         alternatives=[joined(rank, text) for rank in ranks],
         parts=len(parts),
         confidence=[value for part in parts for value in part.confidence],
+        doubtful_numbers=[number for part in parts for number in part.doubtful_numbers],
     )
 
 
@@ -224,8 +225,8 @@ def empty_translation() -> Translation:
 def noted(
     results: Iterable[Translation], source: Codec, limit: int, note: Callable[[str], None], first: int = 1
 ) -> Iterator[Translation]:
-    """Yields the translations, and calls `note` with warnings of source lines that were cut and of unknown
-    source words.
+    """Yields the translations, and calls `note` with warnings of source lines that were cut, of numbers to
+    check, and of unknown source words.
 
     The first warning of a cut line comes at once; the number of cut lines and the unknown words come after
     the last line. limit: `search.max_source_length`. first: the number of the first line.
@@ -239,6 +240,9 @@ def noted(
             if cuts == 1:
                 what = f"line {number} is longer than search.max_source_length = {limit}: it is translated in"
                 note(f"warning: {what} {result.parts} parts (write one sentence on each line)")
+        if result.doubtful_numbers:
+            numbers = ", ".join(map(printable, result.doubtful_numbers))
+            note(f"warning: line {number}: numbers may differ from the source: {numbers} (check this line)")
         yield result
         words += len(sentence)
         missing = _unknown(sentence, source)
@@ -257,8 +261,9 @@ def noted(
 
 
 def _unknown(words: list[str], source: Codec) -> list[str]:
-    """Returns the words that are unknown, or have a subword that is; not marks in front of the line."""
-    words = [word for word in words if not word.endswith(JOINER)]
+    """Returns the words that are unknown, or have a subword that is; not marks in front of the line. A word
+    with spaces, such as a number, counts as its parts."""
+    words = [part for word in words if not word.endswith(JOINER) for part in word.split(JOINER)]
     ids, sizes = source.word_ids(words)
     subwords = iter(ids)
     return [word for word, size in zip(words, sizes, strict=True) if UNK in list(islice(subwords, size))]

@@ -90,7 +90,7 @@ class Translator:
         self._terms = Glossary(source, target, glossary) if glossary else None
         self.settings: Settings | None = None
         """The settings of the loaded run, which `save_pretrained` writes; None if no run was loaded."""
-        self._faithful = Faithful(source, target.known, self.dictionary)
+        self._faithful = Faithful(source, target.known, self.dictionary, target.tokeniser.language)
         self._converted: dict[str, list[TranslationNetwork]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -421,7 +421,9 @@ class Translator:
         weights = hypothesis.weights[: len(word_of)]
         alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
         confidence = word_confidence(hypothesis.log_probabilities, word_of, len(words), settings.confidence)
-        words, alignment, confidence = self._faithful(sentence, words, alignment, confidence, settings)
+        words, alignment, confidence, doubtful = self._faithful(
+            sentence, words, alignment, confidence, settings
+        )
         return Translation(
             text=self.target.text(words),
             tokens=words,
@@ -431,6 +433,7 @@ class Translator:
             alignment=alignment,
             finished=hypothesis.finished,
             confidence=confidence,
+            doubtful_numbers=doubtful,
         )
 
 

@@ -15,6 +15,7 @@ export class Codec {
     this.ids = new Map(side.words.map((word, id) => [word, id]).slice(2));
     this.ranks = side.subwords === "bpe" ? new Map((side.pieces ?? side.words.slice(2)).map((piece, rank) => [piece, rank])) : null;
     this.known = new Map();
+    this.copied = copiedPatterns(side.copied ?? {});
   }
 
   /** Returns {words, ids, wordOf}: the end of sentence is the last id; ids[k] is words[wordOf[k]] or a part of it. */
@@ -56,6 +57,12 @@ export class Codec {
   text(words) {
     return this.tokeniser.text(words).replace(/\u2060 ?/gu, " "); // which stands for a space inside a copied word
   }
+}
+
+/** kinds: kind → regular expression of what is copied letter by letter. Returns those of {all: places in a line, whole: a word}. */
+function copiedPatterns(kinds) {
+  const any = Object.entries(kinds).map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|") || "(?!)";
+  return { all: new RegExp(any, "gu"), whole: new RegExp(`^(?:${any})$`, "u") };
 }
 
 /** Merges the best pair of neighbours, the first of equals, until no pair is a subword; then neighbours that are unknown become one. */

@@ -97,6 +97,7 @@ export function joinedParts(parts, text) {
     score: parts.reduce((sum, part) => sum + part.score, 0),
     log_probabilities: parts.flatMap((part) => part.log_probabilities),
     confidence: parts.flatMap((part) => part.confidence),
+    doubtful_numbers: parts.flatMap((part) => part.doubtful_numbers),
     alignment,
     sources: all + 1,
   };

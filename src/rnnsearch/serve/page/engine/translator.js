@@ -16,7 +16,7 @@ export class Translator {
     this.source = new Codec(text.source);
     this.target = new Codec(text.target);
     const known = text.target.known && new WordFilter(Uint8Array.from(atob(text.target.known), (letter) => letter.charCodeAt(0)));
-    this.faithful = new Faithful(this.source, known ?? null);
+    this.faithful = new Faithful(this.source, known ?? null, [text.source.language, text.target.language]);
     this.rules = text.source;
     this.network = new Network(readTensors(bytes), text.wiring, plain);
   }
@@ -54,7 +54,7 @@ export class Translator {
   }
 
   async part(encoded, settings, before, show, pause) {
-    if (encoded.ids.length === 1 && !encoded.words.length) return [{ text: "", tokens: [], score: 0, log_probabilities: [], confidence: [], alignment: [], sources: 1 }];
+    if (encoded.ids.length === 1 && !encoded.words.length) return [{ text: "", tokens: [], score: 0, log_probabilities: [], confidence: [], doubtful_numbers: [], alignment: [], sources: 1 }];
     await pause();
     const walk = search(this.network, this.network.encode(encoded.ids), settings);
     for (;;) {
@@ -81,8 +81,8 @@ export class Translator {
       steps: decoded.words.map((_, word) => [...decoded.wordOf.keys()].filter((k) => decoded.wordOf[k] === word)),
     };
     if (encoded.ids.length === 1) found.words = []; // nothing was read: an empty sentence was translated
-    const { words, alignment, confidence, steps } = settings.faithful ? this.faithful.hold(encoded, found) : found;
-    const scores = { score, log_probabilities: logProbabilities, confidence };
+    const { words, alignment, confidence, steps, doubtful_numbers = [] } = settings.faithful ? this.faithful.hold(encoded, found) : found;
+    const scores = { score, log_probabilities: logProbabilities, confidence, doubtful_numbers };
     return { text: this.target.text(words), tokens: words, ...scores, alignment, ids, steps, sources: encoded.words.length + 1 };
   }
 }

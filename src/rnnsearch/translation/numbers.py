@@ -1,0 +1,236 @@
+"""Holds the numbers of a translation to those of the source: each arrives once, with its parts.
+
+A number is one source word with its parts: 10 000,25, a telephone number, 12:45, 8/18/2016. Two numbers are
+equal if their values are; the hour of a clock may change by 12 (3 pm, 15 h). page/engine/numbers.js has the
+same rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from rnnsearch.text.codec import JOINER
+from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
+
+_DECIMAL = r"\d+(?:[.,]\d+)*"
+FIGURE = (
+    r"(?<![\w.,:/+'-])(?:[1-9]\d{0,2}(?:[\s']\d{3})+(?:[.,]\d+)?|\+\d{1,3}(?:[\s.-]\d{1,4}){2,7}"
+    rf"|\d{{2,4}}(?:\s\d{{2,4}}){{2,7}}|{_DECIMAL}(?:[:/–—]{_DECIMAL})+|\d{{1,2}}\s?h\s?\d\d)(?!\w|[.,:/-]\d)"
+)
+"""Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times, dates."""
+MARKS = {"en": (",", "."), "fr": (" ", ",")}
+"""Language → its marks of thousands and of decimals. In other languages, any mark is one of thousands."""
+CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?")
+HALVES = ("am", "pm")
+TIMES_OF_DAY = {"matin", "après-midi", "soir", "nuit"}
+AFTER_HOUR = (*HALVES, "h", "heure", "heures", "o'clock")
+LONGEST = 12
+"""Maximum number of target words of a number."""
+
+
+ROMAN = re.compile(r"([IVX]+)(?:er|e|ème)")
+
+
+def is_number(word: str) -> bool:
+    """Tells whether a word has a digit, or is an ordinal in Roman numerals (XIXe)."""
+    return any(map(str.isdecimal, word)) or bool(ROMAN.fullmatch(word))
+
+
+def value(text: str, language: str) -> str:
+    """Returns the digits of a number without marks of thousands: "." is the decimal mark, and "|" is what
+    stands between other parts."""
+    if roman := ROMAN.fullmatch(text):
+        ones = [{"I": 1, "V": 5, "X": 10}[letter] for letter in roman[1]] + [0]
+        return str(sum(one if one >= later else -one for one, later in pairwise(ones)))
+    marks = ".,".replace(MARKS[language][1], "") if language in MARKS else ".,"
+    text = text.replace(JOINER, " ")
+    thousands = rf"(?<![\d.,])[1-9]\d{{0,2}}(?:[{marks}'\s]\d{{3}}(?!\d))+"
+    text = re.sub(thousands, lambda found: re.sub(r"\D", "", found[0]), text)
+    text = re.sub(r"(?<=\d)\s?[.,]\s?(?=\d)", ".", text)
+    text = re.sub(r"\.(?!\d)|(?<!\d)\.|\+(?!\d)|[^\d.+]", "|", text)
+    return re.sub(r"\|+", "|", text).strip("|")
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace(".", "")
+
+
+def values(text: str, after: str, language: str) -> set[str]:
+    """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00). after: the next word."""
+    own, found = {value(text, language)}, CLOCK.fullmatch(text.replace(JOINER, " "))
+    after = _plain(after)
+    if found and (after in AFTER_HOUR or not text.isdecimal()):
+        hour, minutes = int(found[1]), found[2] or "00"
+        own.add(f"{hour}h{minutes}")
+        if after in HALVES:
+            own.add(f"{hour % 12 + 12 * (after == 'pm')}h{minutes}")
+    return own
+
+
+def converted(text: str, source: str, target: str) -> str:
+    """Returns a number with the target language's marks of thousands and decimals, if it has thousands, and
+    an hour of a clock with a colon (12h45)."""
+    plain = text.replace(JOINER, " ")
+    if source == target or not {source, target} <= MARKS.keys():
+        return text
+    if re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
+        return re.sub(r"\s?h\s?", ":", plain)
+    whole, dot, decimals = value(plain, source).partition(".")
+    if "." in decimals or not whole.isdecimal() or not re.match(r"\d+[\s.,']\d{3}", plain):
+        return text
+    thousands, decimal = MARKS[target]
+    digits = f"{int(whole):,}".replace(",", thousands.replace(" ", JOINER))
+    return digits + (decimal + decimals if dot else "")
+
+
+@dataclass
+class Numbers:
+    """The numbers of a sentence and its translation. words: of the source. places: of its numbers. made: the
+    words of the translation. languages: source, target."""
+
+    words: Sequence[str]
+    places: Sequence[int]
+    made: list[Word]
+    languages: tuple[str, str]
+
+    def held(self) -> tuple[list[Word], list[str]]:
+        """Returns the words with each source number once, and the numbers to check: those that no word of the
+        translation has been made from, or that only words without digits translate."""
+        self._keep_equal()
+        missing, doubtful = [place for place in self.places if place not in self._copied()], []
+        for first, end in reversed(self._wrong()):
+            run, row = self.made[first:end], mean(self.made[first:end])
+            place = max(missing, key=lambda place: row[place], default=None)
+            if self._is_thousand(first, end):
+                continue
+            if place is not None and row[place] > RARE * row[:-1].max():
+                missing.remove(place)
+                self._copy(first, end, place)
+            elif run[0].read in self.places or self._is_beside_number(first, end):
+                if run[0].text == "000":  # 9 000 200 for 9 thousand 200
+                    doubtful.append(" ".join(word.text for word in self.made[max(first - 1, 0) : end + 1]))
+                del self.made[first:end]
+            else:
+                doubtful.append(" ".join(word.text for word in run))
+        for place in missing:
+            doubtful += self._add(place)
+        self._drop_wrong_halves()
+        return self._joined(), doubtful
+
+    def _drop_wrong_halves(self) -> None:
+        """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05 p.m.)."""
+        for at in range(len(self.made) - 1, 0, -1):
+            word, place, half = self.made[at], self.made[at - 1].copied, _plain(self.made[at].text)
+            if half not in HALVES or place is None or place not in self.places:
+                continue
+            hour = CLOCK.fullmatch(self.words[place].replace(JOINER, " "))
+            after = _plain("".join(self.words[place + 1 : place + 2]))
+            named = not TIMES_OF_DAY.isdisjoint(self.words[place + 1 : place + 5])  # 8h du soir
+            if hour and not named and after not in HALVES and (int(hour[1]) >= 12) != (half == "pm"):
+                stops = at == len(self.made) - 1 and word.text.endswith(".")
+                self.made[at : at + 1] = [replace(word, text=".")] if stops else []
+
+    def _joined(self) -> list[Word]:
+        """Returns the words, with the words of a decimal (1 , 5) in one."""
+        joined: list[Word] = []
+        for word in self.made:
+            before, place = joined[-1:], word.copied
+            marked = before and {before[0].text[-1:], word.text} & set(",.")
+            if marked and place is not None and before[0].copied == place:
+                joined[-1] = copy(before[0].text + word.text, [*before, word], place)
+            else:
+                joined.append(word)
+        return joined
+
+    def _is_thousand(self, first: int, end: int) -> bool:
+        """Tells whether the run is the 000 of 12 000, which stands for 12 thousand."""
+        texts = ["", *(word.text for word in self.made), ""]
+        before, text, *_, after = texts[first : end + 2]
+        spelt = text == "000" and self.made[first].read not in self.places
+        return spelt and end - first == 1 and is_number(before) and not is_number(after)
+
+    def _is_beside_number(self, first: int, end: int) -> bool:
+        beside = self.made[max(first - 1, 0) : first] + self.made[end : end + 1]
+        return any(word.copied in self.places for word in beside)
+
+    def _copied(self) -> set[int | None]:
+        return {word.copied for word in self.made}
+
+    def _keep_equal(self) -> None:
+        """Marks the runs of words that are equal to a source number, the longest first, and those with the
+        largest weights."""
+        source, target = self.languages
+        after = [*self.words[1:], ""]
+        given = [(place, values(self.words[place], after[place], source)) for place in self.places]
+        texts = [*(word.text for word in self.made), ""]
+        found = [
+            (first - end, -float(mean(self.made[first:end])[place]), place, first, end)
+            for first, end in self._runs()
+            for place, own in given
+            if not own.isdisjoint(values(" ".join(texts[first:end]), texts[end], target))
+        ]
+        for _, _, place, first, end in sorted(found):
+            run = self.made[first:end]
+            if place not in self._copied() and all(word.copied is None for word in run):
+                self.made[first:end] = [replace(word, copied=place) for word in run]
+
+    def _runs(self) -> list[tuple[int, int]]:
+        """Returns the runs of words that may be one number: between two words with digits is at most one
+        other."""
+        found, free = [], [word.copied is None and is_number(word.text) for word in self.made]
+        for first in (at for at, number in enumerate(free) if number):
+            for end in range(first + 1, min(first + LONGEST, len(free)) + 1):
+                if free[end - 1]:
+                    found.append((first, end))
+                elif not any(free[end : end + 1]):
+                    break
+        return found
+
+    def _wrong(self) -> list[tuple[int, int]]:
+        """Returns the runs of words with digits that are equal to no source number and read the same word."""
+        runs: list[tuple[int, int]] = []
+        for at, word in enumerate(self.made):
+            if word.copied is not None or not is_number(word.text):
+                continue
+            first, end = runs[-1] if runs else (0, 0)
+            between = self.made[end:at]
+            if (
+                runs
+                and len(between) <= 1
+                and all(
+                    each.copied is None and each.read == self.made[first].read for each in (*between, word)
+                )
+            ):
+                runs[-1] = first, at + 1
+            else:
+                runs.append((at, at + 1))
+        return runs
+
+    def _copy(self, first: int, end: int, place: int) -> None:
+        """Replaces a run of words by a source number; in one word, its digits only (17h)."""
+        text, written = converted(self.words[place], *self.languages), self.made[first].text
+        digits = re.findall(r"\d+", text)
+        if len(digits) == 1 and end - first == len(re.findall(r"\d+", written)) == 1:
+            text = re.sub(r"\d+", digits[0], written)
+        first -= text[0] == "+" and first > 0 and self.made[first - 1].text == "+"
+        self.made[first:end] = [copy(text, self.made[first:end], place)]
+
+    def _add(self, place: int) -> list[str]:
+        """Writes a number that is missing: instead of a word that spells it, or at the place of its
+        neighbours. An ordinal (3rd, 19th) may stay a word. Returns the number if it is to be checked."""
+        text = self.words[place]
+        spelt = [at for at, word in enumerate(self.made) if word.read == place and _spells(word)]
+        at = max(spelt, key=lambda at: self.made[at].row[place], default=None)
+        if at is None or not value(text, "").isdecimal():
+            insert(self.made, converted(text, *self.languages), place, len(self.words))
+        elif text.isdecimal():
+            self.made[at] = copy(text, [self.made[at]], place)
+            return []
+        return [text.replace(JOINER, " ")]
+
+
+def _spells(word: Word) -> bool:
+    return word.copied is None and word.text[:1].isalpha() and float(word.row.max()) > 0.5

@@ -1,0 +1,59 @@
+"""The words of a translation, each with the source words that it reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Weights = NDArray[np.float32]
+COPIED = 0.5
+"""Confidence of a copied word. The network's probability is that of the word that it replaces, if any, and
+says nothing about the copy: in news, half of the copied words are right, whatever it is."""
+
+RARE = 0.25
+"""A rare source word or a number replaces a word if its weight is at least this share of the largest."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A target word. row: its weights, (source words + 1,). copied: position of the source word that it
+    copies, if any."""
+
+    text: str
+    row: Weights
+    confidence: float
+    copied: int | None = None
+
+    @property
+    def read(self) -> int | None:
+        """Returns the source position with the largest weight; None for the end of sentence or if all weights
+        are 0."""
+        place = int(np.argmax(self.row))
+        return place if self.row[place] > 0 and place < len(self.row) - 1 else None
+
+
+def copy(text: str, run: Sequence[Word], place: int) -> Word:
+    """Returns the word that replaces a run of words by the source word at `place`."""
+    return Word(text, mean(run), COPIED, place)
+
+
+def mean(run: Sequence[Word]) -> Weights:
+    """Returns the mean of the words' weights."""
+    weights: Weights = np.stack([word.row for word in run]).mean(0, dtype=np.float32)
+    return weights
+
+
+def insert(made: list[Word], text: str, place: int, sources: int) -> None:
+    """Inserts a copy of a source word behind the words that read earlier places; an opening tag, before the
+    words that read later ones."""
+    row = np.eye(1, sources + 1, place, dtype=np.float32)[0]
+    read = [(at, word.read) for at, word in enumerate(made) if word.read is not None]
+    if re.match(r"<\w.*[^/]>$", text, re.DOTALL):
+        at = min((at for at, other in read if other > place), default=len(made))
+    else:
+        at = max((at + 1 for at, other in read if other < place), default=0)
+    made.insert(at, Word(text, row, COPIED, place))
