@@ -22,6 +22,7 @@ from rnnsearch.lab.bench import bench_training, bench_translation
 from rnnsearch.model.decoder import Decoder
 from rnnsearch.model.layers import Linear
 from rnnsearch.model.readout import OutputLayer
+from rnnsearch.search.beam import best_sums
 from rnnsearch.settings import Settings
 from rnnsearch.training import setup
 
@@ -53,7 +54,7 @@ def without(parts: tuple[object, ...]) -> Iterator[None]:
             if part == "fast_loss":
                 stack.enter_context(patch.object(setup, "fast_loss", lambda dtype: None))
             elif part == "fast_best_sums":
-                stack.enter_context(patch.object(bench, "fast_best_sums", None))
+                stack.enter_context(patch.object(bench, "fast_best_sums", best_sums))
             else:
                 del FASTER[part]  # type: ignore[arg-type]
         yield
