@@ -21,8 +21,6 @@ from rnnsearch.lab.run_study import Measured
 from rnnsearch.lab.study_table import write_study
 from rnnsearch.lab.test_set import read_test_sets
 
-pytestmark = pytest.mark.processes  # a browser
-
 NASTY = (
     "</script></style></title></svg><script>alert('1')</script><img src=x onerror=alert(2)>{{ 7 * 7 "
     "}}{% raw %}&amp;\"'"

@@ -258,6 +258,7 @@ DARK_ON_DARK = """[...document.querySelectorAll('figure.drawn text')]
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 @NEEDS_CHROMIUM
 @pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, True)])
 def test_code_and_figures_are_whole_and_legible(
@@ -284,6 +285,7 @@ def test_the_search_lists_decisions_below_pages(site: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 @NEEDS_CHROMIUM
 def test_search_finds_a_page_in_a_browser_wide_and_on_a_phone(site: Path, tmp_path: Path) -> None:
     with static_host(site) as address, browser(tmp_path) as tab:
@@ -311,6 +313,7 @@ def front(docsite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 @NEEDS_CHROMIUM
 def test_the_front_page_translates_at_once_and_loads_a_model_only_when_asked(
     front: Path, tmp_path: Path
@@ -332,6 +335,7 @@ def test_the_front_page_translates_at_once_and_loads_a_model_only_when_asked(
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 @NEEDS_CHROMIUM
 def test_the_site_translates_in_the_browser(site: Path, tmp_path: Path) -> None:
     with static_host(site) as address, browser(tmp_path) as tab:
@@ -354,6 +358,7 @@ GREYS = "document.querySelectorAll('#matrix tbody tr')].map((row) => [...row.que
 
 
 @pytest.mark.slow
+@pytest.mark.processes
 @NEEDS_CHROMIUM
 def test_both_networks_learn_in_the_browser(site: Path, tmp_path: Path) -> None:
     with static_host(site) as address, browser(tmp_path) as tab:
@@ -437,6 +442,7 @@ def pages(docsite: Path, tmp_path: Path) -> Path:
     return learn.parents[1]
 
 
+@pytest.mark.processes
 @NEEDS_CHROMIUM
 def test_a_history_is_scrubbed_and_questions_are_checked_in_the_browser(pages: Path, tmp_path: Path) -> None:
     history = json.loads((pages / "assets/learn/history.json").read_text("utf-8"))

@@ -40,7 +40,7 @@ said.push(document.querySelectorAll(".list button").length);
 document.title = "said: " + JSON.stringify(said);
 """
 
-pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
+pytestmark = [pytest.mark.slow, pytest.mark.processes, NEEDS_CHROMIUM]
 
 
 def shown(page: str, folder: Path) -> str:

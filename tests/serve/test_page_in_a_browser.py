@@ -28,7 +28,7 @@ from rnnsearch.system.tensors import quantised, scales_of
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.translation.translator import Translator
 
-pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
+pytestmark = [pytest.mark.slow, pytest.mark.processes, NEEDS_CHROMIUM]
 
 ODD = [
     *(

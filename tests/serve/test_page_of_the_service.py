@@ -13,7 +13,7 @@ from browser import NEEDS_CHROMIUM, Page, browser
 from rnnsearch.serve.routes import digest
 from rnnsearch.translation.translator import Translator
 
-pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
+pytestmark = [pytest.mark.slow, pytest.mark.processes, NEEDS_CHROMIUM]
 
 SENTENCE = "The black cat sleeps."
 
