@@ -17,7 +17,7 @@ from rnnsearch.kernels import digest, gated, output_loss, products, topk
 from rnnsearch.serve import export as static_page
 from rnnsearch.translation import posterior
 
-TESTS = ("tests/kernels", "tests/equations", "tests/translation/test_quick_alignment.py", "tests/learn")
+TESTS = ("tests/kernels", "tests/equations", "tests/search", "tests/translation/test_quick_alignment.py")
 KERNELS = (
     products.FastLinear.EQUALS,
     products.FastOutput.EQUALS,
