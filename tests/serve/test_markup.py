@@ -98,6 +98,7 @@ def test_elements_follow_their_words(html: str, expected: str) -> None:
         ("- a b\n\n    c d\n\n[u]: http://x_y_z\n", "- B A\n\n    D C\n\n[u]: http://x_y_z\n"),
         ("a_b 2 * 3 __c__", "__C__ 3 * 2 A_B"),
         ("a **b _c\n[d", "**C B A_\n[D"),
+        ("1[`1`", "`11`["),
     ],
 )
 def test_marks_of_markdown_follow_their_words(text: str, expected: str) -> None:

@@ -304,7 +304,7 @@ class _Sentence(NamedTuple):
     def on(self, start: int, end: int) -> NDArray[np.float64]:
         """Returns the mass of the source words in this part of the block, for each target word."""
         first = bisect_right(self.ends, start)
-        last = max(first, bisect_left(self.begins, end))
+        last = max(first, bisect_left(self.begins, end)) if end > start else first
         on: NDArray[np.float64] = self.mass[:, last] - self.mass[:, first]
         return on
 
@@ -358,7 +358,8 @@ class _Placing:
             taken[begin - first : stop - first] = True
             placed.append((begin, stop > begin, number, stop, element))
         for begin, has_words, _, stop, element in sorted(placed, key=lambda one: one[:3]):
-            if has_words and element.verbatim and not self._is_part(element):
+            verbatim = element.verbatim and not self._is_part(element)
+            if has_words and verbatim:
                 self.words[begin:stop] = [element.written(), *[""] * (stop - begin - 1)]
                 self.gaps[begin + 1 : stop] = [""] * (stop - begin - 1)
             elif has_words:
@@ -366,7 +367,7 @@ class _Placing:
                 self._place(element, begin, stop)
                 self.after[stop - 1].append(element.closing)
             else:
-                tags = element.written(text=element.verbatim)
+                tags = element.written(text=verbatim)
                 behind = begin == last or tags.startswith("</") or self._clings(element)
                 if begin > first and behind:
                     self.after[begin - 1].append(tags)
