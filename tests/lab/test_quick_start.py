@@ -18,7 +18,7 @@ from rnnsearch.text.formats.readers import parallel_texts
 
 LIMITS = (
     *("model.encoder_size=4", "data.vocabulary_size=90", "search.max_length_ratio=1.0"),
-    *("training.max_updates=4", "training.validate_every=2", "training.save_every=2"),
+    *("stopping.max_updates=4", "stopping.validate_every=2", "stopping.save_every=2"),
     *("training.precision=float32", "search.precision=float32"),
 )
 SETTINGS = sets(*sizes(4), *LIMITS)

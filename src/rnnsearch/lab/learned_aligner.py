@@ -145,4 +145,4 @@ def training_limits(source: Path) -> list[str]:
     fewest, most = UPDATES
     updates = min(most, max(fewest, (count_lines(source) or 0) // PAIRS_PER_UPDATE))
     float32 = [] if fastest_precision(torch.device("cpu")) == "bfloat16" else ["training.precision=float32"]
-    return [f"training.max_updates={updates}", *float32]
+    return [f"stopping.max_updates={updates}", *float32]

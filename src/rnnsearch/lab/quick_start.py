@@ -191,7 +191,7 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
     batch = 160 if pairs >= LARGE else 32
     epochs = min(MOST_EPOCHS, max(13, FEWEST_UPDATES * batch / pairs))
     updates = round(epochs * pairs / batch)
-    common = [f"training.batch_size={batch}", "training.samples=0"]
+    common = [f"training.batch_size={batch}", "stopping.samples=0"]
     if fastest_precision(torch.device("cpu")) != "bfloat16":
         common += ["training.precision=float32", "search.precision=float32"]
     for size in ([], SMALLER):  # the smaller network if the whole one takes too long
@@ -213,8 +213,8 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
     )
     text += "; too little to learn much, so give more --minutes" if epochs < 1 else ""
     every = math.ceil(updates / validations)
-    limits = [f"training.max_updates={updates}", "training.max_epochs=0"]
-    limits += [f"training.validate_every={every}", f"training.save_every={every}"]
+    limits = [f"stopping.max_updates={updates}", "stopping.max_epochs=0"]
+    limits += [f"stopping.validate_every={every}", f"stopping.save_every={every}"]
     return [*common, *size, *limits, *overrides], text
 
 

@@ -190,7 +190,7 @@ class Aligner:
         `Translator.load` does, and for a reverse model of other languages.
         """
         translator = Translator.load(run, device=device, trust_code=trust_code)
-        if reverse is None and is_name(run) and translator.settings is not None:
+        if reverse is None and is_name(run):
             reverse = opposite_model(translator.settings.data) or None
         if not reverse:
             return cls(translator)
