@@ -184,7 +184,7 @@ def test_eflomal_learns_words(
 def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[list[str]]) -> None:
     done = command("links", "a.en", "a.fr", "--out", "new/a.links", "--symmetrise", "union")
     assert (done.code, done.err) == (0, "")
-    assert done.lines[0] == "pairs    4, 2 without links"
+    assert done.lines[:2] == ["languages en → fr (by the file's name)", "pairs    4, 2 without links"]
     assert Path("new/a.links").read_text().count("\n") == 4
     Path("empty").touch()
     Path("blank").write_text("\n\n")
