@@ -63,7 +63,8 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
     assert Path("try/run/model.safetensors").exists()
 
 
-def test_neighbours_are_held_out_together(tmp_path: Path) -> None:
+def test_neighbours_are_held_out_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick_start, "HELD_OUT", 100)
     for side in "ab":
         (tmp_path / side).write_text("".join(f"sentence {side} number {n}\n" for n in range(2_000)))
     found = quick_start.choose_held_out(parallel_texts([tmp_path / "a", tmp_path / "b"]))
