@@ -175,7 +175,7 @@ def test_from_two_files_to_a_score(
     dev = f"{tiny_corpus}/dev.en {tiny_corpus}/dev.fr"
     prepared = command(f"prepare train.en.gz train.fr.gz --dev {dev} --out store --recipe demo")
     assert (prepared.code, prepared.err) == (0, "")
-    assert prepared.lines[0] == "pairs    300 read, 300 kept (100.00 %)"
+    assert prepared.lines[1] == "pairs    300 read, 300 kept (100.00 %)"
 
     settings = ("threads=1", "validate_every=3", "batch_size=10", "max_epochs=0")
     limits = sets(*sizes(8), *(f"training.{setting}" for setting in settings))

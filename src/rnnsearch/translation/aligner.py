@@ -27,6 +27,7 @@ from rnnsearch.text.links import (
     symmetrise,
     tokeniser_ranges,
 )
+from rnnsearch.text.tokens import given_words
 from rnnsearch.translation.faithful import best_run
 from rnnsearch.translation.translator import END, Translator
 from rnnsearch.word_links import Link, format_links, hard_links, threshold_links
@@ -236,10 +237,12 @@ class Aligner:
             return translator.force(map(as_lines, pairs), batch_size, first=first, **how)
 
         def given(codec: Codec, side: Words) -> Sequence[str] | None:
-            """Returns the words of a side that links refer to; None for those of the tokeniser."""
+            """Returns the words of a side that links refer to; None for those of the network."""
             if not isinstance(side, str):
                 return side
-            return codec.tokeniser.link_words(side) if self.words == "given" else None
+            if self.words == "given":
+                return given_words(side)
+            return codec.tokeniser.link_words(side) if codec.tokeniser.unspaced else None
 
         lines, forward, *back = tee(pairs, 2 + (self.reverse is not None))
         results = forced(self.translator, forward)
