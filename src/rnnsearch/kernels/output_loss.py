@@ -30,12 +30,13 @@ they would not fit its shared cache."""
 
 
 EQUALS = ("training.loss:negative_log_likelihood", "model.readout:OutputLayer.logits")
+WHAT = "training computes the loss"
 
 
 def fast_loss(dtype: torch.dtype) -> partial[tuple[Tensor, Tensor]] | None:
     """Returns the kernel of `training.loss:negative_log_likelihood`; None if that function is edited. dtype:
     of the three products of a float32 layer."""
-    if plain_instead(EQUALS, "training computes the loss"):
+    if plain_instead(EQUALS, WHAT):
         return None
     return partial(negative_log_likelihood, dtype=dtype)
 
