@@ -24,10 +24,6 @@ class InputError(Exception):
         super().__init__(place + one_line(what + (f" ({remedy})" if remedy else "")))
 
 
-class SearchStoppedError(Exception):
-    """Raised in a translation that its caller has asked to stop; it has no result."""
-
-
 class InputWarning(UserWarning):
     """A warning about input that is valid but probably a mistake."""
 

@@ -263,7 +263,7 @@ def test_a_pair_that_cannot_be_aligned_is_named(
 ) -> None:
     """Batches are sorted by length; the message has the number of the line all the same, and what was done
     stays."""
-    monkeypatch.setattr("rnnsearch.translation.translator.LARGEST_ALIGNMENT", 800)
+    monkeypatch.setattr("rnnsearch.translation.scorer.LARGEST_PAIR", 800)
     refused = command(f"{ALIGN.format(run=tiny_run)} --out out")
     assert_refused(refused, "pair 8 has 31 × 31 words")
     assert PARTIAL.read_text().count("\n") == 6

@@ -185,7 +185,7 @@ def test_what_would_fill_the_memory_is_done_in_smaller_batches(
 def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(
     tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rnnsearch.translation.translator.LARGEST_ALIGNMENT", 50)
+    monkeypatch.setattr("rnnsearch.translation.scorer.LARGEST_PAIR", 50)
     pairs = [("The man.", "L'homme."), ("The man sees. " * 4, "L'homme voit. " * 4)]
     found = Translator.load(tiny_run).force(pairs)
     assert next(found).tokens

@@ -18,7 +18,6 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.settings import SearchSettings
 
 EOS, UNK = 0, 1
@@ -139,14 +138,14 @@ def beam_search(
     state: SearchState,
     source_lengths: Int[Tensor, " batch"],
     settings: SearchSettings,
-    cancelled: Callable[[], bool] = lambda: False,
+    each_step: Callable[[], object] = lambda: None,
     sums: BestSums = best_sums,
 ) -> list[list[Hypothesis]]:
     """Searches for the most probable translations. A finished hypothesis leaves its sentence's beam, which
     shrinks by one.
 
-    source_lengths: (B,) end of sentence included. cancelled: asked before every step; once it returns True,
-    SearchStoppedError is raised. sums: a faster equal of `best_sums`.
+    source_lengths: (B,) end of sentence included. each_step: called before every step; what it raises ends
+    the search. sums: a faster equal of `best_sums`.
 
     Returns, per sentence, at least one and at most `settings.nbest` hypotheses, best first: the finished
     ones, or the best unfinished ones if none is finished (an empty one if no first word is possible). At the
@@ -159,8 +158,7 @@ def beam_search(
     progress = SearchProgress(source_lengths, settings)
     previous: Tensor | None = None
     while progress.live.sentences.size:
-        if cancelled():
-            raise SearchStoppedError
+        each_step()
         result = step(previous, state)
         forbid(result.log_probabilities, progress.early(), settings.no_unk)
         chosen = best_candidates(result, progress.live, progress.widths, sums)

@@ -96,17 +96,17 @@ def search(
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
-    cancelled: Callable[[], bool] = lambda: False,
+    each_step: Callable[[], object] = lambda: None,
     sums: BestSums = best_sums,
 ) -> list[list[Hypothesis]]:
     """Searches as `beam_search` does, with the first direction of the decoders. Words are in the order of the
     translation. Several networks form an ensemble. Annotations are computed once for each network.
 
-    source: ids. lengths: with the end of sentence. cancelled, sums: as in `beam_search`.
+    source: ids. lengths: with the end of sentence. each_step, sums: as in `beam_search`.
     """
     starts = [NetworkState(*network.encode(source, lengths)) for network in networks]
     step, state = ensemble([network_step(network) for network in networks], starts)
-    beams = beam_search(step, state, lengths, settings, cancelled, sums)
+    beams = beam_search(step, state, lengths, settings, each_step, sums)
     return in_order(beams) if networks[0].directions[0].backward else beams
 
 

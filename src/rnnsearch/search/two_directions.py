@@ -35,7 +35,7 @@ def search_directions(
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
-    cancelled: Callable[[], bool] = lambda: False,
+    each_step: Callable[[], object] = lambda: None,
     sums: BestSums = best_sums,
 ) -> list[list[Hypothesis]]:
     """Searches as `search` does, in both directions, if the networks have two.
@@ -43,13 +43,13 @@ def search_directions(
     forced: forced decoding by these networks.
     """
     if len(networks[0].directions) == 1:
-        return search(networks, source, lengths, settings, cancelled, sums)
+        return search(networks, source, lengths, settings, each_step, sums)
     starts = [network.begin(source, lengths) for network in networks]
     of_each, found = settings.model_copy(update={"nbest": settings.beam}), []
     for number, direction in enumerate(networks[0].directions):
         steps = [network_step(network, number) for network in networks]
         step, state = ensemble(steps, [NetworkState(*start[number]) for start in starts])
-        beams = beam_search(step, state, lengths, of_each, cancelled, sums)
+        beams = beam_search(step, state, lengths, of_each, each_step, sums)
         found.append(in_order(beams) if direction.backward else beams)
     return ranked_by_all(found, forced, source, lengths, settings)
 

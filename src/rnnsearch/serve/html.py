@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.faithful import best_run
@@ -105,16 +104,16 @@ class Tagged:
         return text
 
     def rendered(
-        self, translated: Sequence[Translated], cancelled: Callable[[], bool] = lambda: False
+        self, translated: Sequence[Translated], each_step: Callable[[], object] = lambda: None
     ) -> str:
-        """Returns the text with the translations of `texts`. cancelled: asked before every element; once it
-        returns True, SearchStoppedError is raised."""
+        """Returns the text with the translations of `texts`. each_step: called before every element; what it
+        raises ends the work."""
         left = iter(translated)
         made = []
         for part in self._parts:
             if isinstance(part, _Block):
                 best = _best([next(left) for _ in part.forms])
-                part = _Placing(part, best, self.write, cancelled).written()
+                part = _Placing(part, best, self.write, each_step).written()
             made.append(part)
         return "".join(made)
 
@@ -317,10 +316,10 @@ class _Placing:
         block: _Block,
         translated: Translated,
         write: Callable[[str], str],
-        cancelled: Callable[[], bool],
+        each_step: Callable[[], object],
     ) -> None:
         paragraph, results = translated
-        self.block, self.cancelled = block, cancelled
+        self.block, self.each_step = block, each_step
         self.sentences: list[_Sentence] = []
         self.starts: list[int] = []  # of the sentences, in the text of the block
         self.words: list[str] = []
@@ -343,7 +342,7 @@ class _Placing:
         """Tags before and after each word."""
 
     def written(self) -> str:
-        """Returns the translation with its tags. Raises SearchStoppedError if it is cancelled."""
+        """Returns the translation with its tags."""
         self._place(self.block, 0, len(self.words))
         rows = zip(self.gaps, self.before, [*self.words, ""], self.after, strict=True)
         return "".join(part for gap, before, word, after in rows for part in (gap, *before, word, *after))
@@ -352,8 +351,7 @@ class _Placing:
         """Places the elements in another one among the words from first to last."""
         taken, placed = np.zeros(last - first, dtype=bool), []
         for number, element in enumerate(one for one in outer.inner if isinstance(one, _Element)):
-            if self.cancelled():
-                raise SearchStoppedError
+            self.each_step()
             begin, stop = self._run(element, taken, first)
             taken[begin - first : stop - first] = True
             placed.append((begin, stop > begin, number, stop, element))

@@ -19,7 +19,7 @@ from rnnsearch.installed import folder_of, model_names
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.serve.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue, check_limit
+from rnnsearch.serve.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue, check_awaited, check_limit
 from rnnsearch.text.tokens import base
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.faithful import Glossary
@@ -153,7 +153,7 @@ def load_models(options: Options) -> list[ServedModel]:
         translator.translate(["a"])
         pair = translator.source.encode("a"), translator.target.encode("a")
         for posterior in (False, True):
-            translator.force_encoded([pair], posterior=posterior, exact=not posterior)
+            translator.scorer(posterior, exact=not posterior, scored=False).force_encoded([pair])
         taught = needs_links(run.settings.training)
         models.append(ServedModel(name, source, target, translator, examples_of(run.path), taught))
     return models
@@ -273,20 +273,16 @@ class Service:
                 future.cancel()
 
     def _work(self, group: Group, tasks: Sequence[QueuedTask]) -> list[Translation]:
-        """Works on a batch, in the models' thread. Raises SearchStoppedError once no client waits for it."""
+        """Works on a batch, in the models' thread. Raises AbandonedError once no client waits for it."""
         translator, items = group.model.translator, [task.item for task in tasks]
         if not group.beam:
-            return translator.force_encoded(
-                items,
-                posterior=group.posterior,
-                exact=not group.posterior,
-                cancelled=partial(self.queue.let_overtake, tasks),
-            )
+            scorer = translator.scorer(group.posterior, exact=not group.posterior, scored=False)
+            return scorer.force_encoded(items, each_step=partial(self.queue.let_overtake, tasks))
         parts = [part for item in items for part in item]
         results = iter(
             translator.translate_parts(
                 parts,
-                cancelled=lambda: all(task.future.done() for task in tasks),
+                each_step=partial(check_awaited, tasks),
                 beam=group.beam,
                 nbest=group.nbest,
                 batch_size=len(parts),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
@@ -28,16 +28,25 @@ JOINER = "\u2060"
 tokeniser removes this character, so no other word has it."""
 
 
+class Term(NamedTuple):
+    """A term of a glossary in a sentence: its source words [first, end), and the words of its translation."""
+
+    first: int
+    end: int
+    translation: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:
     """A sentence as the network reads it. words: its words. ids: the ids of the words or of their subwords,
     with EOS as the last. word_of: ids[k] encodes words[word_of[k]] or a part of it; the last entry, that of
-    EOS, is len(words).
+    EOS, is len(words). terms: those whose translation is prescribed.
     """
 
     words: list[str]
     ids: list[int]
     word_of: list[int]
+    terms: Sequence[Term] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ from rnnsearch.text.links import (
     symmetrise,
     tokeniser_ranges,
 )
+from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.faithful import best_run
-from rnnsearch.translation.translator import END, Translator
+from rnnsearch.translation.translator import Translator
 from rnnsearch.word_links import Link, format_links, hard_links, threshold_links
 
 Pair = tuple[str, str]
@@ -163,7 +164,7 @@ class Aligner:
     method: how the links of two directions are symmetrised, one of WAYS. `product` links words with √(w→ w←)
     ≥ threshold, where w→ and w← are the weights of the two directions.
     words: whether links refer to the tokeniser's words or to the given ones.
-    posterior, exact, scored: as in `Translator.force`; without `posterior`, links are made from α.
+    posterior, exact, scored: as in `Translator.scorer`; without `posterior`, links are made from α.
     """
 
     translator: Translator

@@ -31,7 +31,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from rnnsearch.batch import Batch
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.kernels.products import FastOutput
 from rnnsearch.model.alignment import Alignment
@@ -80,15 +79,15 @@ def quick_alignment(
     batch: Batch,
     *,
     posterior: bool = False,
-    cancelled: Callable[[], bool] = lambda: False,
+    each_step: Callable[[], object] = lambda: None,
 ) -> Float[Tensor, "batch target source"]:
     """Returns α, or the alignment posterior, of the words of each target. In a posterior, the rows of the end
     of sentence and of padding are 0.
 
     The longest target comes first: a pair leaves the batch when it ends. Its later rows may be 0.
 
-    posterior: only for networks that `has_quick_posterior` accepts. cancelled: asked before every row; once
-    it returns True, SearchStoppedError is raised.
+    posterior: only for networks that `has_quick_posterior` accepts. each_step: called before every row;
+    what it raises ends the work.
     Ensembles give the mean, and so do the two directions of a decoder, as in `forced_decoding`.
     """
     longest_first = batch.target_lengths.argsort(descending=True, stable=True)
@@ -106,8 +105,7 @@ def quick_alignment(
         ]
         rows = walkers[0].source.annotations.new_zeros(*batch.target.shape, batch.source.shape[1])
         for i in range(sizes[0]):
-            if cancelled():
-                raise SearchStoppedError
+            each_step()
             left = sum(size > i for size in sizes)
             left = min(len(sizes), left + -left % MULTIPLE)
             row = mean_alignment([walker.row(i, left) for walker in walkers])
