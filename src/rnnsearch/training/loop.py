@@ -167,7 +167,6 @@ class Session:
             seconds, tokens, nll = map(sum, zip(*self.window, strict=True))
             self.log.update(update, tokens / seconds)
             self.display.update(progress.update, progress.epochs, nll / tokens, tokens / seconds)
-            self.threads.watch(tokens / seconds, progress.target_tokens / progress.seconds)
 
     def _diverged(self, what: str) -> InputError:
         remedy = "train in a new folder with a lower training.learning_rate"
