@@ -18,8 +18,8 @@ from torch import Tensor
 
 from rnnsearch.batch import Batch, pad
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.search.beam import BestSums, Hypothesis, beam_search, best_sums, final_score
-from rnnsearch.search.step import NetworkState, ensemble, in_order, network_step, search
+from rnnsearch.search.beam import Hypothesis, beam_search, final_score
+from rnnsearch.search.step import BeamSearch, NetworkState, ensemble, in_order, network_step, search
 from rnnsearch.settings import SearchSettings
 
 Forced = Callable[[Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]]
@@ -35,21 +35,20 @@ def search_directions(
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
-    each_step: Callable[[], object] = lambda: None,
-    sums: BestSums = best_sums,
+    find: BeamSearch = beam_search,
 ) -> list[list[Hypothesis]]:
     """Searches as `search` does, in both directions, if the networks have two.
 
     forced: forced decoding by these networks.
     """
     if len(networks[0].directions) == 1:
-        return search(networks, source, lengths, settings, each_step, sums)
+        return search(networks, source, lengths, settings, find)
     starts = [network.begin(source, lengths) for network in networks]
     of_each, found = settings.model_copy(update={"nbest": settings.beam}), []
     for number, direction in enumerate(networks[0].directions):
         steps = [network_step(network, number) for network in networks]
         step, state = ensemble(steps, [NetworkState(*start[number]) for start in starts])
-        beams = beam_search(step, state, lengths, of_each, each_step, sums)
+        beams = find(step, state, lengths, of_each)
         found.append(in_order(beams) if direction.backward else beams)
     return ranked_by_all(found, forced, source, lengths, settings)
 

@@ -18,7 +18,7 @@ from rnnsearch.kernels import fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.search.beam import Hypothesis, best_sums
+from rnnsearch.search.beam import Hypothesis, beam_search, best_sums
 from rnnsearch.search.two_directions import search_directions
 from rnnsearch.settings import SearchOptions, SearchSettings, Settings
 from rnnsearch.system.machine import has_int8
@@ -252,8 +252,9 @@ class Translator:
             ids, lengths = (part.to(self._networks.device) for part in pad([one.ids for one in some]))
             networks = self._networks.converted(settings.precision, settings.kernels)
             sums = fast_best_sums if settings.kernels else best_sums
+            find = partial(beam_search, each_step=each_step, sums=sums)
             forced = partial(forced_decoding, self.networks)
-            beams = search_directions(networks, forced, ids, lengths, settings, each_step, sums)
+            beams = search_directions(networks, forced, ids, lengths, settings, find)
             return [
                 distinct([self._in_words(one, each, settings) for each in beam])
                 for one, beam in zip(some, beams, strict=True)
