@@ -3,6 +3,7 @@ links."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,27 @@ _VOCABULARY_SETTINGS = (
 """Settings of [data] that a vocabulary was made with."""
 
 
+@dataclass(frozen=True)
+class TextOptions:
+    """Options that say how to read and to tokenise parallel text."""
+
+    columns: Columns = None
+    format_: str = ""
+    recipe: str = ""
+    set_: Strings = None
+
+
+@dataclass(frozen=True)
+class MoreOfCorpus:
+    """Options that say what a dataset has besides its pairs."""
+
+    dev: Strings = None
+    links: Strings = None
+    links_reversed: bool = False
+    repeat: str = ""
+    vocabulary: str = ""
+
+
 @describe(
     """
     files FILE...: Source and target files alternating, or bilingual files. .gz, .bz2, .xz, .zst and .zip are
@@ -41,15 +63,8 @@ def prepare(
     files: list[str],
     *,
     out: Path,
-    dev: Strings = None,
-    links: Strings = None,
-    links_reversed: bool = False,
-    repeat: str = "",
-    vocabulary: str = "",
-    columns: Columns = None,
-    format_: str = "",
-    recipe: str = "",
-    set_: Strings = None,
+    more: MoreOfCorpus,
+    text: TextOptions,
     overwrite: bool = False,
     workers: Cores = 0,
 ) -> None:
@@ -59,34 +74,31 @@ def prepare(
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 
-    parts = [part.strip() for part in repeat.split(",")] if repeat else []
+    parts = [part.strip() for part in more.repeat.split(",")] if more.repeat else []
     if not all(part in map(str, range(1, MOST_REPETITIONS + 1)) for part in parts):
         what = f"--repeat takes whole numbers from 1 to {MOST_REPETITIONS:,} with commas between them"
-        raise InputError(f"{what}, not {repeat!r}", remedy="give one number per corpus, as in --repeat 1,3")
-    run = Run.open(vocabulary) if vocabulary else None
-    settings, layout = data_options(recipe, set_, columns, format_, run)
+        raise InputError(
+            f"{what}, not {more.repeat!r}", remedy="give one number per corpus, as in --repeat 1,3"
+        )
+    run = Run.open(more.vocabulary) if more.vocabulary else None
+    settings, layout = data_options(text, run)
     with progress_bar() as progress:
         options = PrepareOptions(
-            links=links or [],
-            links_reversed=links_reversed,
+            links=more.links or [],
+            links_reversed=more.links_reversed,
             repeat=list(map(int, parts)),
             vocabulary={"source": run.source, "target": run.target} if run else {},
             overwrite=overwrite,
             workers=workers or core_count(),
             progress=progress,
         )
-        texts, development = (parallel_texts(names, layout=layout) if names else [] for names in (files, dev))
+        both = files, more.dev
+        texts, development = (parallel_texts(names, layout=layout) if names else [] for names in both)
         report = prepare_texts(texts, out, dev=development, settings=settings, options=options)
     show(report.text().removesuffix("\n"))
 
 
-def data_options(
-    recipe: str,
-    overrides: Strings,
-    columns: Columns,
-    format_: str,
-    run: Run | None = None,
-) -> tuple[DataSettings, Layout]:
+def data_options(text: TextOptions, run: Run | None = None) -> tuple[DataSettings, Layout]:
     """Returns the data settings of the recipe and overrides, and where the sides are in bilingual files.
     Settings of the vocabulary come from the run, if given.
 
@@ -95,15 +107,16 @@ def data_options(
     from rnnsearch.config import load_config
     from rnnsearch.text.formats.readers import Layout
 
-    settings = load_config(recipe, overrides or ()).data
+    overrides = text.set_ or ()
+    settings = load_config(text.recipe, overrides).data
     if run is not None:
         kept = run.settings.data.model_dump(include=set(_VOCABULARY_SETTINGS))
-        for override in overrides or ():
+        for override in overrides:
             key = override.partition("=")[0].strip().removeprefix("data.")
             if key in kept and kept[key] != getattr(settings, key):
                 what = f"data.{key} does not fit the vocabulary of {run.path}"
                 raise InputError(what, remedy=f"it was made with data.{key} = {kept[key]}: do not set it")
         settings = settings.model_copy(update=kept)
-    kind: Any = format_  # checked there
-    sides = columns or ("", "")
+    kind: Any = text.format_  # checked there
+    sides = text.columns or ("", "")
     return settings, Layout(kind, *sides, settings.source_language, settings.target_language)

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from rnnsearch.cli.demo import next_lines
-from rnnsearch.cli.options import Columns, Strings, describe, one_of, resumable, say
-from rnnsearch.cli.prepare import data_options
+from rnnsearch.cli.options import Strings, describe, one_of, resumable, say
+from rnnsearch.cli.prepare import TextOptions, data_options
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import is_stream, prepare_output
 from rnnsearch.system.progress import progress_bar
@@ -41,10 +41,7 @@ def select(
     words: Amount = None,
     share: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None,
     pairs: Amount = None,
-    columns: Columns = None,
-    format_: str = "",
-    recipe: str = "",
-    set_: Strings = None,
+    text: TextOptions,
     order: Annotated[int, typer.Option(min=1, max=9)] = 4,
     seed: Annotated[int, typer.Option(min=0, max=10**9)] = 1,
     overwrite: bool = False,
@@ -59,7 +56,7 @@ def select(
     ]
     if len(amounts) != 1:
         raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
-    settings, layout = data_options(recipe, set_, columns, format_)
+    settings, layout = data_options(text)
     with progress_bar() as progress:
         options = SelectOptions(layout, order, seed, overwrite, progress)
         report = select_pairs(in_domain, pool, out, amounts[0], settings, options)
@@ -93,10 +90,7 @@ def links(
     words: str = "tokenised",
     forward: str = "",
     reverse: str = "",
-    columns: Columns = None,
-    format_: str = "",
-    recipe: str = "",
-    set_: Strings = None,
+    text: TextOptions,
     overwrite: bool = False,
     aligner: str = "eflomal",
     dictionary: Path | None = None,
@@ -123,16 +117,18 @@ def links(
     for path in [*out, *filter(None, [dictionary])]:
         prepare_output(path, overwrite)
     if aligner != "eflomal":
-        own = is_stream(out[0]) or (aligner != "rnnsearch" and (recipe or set_))
-        if len(texts) != 2 or len(out) != 1 or any((columns, format_, symmetrise, own)):
+        own = is_stream(out[0]) or (aligner != "rnnsearch" and (text.recipe or text.set_))
+        if len(texts) != 2 or len(out) != 1 or any((text.columns, text.format_, symmetrise, own)):
             what = f"--aligner {aligner} takes two files of lines and one --out, and symmetrises by `product`"
             raise InputError(what, remedy="remove the other files and options")
-        return link_by_networks(aligner, list(map(Path, texts)), out[0], counted, recipe, set_ or [])
+        return link_by_networks(
+            aligner, list(map(Path, texts)), out[0], counted, text.recipe, text.set_ or []
+        )
     with progress_bar() as progress:
         if forward:
             report = link_files(forward, reverse, out, method=method)
         else:
-            settings, layout = data_options(recipe, set_, columns, format_)
+            settings, layout = data_options(text)
             corpora = parallel_texts(texts, layout=layout)
             report = link_texts(
                 corpora, out, settings=settings, method=method, words=counted, progress=progress

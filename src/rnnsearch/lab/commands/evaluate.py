@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import Cores, GoldFrom, Strings, describe, say, search_changes
+from rnnsearch.cli.answers import Loading
+from rnnsearch.cli.options import GoldFrom, Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
@@ -50,9 +51,7 @@ def evaluate(
     beam: int | None = None,
     resamples: Annotated[int, typer.Option(min=1, max=10**6)] = 1000,
     json: bool = False,
-    device: str = "cpu",
-    threads: Cores = 0,
-    trust_code: bool = False,
+    loading: Loading,
 ) -> None:
     """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and
     with significance tests."""
@@ -82,8 +81,7 @@ def evaluate(
     if multi_bleu == "none":
         tokeniser = Tokeniser("space", "")
     if run:
-        loading = {"search": search_changes(None, beam=beam), "device": device, "trust_code": trust_code}
-        systems = with_runs(systems, run, test, threads, **loading)
+        systems = with_runs(systems, run, test, loading, search_changes(None, beam=beam))
         answers = {one.name: one.run for one in systems if one.run is not None}
         about["search"] = {name: one.search for name, one in answers.items()}
         tokeniser = tokeniser or next(iter(answers.values())).target.tokeniser
@@ -99,7 +97,7 @@ def evaluate(
 
 
 def with_runs(
-    written: list[System], paths: list[str], test: TestSet, threads: int, **loading: Any
+    written: list[System], paths: list[str], test: TestSet, loading: Loading, search: dict[str, Any]
 ) -> list[System]:
     """Returns the runs, then the other --hyp files. A run without a --hyp file translates the source
     itself."""
@@ -107,11 +105,14 @@ def with_runs(
     from rnnsearch.lab.test_set import System, name_runs
     from rnnsearch.system.machine import set_up_cpu
 
-    set_up_cpu(threads)
+    set_up_cpu(loading.threads)
     systems = []
     with progress_bar() as progress:
         for place, named in enumerate(name_runs(paths)):
-            run, given = open_run(named.name, named.path, **loading), written[place : place + 1]
+            run = open_run(
+                named.name, named.path, search, device=loading.device, trust_code=loading.trust_code
+            )
+            given = written[place : place + 1]
             kinds = [Kind.WITHOUT_UNK] if given else [Kind.TRANSLATIONS, Kind.WITHOUT_UNK]
             with TemporaryDirectory() as folder:
                 answers = run_answers(run, test, Path(folder), progress, kinds)
