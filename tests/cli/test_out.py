@@ -40,7 +40,7 @@ Ended = Callable[[int, str], tuple[Any, int]]
 @pytest.fixture(autouse=True)
 def _blocks_of_two_and_four(monkeypatch: pytest.MonkeyPatch) -> None:
     """2, 4, 4 and 1 of the eleven lines."""
-    monkeypatch.setattr(line_file, "READ_AHEAD", 2)
+    monkeypatch.setattr(line_file, "LINES_AHEAD", 2)
 
 
 PAIRS = [
@@ -273,7 +273,7 @@ PROGRAM = """
 import os, signal
 from rnnsearch.cli import main
 from rnnsearch.system import line_file
-line_file.READ_AHEAD = 2
+line_file.LINES_AHEAD = 2
 write, states = line_file.write_text, []
 def killed(*arguments):
     write(*arguments)

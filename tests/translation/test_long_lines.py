@@ -175,8 +175,8 @@ def test_what_would_fill_the_memory_is_done_in_smaller_batches(
     made = Translator.load(tiny_run)
     pairs = list(zip(SENTENCES, SENTENCES[::-1], strict=True))
     expected, scored = made.translate(SENTENCES), list(made.force(pairs))
-    monkeypatch.setattr(translator, "LARGEST_TENSOR", 1)
-    monkeypatch.setattr(forced, "LARGEST_TENSOR", 1)
+    monkeypatch.setattr(translator, "SEARCHED_ELEMENTS", 1)
+    monkeypatch.setattr(forced, "FORCED_ELEMENTS", 1)
     for some, others in ((expected, made.translate(SENTENCES)), (scored, list(made.force(pairs)))):
         assert [one.tokens for one in some] == [other.tokens for other in others]
         assert [one.score for one in some] == pytest.approx([other.score for other in others], rel=1e-4)
@@ -209,7 +209,7 @@ def test_a_long_development_pair_makes_its_batch_smaller(
         return forced.forced_decoding(networks, batch)
 
     monkeypatch.setattr(validation, "forced_decoding", recorded)
-    monkeypatch.setattr(forced, "LARGEST_TENSOR", 1500)
+    monkeypatch.setattr(forced, "FORCED_ELEMENTS", 1500)
     assert nll_and_words(network, pairs, 16) == (pytest.approx(expected, rel=1e-6), words)
     assert sum(count for count, _ in sizes) == len(pairs)
     assert all(elements <= 1500 for count, elements in sizes if count > 1)

@@ -85,7 +85,7 @@ def describe(text: str, extra: str = "") -> Callable[[Command], Command]:
 
     def described(command: Command) -> Command:
         command.extra = extra  # type: ignore[attr-defined]
-        return _described(_with_fields(command), COMMON + inspect.cleandoc(text))
+        return _with_help(_with_fields(command), COMMON + inspect.cleandoc(text))
 
     return described
 
@@ -114,7 +114,7 @@ def _with_fields(command: Command) -> Command:
     return flat
 
 
-def _described(command: Command, text: str) -> Command:
+def _with_help(command: Command, text: str) -> Command:
     hints, signature = get_type_hints(command, include_extras=True), inspect.signature(command)
     kinds = {each.name: each.kind for each in signature.parameters.values()}
     names = {*kinds, *re.findall(r"(?m)^\w+", COMMON)}

@@ -56,4 +56,4 @@ def _copy(module: M, precision: Precision, made: dict[nn.Module, nn.Module]) -> 
 def edited_equations() -> list[str]:
     """Returns a line for each edited equation, which training therefore computes in plain PyTorch."""
     found = [line for one in FASTER.values() for line in plain_instead(one.EQUALS, one.WHAT)]
-    return found + plain_instead(output_loss.EQUALS, output_loss.WHAT)
+    return found + plain_instead(output_loss.LOSS_EQUALS, output_loss.WHAT)

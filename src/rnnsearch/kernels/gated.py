@@ -111,7 +111,7 @@ class FastDecoder(Decoder):
         return DecoderState(states, context, weights, None)
 
 
-ROWS_TOGETHER = 1024
+GRADIENT_ROWS = 1024
 """Rows of one product in `weight_gradient`."""
 
 
@@ -119,8 +119,8 @@ def weight_gradient(
     deltas: Float[Tensor, "rows out"], inputs: Float[Tensor, "rows in"], dtype: torch.dtype
 ) -> Float[Tensor, "out in"]:
     """Returns deltasᵀ inputs, computed in blocks of rows that fit a core's cache."""
-    whole = len(deltas) // ROWS_TOGETHER * ROWS_TOGETHER
-    left, right = (rows[:whole].unflatten(0, (-1, ROWS_TOGETHER)) for rows in (deltas, inputs))
+    whole = len(deltas) // GRADIENT_ROWS * GRADIENT_ROWS
+    left, right = (rows[:whole].unflatten(0, (-1, GRADIENT_ROWS)) for rows in (deltas, inputs))
     gradient = (deltas[whole:].t() @ inputs[whole:]).to(dtype)
     for part in torch.bmm(left.mT, right) if whole else ():
         gradient += part
@@ -317,7 +317,7 @@ class _TeacherForce(torch.autograd.Function):
         )
 
 
-CHUNK_ELEMENTS = 1 << 18
+ENERGIES_AT_ONCE = 1 << 18
 """Elements worked on at a time."""
 
 Query = Float[Tensor, "batch hypotheses key"]
@@ -356,7 +356,7 @@ def _sigmoids(
     """Yields a few sentences at a time, and their σ(2 (q + k)) in the same memory for all: new memory would
     not be in the cache."""
     of_sentence = twice_query.shape[1], *twice_keys.shape[1:]
-    size = max(1, CHUNK_ELEMENTS // max(1, math.prod(of_sentence)))
+    size = max(1, ENERGIES_AT_ONCE // max(1, math.prod(of_sentence)))
     buffer = twice_query.new_empty(min(size, len(twice_query)), *of_sentence)
     for start in range(0, len(twice_query), size):
         rows = slice(start, start + size)

@@ -11,7 +11,7 @@ from torch import Tensor
 from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.search import beam
 
-EQUALS = ("search.beam:best_sums",)
+SUMS_EQUALS = ("search.beam:best_sums",)
 BLOCK = 256
 """Size of a block of scores, of which only the highest is compared at first."""
 
@@ -31,7 +31,7 @@ def fast_best_sums(
         few
         or after.device.type != "cpu"
         or after.dtype != torch.float32
-        or plain_instead(EQUALS, "search sorts")
+        or plain_instead(SUMS_EQUALS, "search sorts")
     ):
         return beam.best_sums(before, after, count)
     rows, starts = torch.arange(len(after)).unsqueeze(1), torch.arange(hypotheses).unsqueeze(1) * words

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from rnnsearch.config import load_config
-from rnnsearch.demo import Step, work_folder
+from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.lab.eflomal_links import align_texts, link_files, require_eflomal
@@ -47,7 +47,7 @@ class Aligners(NamedTuple):
 
     runs: tuple[str, str]
     eflomal: tuple[Path, Path]
-    step: Step
+    step: MakeOnce
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def align_with_models(
 
 
 def eflomal_links(
-    step: Step, files: Sequence[Path], settings: DataSettings, words: LinkWords, check: bool = False
+    step: MakeOnce, files: Sequence[Path], settings: DataSettings, words: LinkWords, check: bool = False
 ) -> tuple[Path, Path]:
     """Returns eflomal's link files of both directions. check: whether a corpus that is too small to learn
     from is refused."""

@@ -16,7 +16,7 @@ import torch
 from markupsafe import Markup
 
 from rnnsearch.config import load_config
-from rnnsearch.demo import PARTS, read_earlier, work_folder
+from rnnsearch.demo import CORPUS_PARTS, read_earlier, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.lab.bench import bench_training, bench_translation
 from rnnsearch.lab.figures import Curve, curve_figure, inline_svg
@@ -31,7 +31,7 @@ from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.opening import text_suffix
-from rnnsearch.text.formats.readers import FORMATS, Layout, LinePair, ParallelText, parallel_texts
+from rnnsearch.text.formats.readers import BILINGUAL, Layout, LinePair, ParallelText, parallel_texts
 from rnnsearch.text.preparation import PrepareOptions, prepare
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
@@ -82,7 +82,7 @@ def try_corpus(
     texts = parallel_texts(files, layout=layout)
     with work_folder(folder, "try", key) as step, progress_bar() as progress:
         corpus = step("corpus", lambda out: note(write_corpus(texts, out, settings)))
-        learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
+        learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in CORPUS_PARTS)
         options = PrepareOptions(progress=progress)
         store = step("store", lambda out: prepare(*learned, out, dev=dev, settings=settings, options=options))
         data = Corpus.open(store)
@@ -126,7 +126,7 @@ def with_languages(files: Sequence[Path], overrides: Sequence[str]) -> list[str]
 def language_of(file: Path) -> str:
     """Returns the language code that a file's name ends in, or the empty string."""
     code = text_suffix(file)[1:]
-    others = "txt", "src", "tgt", "trg", *FORMATS
+    others = "txt", "src", "tgt", "trg", *BILINGUAL
     return code if re.fullmatch("[a-z]{2,3}", code) and code not in others else ""
 
 
@@ -172,7 +172,7 @@ def write_corpus(texts: Sequence[ParallelText], folder: Path, settings: DataSett
                 stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n"))
                 for side in SIDES
             ]
-            for part in PARTS
+            for part in CORPUS_PARTS
         }
         for number, pair in enumerate(pairs_of(texts)):
             part = held_out.get(number, "" if pair[0] in held else "train")

@@ -24,7 +24,7 @@ from rnnsearch.settings import SearchSettings
 
 Forced = Callable[[Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]]
 """Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over both directions."""
-FORCED_TOGETHER, LARGEST_ALIGNMENT = 256, 1 << 24
+RANKED_TOGETHER, LARGEST_ALIGNMENT = 256, 1 << 24
 """Hypotheses of one batch in forced decoding; elements of their alignments."""
 
 
@@ -76,7 +76,7 @@ def ranked_by_all(
     scored: dict[int, Hypothesis] = {}
     while len(scored) < len(order):
         elements = source.shape[1] * len(every[order[len(scored)]][1])
-        count = max(1, min(FORCED_TOGETHER, LARGEST_ALIGNMENT // elements))
+        count = max(1, min(RANKED_TOGETHER, LARGEST_ALIGNMENT // elements))
         places = order[len(scored) : len(scored) + count]
         sentences, targets = map(list, zip(*(every[place] for place in places), strict=True))
         batch = Batch(source[sentences], lengths[sentences], *pad(targets)).to(source.device)

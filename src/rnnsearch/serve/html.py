@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.faithful import best_run
-from rnnsearch.translation.source_lines import Paragraphs, split
+from rnnsearch.translation.source_lines import Paragraphs, split_paragraphs
 from rnnsearch.translation.translator import Translator
 
 _NAMES = """
@@ -448,7 +448,7 @@ def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
 def translate_page(translator: Translator, page: Tagged, **search: Any) -> str:
     """Returns the page with its text translated. search: settings to change. Raises InputError as
     `Translator.translate` does."""
-    paragraphs = [split(text, translator.source.tokeniser.language) for text in page.texts]
+    paragraphs = [split_paragraphs(text, translator.source.tokeniser.language) for text in page.texts]
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph.sentences]
     results = iter(translator.translate(sentences, **search))
     return page.rendered([(one, [next(results) for _ in one.sentences]) for one in paragraphs])

@@ -23,7 +23,7 @@ from rnnsearch.serve.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue
 from rnnsearch.text.tokens import base
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.faithful import Glossary
-from rnnsearch.translation.source_lines import Paragraphs, joined, split
+from rnnsearch.translation.source_lines import Paragraphs, joined, split_paragraphs
 from rnnsearch.translation.translator import Translator
 
 LONGEST_PART = 128
@@ -149,7 +149,7 @@ def load_models(options: Options) -> list[ServedModel]:
     for name, (source, target), run in zip(names, pairs, runs, strict=True):
         translator = Translator.load(run.path, device=options.device, trust_code=False)
         translator.search = changed(translator.search, options.search)
-        split("a.", source)
+        split_paragraphs("a.", source)
         translator.translate(["a"])
         pair = translator.source.encode("a"), translator.target.encode("a")
         for posterior in (False, True):
@@ -211,7 +211,7 @@ class Service:
         paragraphs: list[Paragraphs] = []
 
         def tasks() -> list[QueuedTask]:
-            paragraphs.extend(split(text, model.source) for text in texts)
+            paragraphs.extend(split_paragraphs(text, model.source) for text in texts)
             count = sum(len(paragraph.sentences) for paragraph in paragraphs)
             check_limit("the request", count, "sentences", self.options.sentences)
             bound = Glossary(model.translator.source, model.translator.target, terms) if terms else None

@@ -20,7 +20,7 @@ from rnnsearch.text.vocabulary import EOS, Vocabulary, WordFilter
 Side = Literal["source", "target"]
 
 SIDES: tuple[Side, Side] = ("source", "target")
-FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", "words.{side}.bloom")
+CODEC_FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", "words.{side}.bloom")
 """The files of one side's codec. The last two exist only if it has subwords or known words."""
 
 JOINER = "\u2060"
@@ -110,14 +110,14 @@ class Codec:
     def save(self, folder: Path, side: Side) -> None:
         """Writes vocabulary.<side>.txt and, where there are any, subwords.<side>.model and
         words.<side>.bloom."""
-        for form, part in zip(FILES, (self.vocabulary, self.subwords, self.known), strict=True):
+        for form, part in zip(CODEC_FILES, (self.vocabulary, self.subwords, self.known), strict=True):
             if part is not None:
                 part.save(folder / form.format(side=side))
 
     @classmethod
     def load(cls, folder: Path, side: Side, settings: DataSettings) -> Codec:
         """Returns what `save` wrote. Raises InputError if a file is missing or damaged."""
-        vocabulary, subwords, known = (folder / form.format(side=side) for form in FILES)
+        vocabulary, subwords, known = (folder / form.format(side=side) for form in CODEC_FILES)
         return cls(
             side_tokeniser(side, settings),
             Vocabulary.load(vocabulary),
@@ -132,7 +132,7 @@ def load_codecs(
     """Reads the codecs of both sides. checksums: those of their files, if known, as `codec_checksums` returns
     them. Raises InputError if a file is missing, damaged or another one."""
     if checksums is not None:
-        _check_sums(folder, checksums)
+        _check_codec_sums(folder, checksums)
     source, target = (Codec.load(folder, side, settings) for side in SIDES)
     return source, target
 
@@ -144,11 +144,11 @@ def codec_checksums(folder: Path) -> dict[str, str]:
 
 def codec_files(folder: Path) -> dict[str, bytes]:
     """Returns the content of each file of both sides' codecs in this folder, by its name."""
-    names = (form.format(side=side) for form in FILES for side in SIDES)
+    names = (form.format(side=side) for form in CODEC_FILES for side in SIDES)
     return {name: read_file(folder / name) for name in names if (folder / name).exists()}
 
 
-def _check_sums(folder: Path, expected: Mapping[str, str]) -> None:
+def _check_codec_sums(folder: Path, expected: Mapping[str, str]) -> None:
     """Raises InputError unless the codecs' files have the checksums `expected`."""
     found = codec_checksums(folder)
     for name in sorted(expected.keys() | found.keys()):

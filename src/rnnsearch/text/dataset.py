@@ -24,7 +24,7 @@ from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import check_regular, file_checksum, read_text, read_toml, reading
 from rnnsearch.text.codec import SIDES, Codec, load_codecs
 
-FORMAT = 2
+STORE_FORMAT = 2
 """Version of a dataset's layout. It grows when an older program would misread a newer dataset, or the
 reverse."""
 
@@ -239,7 +239,7 @@ def write_contents(folder: Path, settings: DataSettings, shards: list[int], link
     """Writes the checksums, then data.toml. A folder without data.toml is no dataset, so it is written
     last."""
     train = {"shards": shards, "links": links}
-    text = tomli_w.dumps({"format": FORMAT, "data": settings.model_dump(), "train": train})
+    text = tomli_w.dumps({"format": STORE_FORMAT, "data": settings.model_dump(), "train": train})
     lines = [f"{file_checksum(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
     lines.append(f"{hashlib.sha256(text.encode()).hexdigest()}  {SETTINGS}\n")
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
@@ -256,8 +256,8 @@ def read_contents(folder: Path) -> StoreContents:
         raise InputError(what, file=folder, remedy=REMEDY)
     with reading(path, AGAIN, "is damaged"):
         table = without_removed(read_toml(path))
-    if (theirs := table.pop("format", None)) != FORMAT:
-        what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
+    if (theirs := table.pop("format", None)) != STORE_FORMAT:
+        what = f"is a prepared dataset of format {theirs}, and this version reads format {STORE_FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")
     try:
         return StoreContents.model_validate(table)

@@ -34,7 +34,7 @@ _EMOJI = (
 _JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # joiners, skin tones, flags of regions
 _CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
 _FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w-]|[.@]\w)"
-PARTS = {
+COPIED_PATTERNS = {
     "front": r"^(?:(?:[-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
     r"|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+",
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
@@ -57,7 +57,7 @@ PARTS = {
 }
 """Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence. What
 is in front of a sentence (bullets, numbers, quoted lines) is copied with its spaces."""
-VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PARTS.items()))
+VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COPIED_PATTERNS.items()))
 STAND_INS: dict[str, list[str]] = {
     "front": [],
     "tag": [],

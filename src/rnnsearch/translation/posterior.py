@@ -39,7 +39,7 @@ from rnnsearch.model.network import Direction, TranslationNetwork, reordered, ri
 from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
 from rnnsearch.search.step import mean_alignment
 
-EQUALS = (
+POSTERIOR_EQUALS = (
     "model.readout:Readout.forward",
     "model.readout:MaxoutReadout.activation",
     "model.readout:OutputLayer.features",
@@ -69,7 +69,7 @@ SMALLEST_SUM = 1e-30
 """Smallest reliable sum of exponentials: below it, important terms may have underflowed."""
 
 
-Row = Float[Tensor, "rows 1 source"]
+PosteriorRow = Float[Tensor, "rows 1 source"]
 """Row i of the first sentences."""
 
 
@@ -117,12 +117,12 @@ def quick_alignment(
 
 
 def has_quick_posterior(networks: Sequence[TranslationNetwork]) -> bool:
-    """Tells whether `quick_alignment` can compute posteriors: never once an equation of EQUALS is edited.
+    """Tells whether `quick_alignment` can compute posteriors: never once one of POSTERIOR_EQUALS is edited.
 
     A custom readout may be no sum of parts, which the bounds need. The two directions of a bidirectional
     decoder start at opposite ends, so neither can wait for the other's posterior.
     """
-    if plain_instead(EQUALS, "`align` computes every posterior"):
+    if plain_instead(POSTERIOR_EQUALS, "`align` computes every posterior"):
         return False
     directions = [direction for network in networks for direction in network.directions]
     summed = all(type(direction.readout).forward is Readout.forward for direction in directions)
@@ -151,7 +151,7 @@ class _Walker:
         self.projected = self.decoder.cell.project(self.embedded)
         self.posterior = BoundedPosterior(direction, self.source, batch) if posterior else None
 
-    def row(self, i: int, left: int) -> Row:
+    def row(self, i: int, left: int) -> PosteriorRow:
         """Returns row i of the first `left` pairs, with which later rows continue."""
         if left < len(self.state.cell):
             self.source, self.state = self.source.first(left), self.state.first(left)
@@ -164,7 +164,7 @@ class _Walker:
         hidden = self.decoder.cell.hidden(predicting_state.cell)
         return self.posterior.row(i, hidden, embedded, predicting_state.weights)
 
-    def feed(self, row: Row) -> None:
+    def feed(self, row: PosteriorRow) -> None:
         """Replaces the context of α by that of this alignment, in the decoder variant `released`."""
         if type(self.decoder.alignment).attended is Alignment.attended:
             # The state holds no earlier weights, so only the context changes.
@@ -206,8 +206,8 @@ class BoundedPosterior:
         i: int,
         hidden: Float[Tensor, "rows 1 hidden"],
         previous: Float[Tensor, "rows 1 embedding"] | None,
-        weights: Row,
-    ) -> Row:
+        weights: PosteriorRow,
+    ) -> PosteriorRow:
         """Returns the row of the i-th words of the first sentences, as many as there are weights. Rows sum to
         1. hidden, previous, weights: as in `TeacherForced`; previous is None for the first word.
 

@@ -122,7 +122,7 @@ class Paragraphs(NamedTuple):
         return "".join(inner) + self.gaps[-1]
 
 
-def split(text: str, language: str) -> Paragraphs:
+def split_paragraphs(text: str, language: str) -> Paragraphs:
     """Splits a text into sentences; a line break always ends one. language: its code, or "".
 
     `split(…).joined(sentences)` restores the text.

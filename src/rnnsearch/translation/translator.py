@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rnnsearch.translation.faithful import Faithful, Glossary
     from rnnsearch.translation.scorer import Scorer
 
-LARGEST_TENSOR = 1 << 29
+SEARCHED_ELEMENTS = 1 << 29
 """Largest number of elements in a tensor of one step of search. At the paper's size a batch has 64 × 12
 hypotheses with 30,000 words each: 23 million."""
 
@@ -266,7 +266,7 @@ class Translator:
             return len(some) * settings.beam * widest
 
         full = [part for part in parts if part.words]
-        work = partial(in_halves, cost=cost, most=LARGEST_TENSOR, work=searched)
+        work = partial(in_halves, cost=cost, most=SEARCHED_ELEMENTS, work=searched)
         done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
         return [next(done) if part.words else empty_translation() for part in parts]
 
