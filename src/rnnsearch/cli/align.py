@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, as_json
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, json_line
 from rnnsearch.cli.options import Strings, describe, output_format, refuse, say_if_empty
 from rnnsearch.errors import InputError
 
@@ -177,7 +177,7 @@ class Scoring(Task):
         def answer(pairs: Any, first: int) -> Any:
             return translator.force(pairs, self.batch_size, first=first)
 
-        write = as_json if self.form == "json" else lambda _, result: f"{result.score:.5f}"
+        write = json_line if self.form == "json" else lambda _, result: f"{result.score:.5f}"
         return Work(answer, write, self.batch_size)
 
     def key(self, runs: Runs) -> str:

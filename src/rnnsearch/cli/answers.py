@@ -162,7 +162,7 @@ def line_progress(
             raise InputError(str(error), file=source) from None
 
 
-def as_json(_: int, result: Translation) -> str:
+def json_line(_: int, result: Translation) -> str:
     """Returns a line of JSON: text, tokens, score, the alignment matrix (target × source) and other
     fields."""
     return json.dumps(result.to_dict(), ensure_ascii=False)

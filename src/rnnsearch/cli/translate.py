@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, as_json
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, json_line
 from rnnsearch.cli.options import (
     Strings,
     describe,
@@ -40,7 +40,7 @@ def as_nbest(number: int, result: Translation) -> str:
 
 FORMS: dict[str, Callable[[int, Translation], str]] = {
     "text": lambda _, result: result.text,
-    "json": as_json,
+    "json": json_line,
     "nbest": as_nbest,
 }
 """Format of lines → function of the number of a line, from 0, and its translation."""

@@ -320,11 +320,11 @@ class _TeacherForce(torch.autograd.Function):
 ENERGIES_AT_ONCE = 1 << 18
 """Elements worked on at a time."""
 
-Query = Float[Tensor, "batch hypotheses key"]
+QueryOfStep = Float[Tensor, "batch hypotheses key"]
 V = Float[Tensor, "1 key"]
 
 
-def energies_of(twice_query: Query, twice_keys: Keys, v: V) -> Energies:
+def energies_of(twice_query: QueryOfStep, twice_keys: Keys, v: V) -> Energies:
     """Returns e_ij of one step of training, given 2 W_a s_{i−1} and 2 U_a h_j."""
     twice_v, total = 2.0 * v[0], v.sum()
     energies = twice_query.new_empty(*twice_query.shape[:2], twice_keys.shape[1])
@@ -334,8 +334,8 @@ def energies_of(twice_query: Query, twice_keys: Keys, v: V) -> Energies:
 
 
 def add_gradients(
-    twice_query: Query, twice_keys: Keys, v: V, gradient: Energies, of_keys: Keys, of_v: V
-) -> Query:
+    twice_query: QueryOfStep, twice_keys: Keys, v: V, gradient: Energies, of_keys: Keys, of_v: V
+) -> QueryOfStep:
     """Returns the gradient of W_a s_{i−1}, given that of the energies. Adds to `of_v` the gradient of v, and
     to `of_keys` that of the keys without its factor 4 v."""
     of_query = torch.empty_like(twice_query)
@@ -351,7 +351,7 @@ def add_gradients(
 
 
 def _sigmoids(
-    twice_query: Query, twice_keys: Keys
+    twice_query: QueryOfStep, twice_keys: Keys
 ) -> Iterator[tuple[slice, Float[Tensor, "rows hypotheses source key"]]]:
     """Yields a few sentences at a time, and their σ(2 (q + k)) in the same memory for all: new memory would
     not be in the cache."""

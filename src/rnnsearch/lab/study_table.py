@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation.statistics import FEWEST, buckets
+from rnnsearch.evaluation.statistics import FEWEST_SENTENCES, buckets
 from rnnsearch.installed import package_version
 from rnnsearch.lab.figures import Curve, curve_figure
 from rnnsearch.lab.measures import AER, BLEU, CHRF, DEPARTURE, NLL_PER_WORD, Statistics, system_statistics
@@ -129,7 +129,7 @@ def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section
         latex=True,
     )
     blocks: list[Block] = [scores]
-    if len(test.source) >= FEWEST:
+    if len(test.source) >= FEWEST_SENTENCES:
         blocks += _differences(folder.study.pairs_to_compare, name, variants, shown)
         blocks += _by_length(name, bleu.lengths(test.source), found)
     return Section(f"test-{name}", f"Results on {name}", blocks)
@@ -179,7 +179,7 @@ def _differences(
 
 def _by_length(test: str, lengths: Sequence[int], found: dict[str, list[Statistics]]) -> Iterator[Block]:
     """Yields a table and a figure of each metric by source length."""
-    bands = [band for band in buckets(lengths, BOUNDS) if band.sentences >= FEWEST]
+    bands = [band for band in buckets(lengths, BOUNDS) if band.sentences >= FEWEST_SENTENCES]
     for key, metric in BY_LENGTH.items() if len(bands) > 1 else ():
         curves = []
         for place, (variant, seeds) in enumerate(found.items()):

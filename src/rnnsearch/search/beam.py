@@ -25,7 +25,7 @@ EOS, UNK = 0, 1
 knows no vocabulary."""
 
 Indices = NDArray[np.int64]
-Floats = NDArray[np.float32]
+FloatArray = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 IMPOSSIBLE = -math.inf
@@ -108,11 +108,11 @@ class Beam:
     is empty."""
 
     sentences: Indices  # (B,) their numbers in the batch, ascending
-    scores: Floats  # (B, k) log p(y_1 … y_i | x)
+    scores: FloatArray  # (B, k) log p(y_1 … y_i | x)
     parents: Indices  # (B, k) the slot of y_1 … y_{i−1} in the beam before
     ids: Indices  # (B, k) y_i
-    log_probabilities: Floats  # (B, k) log p(y_i | y_<i, x), the model's own
-    weights: Floats  # (B, k, J) α_i
+    log_probabilities: FloatArray  # (B, k) log p(y_i | y_<i, x), the model's own
+    weights: FloatArray  # (B, k, J) α_i
 
     @property
     def filled(self) -> Mask:
@@ -305,7 +305,9 @@ def advance(result: StepResult, beam: Beam, rows: Indices) -> tuple[Tensor, Sear
     )
 
 
-def trace(history: Sequence[Beam], sentences: Indices, slots: Indices) -> tuple[Indices, Floats, Floats]:
+def trace(
+    history: Sequence[Beam], sentences: Indices, slots: Indices
+) -> tuple[Indices, FloatArray, FloatArray]:
     """Follows the parents from slots (n,) of the last beam to the first word: ids (n, I), log p (n, I) and α
     (n, I, J)."""
     size, words, positions = len(slots), len(history) - 1, history[-1].weights.shape[2]
@@ -324,7 +326,7 @@ def trace(history: Sequence[Beam], sentences: Indices, slots: Indices) -> tuple[
     return ids, log_probabilities, weights
 
 
-def final_score(log_probability: float, weights: Floats, settings: SearchSettings) -> float:
+def final_score(log_probability: float, weights: FloatArray, settings: SearchSettings) -> float:
     """Returns the score that the final choice ranks by: log p / penalty(n) + β Σ_j log min(Σ_i α_ij, 1)
     (GNMT, Wu et al. 2016, Eq. 14).
 

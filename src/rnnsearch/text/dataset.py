@@ -40,7 +40,7 @@ AGAIN = "prepare the corpus again"
 _WRITTEN = 1 << 16  # rows rearranged at a time
 
 Integers = Integer[np.ndarray, " _"]
-Ids = UInt[np.ndarray, " _"]
+StoredIds = UInt[np.ndarray, " _"]
 
 
 class TrainContents(BaseModel):
@@ -94,7 +94,9 @@ class SentenceIds:
     lengths: of all sentences, int32; by default from the offsets.
     """
 
-    def __init__(self, *parts: tuple[Ids, Int64[np.ndarray, " _"]], lengths: Integers | None = None) -> None:
+    def __init__(
+        self, *parts: tuple[StoredIds, Int64[np.ndarray, " _"]], lengths: Integers | None = None
+    ) -> None:
         self._parts = parts
         self._starts = [0, *accumulate(len(offsets) - 1 for _, offsets in parts)]
         self._lengths = lengths
@@ -102,7 +104,7 @@ class SentenceIds:
     def __len__(self) -> int:
         return self._starts[-1]
 
-    def __getitem__(self, number: int) -> Ids:
+    def __getitem__(self, number: int) -> StoredIds:
         part = bisect_right(self._starts, number) - 1
         ids, offsets = self._parts[part]
         place = number - self._starts[part]

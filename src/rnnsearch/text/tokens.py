@@ -152,9 +152,9 @@ def _with_ligature(word: str) -> str:
 
 _SEPARATORS = [0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 # Control characters and Unicode separators separate words; so does the zero-width space of spaced text.
-_PLAIN = dict.fromkeys([*range(0x20), *range(0x7F, 0xA1), *_SEPARATORS], " ") | SURROGATES
-_PLAIN |= dict.fromkeys([0xAD, 0x2060, 0xFEFF], "")  # Moses would make words of them
-_SPACED = _PLAIN | {0x200B: " "}
+_SEPARATED = dict.fromkeys([*range(0x20), *range(0x7F, 0xA1), *_SEPARATORS], " ") | SURROGATES
+_SEPARATED |= dict.fromkeys([0xAD, 0x2060, 0xFEFF], "")  # Moses would make words of them
+_SPACED = _SEPARATED | {0x200B: " "}
 # How tokenizer.perl cleans a line: Perl's white space becomes a space, other ASCII control characters are
 # removed. All else is kept as words: soft hyphens, joiners, byte order marks, zero-width spaces, control
 # characters above ASCII.
@@ -206,7 +206,7 @@ class Tokeniser:
         if self.normalised:
             line = normalise(line, self.language)
         if not line.isprintable():
-            line = line.translate(_PLAIN if self.unspaced else _SPACED)
+            line = line.translate(_SEPARATED if self.unspaced else _SPACED)
         if self.kind == "space":
             return self._cased(line.split())
         if self.unspaced:

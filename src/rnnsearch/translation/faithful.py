@@ -57,7 +57,7 @@ COPIED_PATTERNS = {
 }
 """Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence. What
 is in front of a sentence (bullets, numbers, quoted lines) is copied with its spaces."""
-VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COPIED_PATTERNS.items()))
+ANY_COPIED = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COPIED_PATTERNS.items()))
 STAND_INS: dict[str, list[str]] = {
     "front": [],
     "tag": [],
@@ -88,7 +88,7 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
     words: list[str] = []
     end = 0
     line = line.lstrip().replace("’", "'")
-    for found in VERBATIM.finditer(line):
+    for found in ANY_COPIED.finditer(line):
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
         words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
         end = found.start() + len(copied)
@@ -107,7 +107,7 @@ def encode_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
 @lru_cache(maxsize=1 << 16)
 def kind_of(word: str) -> str | None:
     """Returns the kind of a word that is copied letter by letter; None for others."""
-    found = VERBATIM.fullmatch(word.replace(JOINER, " "))
+    found = ANY_COPIED.fullmatch(word.replace(JOINER, " "))
     return found and found.lastgroup
 
 

@@ -26,7 +26,7 @@ from rnnsearch.batch import Batch
 from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.search.step import mean_alignment
-from rnnsearch.translation.batching import Item, Result, in_halves
+from rnnsearch.translation.batching import Piece, Result, in_halves
 
 AlphaRows = Float[Tensor, "batch target source"]
 LOGITS_AT_ONCE = 16_000_000
@@ -40,15 +40,15 @@ rounds, the first i rows of a decoder are final."""
 
 def force_in_batches(
     networks: Sequence[TranslationNetwork],
-    items: list[Item],
-    lengths: Callable[[Item], tuple[int, int]],
-    work: Callable[[list[Item]], list[Result]],
+    items: list[Piece],
+    lengths: Callable[[Piece], tuple[int, int]],
+    work: Callable[[list[Piece]], list[Result]],
 ) -> list[Result]:
     """Returns `work(items)`, called on fewer items at a time where a long pair makes the tensors of the batch
     too large. lengths: returns the source and target length of an item."""
     width = max(network.encoder.annotation_size for network in networks)
 
-    def largest_tensor(some: list[Item]) -> int:
+    def largest_tensor(some: list[Piece]) -> int:
         source, target = (max(lengths(item)[side] for item in some) for side in (0, 1))
         return len(some) * max(source * target, source * width, target * width)
 

@@ -12,7 +12,7 @@ import numpy as np
 from rnnsearch.batch import Batch, pad
 from rnnsearch.errors import InputError, require_number
 from rnnsearch.records import Translation
-from rnnsearch.search.beam import Floats
+from rnnsearch.search.beam import FloatArray
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_pairs
@@ -77,7 +77,7 @@ class Scorer:
         def forced(some: list[EncodedPair]) -> list[Translation]:
             source, target = (pad([pair[side].ids for pair in some]) for side in (0, 1))
             batch = Batch(*source, *target).to(networks.device)
-            log_p: Iterable[Floats | None] = repeat(None)
+            log_p: Iterable[FloatArray | None] = repeat(None)
             if self.scored or (exact and posterior):
                 used = networks.converted("float32", self.kernels)
                 probabilities, weights = forced_decoding(used, batch, posterior=posterior and exact)
@@ -93,7 +93,7 @@ class Scorer:
 
         return force_in_batches(networks.plain, pairs, lengths, forced)
 
-    def _in_words(self, pair: EncodedPair, log_p: Floats | None, alpha: Floats) -> Translation:
+    def _in_words(self, pair: EncodedPair, log_p: FloatArray | None, alpha: FloatArray) -> Translation:
         """Returns the result of a pair in words."""
         source, target = pair
         size, words = len(target.ids), list(target.words)

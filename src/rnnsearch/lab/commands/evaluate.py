@@ -56,7 +56,7 @@ def evaluate(
     """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and
     with significance tests."""
     from rnnsearch.evaluation.bleu import unspaced_tokenisation
-    from rnnsearch.evaluation.statistics import FEWEST
+    from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
     from rnnsearch.lab.measures import OF_TEXTS, MeasureOptions, measure
     from rnnsearch.lab.scores import measures_json, measures_text
     from rnnsearch.lab.significance import FEW
@@ -91,7 +91,7 @@ def evaluate(
     measures = measure(
         test, systems, MeasureOptions(tokenise or "13a", tokeniser, by_length, tested, resamples)
     )
-    if significance and len(test.reference) < FEWEST:
+    if significance and len(test.reference) < FEWEST_SENTENCES:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
 
@@ -139,14 +139,14 @@ def aer(
 ) -> None:
     """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
     from rnnsearch.evaluation.alignment_error import read_gold
-    from rnnsearch.evaluation.statistics import FEWEST
+    from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
     from rnnsearch.lab.page import as_latex
     from rnnsearch.lab.scores import link_tables, links_as_json, links_as_text, read_links
     from rnnsearch.lab.significance import FEW
 
     truth = read_gold(gold, first=gold_from)
     systems = read_links(links or [], truth, links_reversed, gold if gold_from is None else "")
-    if systems[1:] and len(truth) < FEWEST:
+    if systems[1:] and len(truth) < FEWEST_SENTENCES:
         say(FEW)
     if json:
         print(links_as_json(systems, gold))
