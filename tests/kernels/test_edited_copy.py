@@ -27,8 +27,8 @@ SIZES = ("embedding_size", "hidden_size", "alignment_size", "maxout_size")
 SETTINGS = [
     *(f"model.{size}=8" for size in SIZES),
     "model.initialisation=glorot",  # else v_a is 0, and ten updates hardly change it
-    *("training.max_updates=10", "training.threads=1", "training.validate_bleu=false"),
-    *("training.select_by=nll", "training.samples=0"),
+    *("stopping.max_updates=10", "stopping.validate_bleu=false", "stopping.select_by=nll"),
+    *("stopping.samples=0", "training.threads=1"),
 ]
 NOT_IN_A_KERNEL = {"model/encoder.py:BidirectionalEncoder.forward"}
 

@@ -3,6 +3,8 @@ links."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +83,7 @@ def prepare(
             f"{what}, not {more.repeat!r}", remedy="give one number per corpus, as in --repeat 1,3"
         )
     run = Run.open(more.vocabulary) if more.vocabulary else None
-    settings, layout = data_options(text, run)
+    settings, layout, languages = data_options(files, text, run)
     with progress_bar() as progress:
         options = PrepareOptions(
             links=more.links or [],
@@ -95,28 +97,34 @@ def prepare(
         both = files, more.dev
         texts, development = (parallel_texts(names, layout=layout) if names else [] for names in both)
         report = prepare_texts(texts, out, dev=development, settings=settings, options=options)
-    show(report.text().removesuffix("\n"))
+    show(f"languages {languages}\n{report.text()}".removesuffix("\n"))
 
 
-def data_options(text: TextOptions, run: Run | None = None) -> tuple[DataSettings, Layout]:
-    """Returns the data settings of the recipe and overrides, and where the sides are in bilingual files.
-    Settings of the vocabulary come from the run, if given.
+def data_options(
+    files: Sequence[str], text: TextOptions, run: Run | None = None
+) -> tuple[DataSettings, Layout, str]:
+    """Returns the data settings of the recipe and overrides, with the languages of the files; where the
+    sides are in bilingual files; and a message with the languages. Settings of the vocabulary come from the
+    run, if given.
 
-    Raises InputError for an unknown format, and if an override asks for another kind of vocabulary.
+    Raises InputError for an unknown format, if an override asks for another kind of vocabulary, and as
+    `with_languages`.
     """
     from rnnsearch.config import load_config
     from rnnsearch.text.formats.readers import Layout
+    from rnnsearch.text.languages import with_languages
 
-    overrides = text.set_ or ()
-    settings = load_config(text.recipe, overrides).data
+    kind: Any = text.format_  # checked there
+    sides, own = text.columns or ("", ""), [*(text.set_ or ())]
     if run is not None:
+        settings = load_config(text.recipe, own).data
         kept = run.settings.data.model_dump(include=set(_VOCABULARY_SETTINGS))
-        for override in overrides:
+        for override in own:
             key = override.partition("=")[0].strip().removeprefix("data.")
             if key in kept and kept[key] != getattr(settings, key):
                 what = f"data.{key} does not fit the vocabulary of {run.path}"
                 raise InputError(what, remedy=f"it was made with data.{key} = {kept[key]}: do not set it")
-        settings = settings.model_copy(update=kept)
-    kind: Any = text.format_  # checked there
-    sides = text.columns or ("", "")
-    return settings, Layout(kind, *sides, settings.source_language, settings.target_language)
+        own += [f"data.{key}={json.dumps(value)}" for key, value in kept.items()]
+    own, said = with_languages(files, text.recipe, own, Layout(kind, *sides))
+    settings = load_config(text.recipe, own).data
+    return settings, Layout(kind, *sides, settings.source_language, settings.target_language), said

@@ -56,11 +56,11 @@ def select(
     ]
     if len(amounts) != 1:
         raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
-    settings, layout = data_options(text)
+    settings, layout, languages = data_options(pool, text)
     with progress_bar() as progress:
         options = SelectOptions(layout, order, seed, overwrite, progress)
         report = select_pairs(in_domain, pool, out, amounts[0], settings, options)
-    print(report, end="")
+    print(f"languages {languages}\n{report}", end="")
 
 
 @describe(
@@ -128,9 +128,9 @@ def links(
         if forward:
             report = link_files(forward, reverse, out, method=method)
         else:
-            settings, layout = data_options(text)
+            settings, layout, languages = data_options(texts, text)
             corpora = parallel_texts(texts, layout=layout)
-            report = link_texts(
+            report = f"languages {languages}\n" + link_texts(
                 corpora, out, settings=settings, method=method, words=counted, progress=progress
             )
             if dictionary:
