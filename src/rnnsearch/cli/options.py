@@ -59,7 +59,7 @@ Cores = Annotated[int, typer.Option(min=0, max=1_024)]
 """A number of threads or processes; 0: one per core."""
 Columns = tuple[str, str] | None
 GoldFrom = Annotated[int | None, typer.Option(min=0, max=1)]
-Positive = Annotated[int, typer.Option(min=1, max=10**9)]
+PositiveOption = Annotated[int, typer.Option(min=1, max=10**9)]
 
 COMMON = """
 set_ SECTION.KEY=VALUE: Any setting; or: --SECTION.KEY VALUE.

@@ -48,12 +48,12 @@ SMALLER = [
 FEWEST, HELD_OUT = 500, 500
 """Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
 test."""
-LENGTHS = range(10, 250)
+HELD_OUT_LENGTHS = range(10, 250)
 """Allowed numbers of characters of a held-out sentence."""
 FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
 LARGE = 20_000
 """Number of pairs from which on the recipe's batch size is used."""
-VALIDATIONS, SHOWN = 20, 5
+VALIDATIONS, SHOWN_LINES = 20, 5
 """Maximum number of validations; number of development sentences on the page."""
 CURVES = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
 """Key of a validation → the name of its curve on the page."""
@@ -117,7 +117,12 @@ def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
     usable, total, same, seen = [], 0, 0, set[int]()
     for number, (left, right) in enumerate(pairs_of(texts)):
         total, same = number + 1, same + (left == right)
-        if len(left) in LENGTHS and len(right) in LENGTHS and left != right and hash(left) not in seen:
+        if (
+            len(left) in HELD_OUT_LENGTHS
+            and len(right) in HELD_OUT_LENGTHS
+            and left != right
+            and hash(left) not in seen
+        ):
             usable.append(number)
             if len(seen) < LARGE:
                 seen.add(hash(left))
@@ -208,7 +213,7 @@ class PageDisplay(Display):
         lines = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
         pairs = sorted(lines, key=lambda pair: len(pair[0]))
         quarter = len(pairs) // 4
-        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN)][:SHOWN]
+        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN_LINES)][:SHOWN_LINES]
         self.growth: list[tuple[int, list[str]]] = []
         with suppress(OSError, ValueError):
             self.growth = read_json(page / "growth.json")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BOUNDS = (0, 10, 20, 30, 40, 50, 60, 80)
 """Bounds of the bands of source lengths, in words."""
-BESIDE = (
+BESIDE_STUDY = (
     ("table.md", "this page in Markdown"),
     ("table.tex", "scores and differences in LaTeX"),
     ("results.jsonl", "one run per line"),
@@ -104,7 +104,7 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
             Section("learning", "Learning and cost", learning),
         ],
         made=[("rnnsearch", package_version()), ("Study", Path(folder.name).name)],
-        beside=BESIDE,
+        beside=BESIDE_STUDY,
         command=command,
     )
     page = write_page(document, folder.path, "table")

@@ -57,7 +57,7 @@ ENGINE_EQUALS = (
 )
 """Functions that the page's engine repeats in JavaScript."""
 CONFIG, MODELS = "config.json", "models"
-TEXT, WEIGHTS = "text.json", "model.safetensors"
+TEXT_FILE, WEIGHTS = "text.json", "model.safetensors"
 SEARCH = (
     *("beam", "normalise", "length_alpha", "coverage_beta", "no_unk"),
     *("min_length_ratio", "max_length_ratio", "max_source_length", "faithful"),
@@ -157,9 +157,9 @@ def write_browser_model(run: Run, folder: Path) -> int:
         "target": _side(run.target),
     }
     folder.mkdir(parents=True)
-    write_text(folder / TEXT, json.dumps(text, ensure_ascii=False, separators=(",", ":")))
+    write_text(folder / TEXT_FILE, json.dumps(text, ensure_ascii=False, separators=(",", ":")))
     save_tensors(folder / WEIGHTS, quantise(network.state_dict(), tied=network.tied), {})
-    return sum((folder / name).stat().st_size for name in (TEXT, WEIGHTS))
+    return sum((folder / name).stat().st_size for name in (TEXT_FILE, WEIGHTS))
 
 
 def _side(codec: Codec) -> dict[str, Any]:

@@ -45,7 +45,7 @@ _PLAIN = str.maketrans(f"’`´{JOINER}\u00a0\u202f", "'''   ")
 _NEVER = -1e9
 """Gain of a word that another element has."""
 
-Translated = tuple[Paragraphs, Sequence[Translation]]
+TranslatedText = tuple[Paragraphs, Sequence[Translation]]
 """The sentences of a text, and their translations."""
 
 
@@ -104,7 +104,7 @@ class Tagged:
         return text
 
     def rendered(
-        self, translated: Sequence[Translated], each_step: Callable[[], object] = lambda: None
+        self, translated: Sequence[TranslatedText], each_step: Callable[[], object] = lambda: None
     ) -> str:
         """Returns the text with the translations of `texts`. each_step: called before every element; what it
         raises ends the work."""
@@ -314,7 +314,7 @@ class _Placing:
     def __init__(
         self,
         block: _Block,
-        translated: Translated,
+        translated: TranslatedText,
         write: Callable[[str], str],
         each_step: Callable[[], object],
     ) -> None:
@@ -417,7 +417,7 @@ def _mass(sentences: Sequence[_Sentence], start: int, end: int) -> NDArray[np.fl
     return np.concatenate([one.on(start, end) for one in sentences])
 
 
-def _best(forms: Sequence[Translated]) -> Translated:
+def _best(forms: Sequence[TranslatedText]) -> TranslatedText:
     """Returns the first translation, or that of the lowercase form, capitalised, if a single word stayed as
     it is only in the first one."""
     (paragraph, results), *others = forms

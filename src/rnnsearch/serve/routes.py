@@ -88,7 +88,7 @@ async def rendered(make: Callable[[Callable[[], object]], object]) -> Response:
     return await in_thread(lambda each_step: json_response(make(each_step)))
 
 
-def first_fault(errors: Sequence[Mapping[str, Any]]) -> str:
+def most_specific_fault(errors: Sequence[Mapping[str, Any]]) -> str:
     """Describes the most specific of a validator's errors in a line: the field, and the fault."""
     error = max(errors, key=lambda one: len(one["loc"]))
     fields = [str(part) for part in error["loc"] if part not in ("body", "query")]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsearch.cli.answers import Loading
-from rnnsearch.cli.options import GoldFrom, Positive, Strings, describe, refuse, say, search_changes
+from rnnsearch.cli.options import GoldFrom, PositiveOption, Strings, describe, refuse, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
@@ -97,7 +97,7 @@ def experiment(
     out: Path,
     data: Path | None = None,
     set_: Strings = None,
-    jobs: Positive = 1,
+    jobs: PositiveOption = 1,
     only: Strings = None,
     quick: bool = False,
     trust_code: bool = False,
@@ -125,7 +125,7 @@ def reproduce(
     out: Path,
     data: Path | None = None,
     set_: Strings = None,
-    jobs: Positive = 1,
+    jobs: PositiveOption = 1,
     quick: bool = False,
 ) -> None:
     """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
