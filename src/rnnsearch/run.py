@@ -34,7 +34,7 @@ from rnnsearch.text.codec import SIDES, Codec, codec_checksums, codec_files, loa
 if TYPE_CHECKING:
     from rnnsearch.text.dataset import Corpus
 
-FORMAT = 1
+RUN_FORMAT = 1
 """Version of a run's layout, which grows when older runs can no longer be read."""
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
 """File from which training resumes, in the folder of a run."""
@@ -104,12 +104,12 @@ class Run:
             table = read_toml(file)
         header = table.pop("run", {})
         header = header if isinstance(header, dict) else {}
-        if header.get("format") != FORMAT:
+        if header.get("format") != RUN_FORMAT:
             theirs = (
                 f"format {header.get('format', 'unknown')} (rnnsearch {header.get('rnnsearch', 'unknown')})"
             )
             raise InputError(
-                f"is a run of {theirs}; this is rnnsearch {package_version()}, format {FORMAT}",
+                f"is a run of {theirs}; this is rnnsearch {package_version()}, format {RUN_FORMAT}",
                 file=path,
                 remedy="use that version, or train again",
             )
@@ -193,7 +193,12 @@ def check_folder(path: Path, resume: bool = False) -> None:
 def write_config(folder: Path, settings: Settings, **about: Any) -> None:
     """Writes config.toml: settings, versions, and checksums of the codecs' files in the folder. about:
     further keys of its table `run`, such as a model's card."""
-    header = {"format": FORMAT, "rnnsearch": package_version(), **about, "checksums": codec_checksums(folder)}
+    header = {
+        "format": RUN_FORMAT,
+        "rnnsearch": package_version(),
+        **about,
+        "checksums": codec_checksums(folder),
+    }
     write_text(
         folder / "config.toml", tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)})
     )

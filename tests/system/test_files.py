@@ -281,7 +281,7 @@ def test_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     file.write_bytes(b"a = '\xff'")
     with pytest.raises(ValueError, match="utf-8"):
         read_toml(file)
-    monkeypatch.setattr(files, "LARGEST", 5)
+    monkeypatch.setattr(files, "LARGEST_FILE", 5)
     with pytest.raises(ValueError, match="more than 5 bytes"):
         read_toml(file)
 

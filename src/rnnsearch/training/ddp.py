@@ -16,7 +16,7 @@ from torch import distributed
 from rnnsearch.errors import InputError
 from rnnsearch.training.ranks import Ranks
 
-TIMEOUT = timedelta(hours=6)
+EXCHANGE_TIMEOUT = timedelta(hours=6)
 """Time after which an exchange fails. The other ranks wait as long for rank 0 to validate and to save."""
 UNUSED_GROUPS: list[Any] = []
 """Process groups that are no longer used, kept until the process ends. A group's destructor holds the GIL
@@ -60,9 +60,11 @@ def connected_ranks(device: str) -> Iterator[Ranks]:
         torch.cuda.set_device(local)
     try:
         backend = "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl"
-        store, *_ = next(distributed.rendezvous("env://", timeout=TIMEOUT))
+        store, *_ = next(distributed.rendezvous("env://", timeout=EXCHANGE_TIMEOUT))
         store = distributed.PrefixStore(_attempt(), store)
-        distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=TIMEOUT)
+        distributed.init_process_group(
+            backend, store=store, rank=rank, world_size=world, timeout=EXCHANGE_TIMEOUT
+        )
         yield Ranks(rank, world)
     except RuntimeError as error:  # gloo has no error of its own
         remedy = "torchrun names the rank that ended first; go on with --resume"

@@ -27,7 +27,7 @@ CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?")
 HALVES = ("am", "pm")
 TIMES_OF_DAY = {"matin", "après-midi", "soir", "nuit"}
 AFTER_HOUR = (*HALVES, "h", "heure", "heures", "o'clock")
-LONGEST = 12
+LONGEST_NUMBER = 12
 """Maximum number of target words of a number."""
 
 
@@ -182,7 +182,7 @@ class Numbers:
         other."""
         found, free = [], [word.copied is None and is_number(word.text) for word in self.made]
         for first in (at for at, number in enumerate(free) if number):
-            for end in range(first + 1, min(first + LONGEST, len(free)) + 1):
+            for end in range(first + 1, min(first + LONGEST_NUMBER, len(free)) + 1):
                 if free[end - 1]:
                     found.append((first, end))
                 elif not any(free[end : end + 1]):
