@@ -102,6 +102,7 @@ several placeholders | %1$s ${x} {{ n }} __CODE__ | XX XX XX XX | 0 1 2 3 | %1$s
 paths | in C:\a\b.txt and /a/b.txt, a/bb.txt | en XX et XX , XX | 0 1 2 3 4 5 | en C:\a\b.txt et /a/b.txt , a/bb.txt
 domains | a.b and aa.org/b. | a.b et XX . | 0 1 2 3 | a.b et aa.org/b .
 code | get() a_b=c aaBb a::b --a=b -v | XX XX XX XX XX XX | 0 1 2 3 4 5 | get() a_b=c aaBb a::b --a=b -v
+names with an ampersand | AT&T and R&D said | la XX et XX dit | 0 0 1 2 3 | la AT&T et R&D dit
 what looks like code | the-book and/or a - b | le | 0 | le
 placeholders of other systems | :a <%= b %> $t(c) [[d]] $e %{f} | XX XX XX XX XX XX | 0 1 2 3 4 5 | :a <%= b %> $t(c) [[d]] $e %{f}
 a message with its forms | a {n, plural, one {# a} other {b}} said | a XX dit | 0 1 2 | a {n, plural, one {# a} other {b}} dit
