@@ -67,7 +67,7 @@ def clock(text: str, after: str) -> tuple[int, str, str] | None:
     """Returns hour, minutes, and "am", "pm" or ""; None for what is no time. after: the next word."""
     found = CLOCK.fullmatch(text.replace(JOINER, " ").lower())
     half = _plain(after) if _plain(after) in HALVES else ""
-    return found and (int(found[1]), found[2] or "00", found[3] or half)
+    return (int(found[1]), found[2] or "00", found[3] or half) if found else None
 
 
 def hour_of_day(hour: int, half: str) -> int:
@@ -139,7 +139,8 @@ class Numbers:
         Where the source's own is missing, writes the hour of 24 (9 pm, 21 heures)."""
         for at in range(len(self.made) - 1, -1, -1):
             place, following = self.made[at].copied, self.made[at + 1 : at + 5]
-            if place not in self.places or place in (word.copied for word in following[:1]):
+            same = [word.copied for word in following[:1]] == [place]
+            if place is None or place not in self.places or same:
                 continue
             time = clock(self.words[place], "".join(self.words[place + 1 : place + 2]))
             after = [_plain(word.text) for word in following]
