@@ -229,7 +229,7 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
         make_folder(out.parent)
         if replaced.exists() and not out.exists():  # a process was killed between the two renames
             replaced.rename(out)
-        _check_folder(out, replaceable)
+        check_folder(out, replaceable)
         try:
             folder.mkdir()
         except FileExistsError:
@@ -242,7 +242,7 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
                 shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
             yield folder
             try:
-                _check_folder(out, replaceable)
+                check_folder(out, replaceable)
             except InputError as error:
                 kept = folder.rename(out.with_name(f"{out.name}.finished"))
                 raise InputError(f"{error}; the new folder is {kept}", remedy="keep one of the two") from None
@@ -257,12 +257,15 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
             os.close(handle)
 
 
-def _check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
-    """Raises InputError if something is at `out` that may not be replaced."""
+def check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
+    """Raises InputError if something is at `out` that may not be replaced. A lock and what killed processes
+    left count as nothing."""
     if out.exists() and not out.is_dir():
         raise InputError("is a file, not a folder", file=out, remedy="name another folder")
-    if out.exists() and any(out.iterdir()) and not replaceable(out):
-        what, remedy = "exists and is not empty", "name another folder, or remove this one"
+    names = [one.name for one in out.iterdir()] if out.exists() else []
+    others = [name for name in names if name != ".lock" and not name.endswith(PARTIAL)]
+    if others and not replaceable(out):
+        what, remedy = "exists and is not empty", "name another folder for --out"
         raise InputError(what, file=out, remedy=remedy)
 
 

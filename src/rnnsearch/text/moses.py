@@ -260,10 +260,11 @@ _CLOSE = {
     rf"|.*[{LETTERS}0-9] \+ \+|\+ \+ [0-9].*|.*[0-9] ~ [0-9].*",
     "left": rf"R \$ .*|[nN] ° .*|.*[0-9] ° (?![CFK]\.?$).*|[A-Z] # .*|\+ \+ .*"
     rf'|.*[{LETTERS}0-9] \+ [.,!?)]?|["”»{_CURRENCY}+#°&] -[{LETTERS}].*',
-    "right": rf".* ° [CFK]\.?|(?:.*[{LETTERS}]{{2}}|[(,;:–—/]?) [+−] [0-9].*|.* [#~] [0-9].*"
+    "right": rf".* ['’] [0-9]0s|.* ° [CFK]\.?|(?:.*[{LETTERS}]{{2}}|[(,;:–—/]?) [+−] [0-9].*|.* [#~] [0-9].*"
     rf"|.* @ [{LETTERS}].*|.* # (?:[^ ]{{5,}}|[^ ]*[^ a-zß-öø-ÿ].*)|.* [{_CURRENCY}] -[{LETTERS}].*",
 }
 """Side on which a sign has no space → the word before it, the sign and the word after it."""
+_ELIDED = "(?:[A-Za-z]|.*qu|.*ll) ['’] [«“\"]"  # d’« un »
 _SHORTENED = frozenset(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"])
 """Italian words that end in an apostrophe: un po' di."""
 
@@ -286,6 +287,7 @@ class Detokeniser:
             "internal": _INSIDE.get(language, never),
             "cjk": never if language == "ko" else _CJK,
             **_CLOSE,
+            "both": rf"{_CLOSE['both']}|{_ELIDED if language in ('fr', 'it') else never}",
             "right": rf"{_CLOSE['right']}|{'.*' if language == 'en' else '(?:.*[^0-9])?'} {_AMOUNT}",
         }
         """Regular expressions, for Python and JavaScript, of whole words; `cjk` is one of a character,
@@ -356,6 +358,9 @@ class Detokeniser:
         after, kind = later[0] if later else "", _KIND.get(word, word)
         opened = quotes.get(kind, "")
         if word in "'’" and before[-1:].isalnum():
+            around = f"{before} {word} {after}"
+            if self._is["both"](around) or self._is["right"](around):
+                return bool(self._is["both"](around)), True
             if self.language == "it" and before.lower() in _SHORTENED:
                 return True, False
             if self.language in ("en", "de"):

@@ -50,7 +50,8 @@ COPIED_PATTERNS = {
     r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])",
     "code": r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
     r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
-    r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))",
+    r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
+    r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])",
     "figure": FIGURE,
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
     "mark": r"\*{2,3}|~~|\]\([^()\s]*\)|^#{1,6}\s+",  # of Markdown
@@ -237,7 +238,8 @@ class Faithful:
         lowered = {
             place
             for place, word in enumerate(words)
-            if len(word) > 3 and _as_read(self.source, word, place == 0) != [word] and word.isupper()
+            if len(word) > 3 and word.isupper() and kind_of(word) is None
+            if _as_read(self.source, word, place == 0) != [word]
         }
         long = [word for word in words if len(word) > 1 and word.isalpha()]
         whole = len(long) > 1 and all(word.isupper() for word in long)
