@@ -62,7 +62,7 @@ class DataSettings(_Section):
     """repair the French lines of training text: qu' il → qu'il, ’ → ', cur → cœur, Quoi? → Quoi ?;
     translation leaves its input as it is"""
     seed: Seed = 1
-    """random seed of the shuffle of the training pairs (B.2)"""
+    """random seed of the shuffle of the training pairs (B.2), and of the links that `links` makes"""
 
 
 class ModelSettings(_Section):

@@ -36,7 +36,7 @@ def diagonal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     direction only."""
     seen: list[list[str]] = []
 
-    def run(source: Path, target: Path, forward: Path, reverse: Path) -> None:
+    def run(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
         sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in (source, target)]
         seen.extend(sides)
         both = [min(len(left.split()), len(right.split())) for left, right in zip(*sides, strict=True)]
@@ -146,6 +146,16 @@ def test_faulty_files_leave_nothing_behind(folder: Path, forward: str, reverse: 
     with pytest.raises(InputError, match=message):
         link_files("f", "r", [folder / "out"])
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.skipif(find_spec("eflomal") is None, reason="needs the extra `align`")
+def test_eflomal_gives_the_same_links_for_the_same_seed(folder: Path, tiny_corpus: Path) -> None:
+    texts = parallel_texts([tiny_corpus / "train.en", tiny_corpus / "train.fr"])
+    found = []
+    for seed in (1, 1, 2):
+        link_texts(texts, [Path("a.links")], settings=DataSettings(seed=seed), method="union")
+        found.append(Path("a.links").read_text())
+    assert found[0] == found[1] != found[2]
 
 
 @pytest.mark.skipif(find_spec("eflomal") is None, reason="needs the extra `align`")

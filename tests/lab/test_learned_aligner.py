@@ -38,7 +38,7 @@ def eflomal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     lines that it was given."""
     seen: list[list[str]] = []
 
-    def run(source: Path, target: Path, forward: Path, reverse: Path) -> None:
+    def run(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
         seen.extend(line.split() for line in target.read_text(encoding="utf-8").split("\n")[:-1])
         lines = source.read_text(encoding="utf-8").count("\n")
         forward.write_text("0-0\n" * lines)

@@ -40,7 +40,7 @@ def test_the_most_frequent_translation_is_written(tmp_path: Path) -> None:
 
 
 def test_the_command(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(source: Path, target: Path, forward: Path, reverse: Path) -> None:
+    def run(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
         for path in (forward, reverse):
             path.write_text("0-0 1-1\n0-0\n")
 

@@ -4,8 +4,11 @@ eflomal (Östling & Tiedemann 2016) aligns them in both directions, and the link
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import subprocess
+import sys
 import tempfile
 import warnings
 from collections import Counter
@@ -29,6 +32,7 @@ from rnnsearch.word_links import Link, format_links, parse_links
 
 LONGEST = 1023
 """Maximum number of words on a side of a pair that eflomal aligns."""
+RANDOM_DEVICE = b"/dev/urandom\0"
 _PROGRESS_EVERY = 1000  # pairs between two progress reports
 
 
@@ -42,28 +46,57 @@ def require_eflomal() -> None:
         raise InputError("aligning words needs the package eflomal", remedy=remedy)
 
 
-def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path) -> None:
-    """Aligns two files of words between spaces, line by line, and writes Pharaoh files (source-target) of
-    both directions.
+def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
+    """Writes Pharaoh files (source-target) of both directions for two files of words between spaces.
 
     forward: every target word has one source word or none. reverse: every source word has one target word or
-    none. A pair with more than LONGEST words on a side has no links. eflomal ignores case and uses all
-    threads unless OMP_NUM_THREADS is set. It takes its random seed from the system, so no two runs give quite
-    the same links. Raises InputError if it fails.
+    none. A pair with more than LONGEST words on a side has no links. eflomal ignores case, uses two threads
+    unless OMP_NUM_THREADS is set, and has its usual iterations: 5,000 / √pairs. Raises InputError if it
+    fails.
     """
-    from eflomal import Aligner
+    import eflomal
 
-    links = {"links_filename_fwd": str(forward), "links_filename_rev": str(reverse)}
-    with (
-        source.open(encoding="utf-8", newline="\n") as left,
-        target.open(encoding="utf-8", newline="\n") as right,
-    ):
+    with tempfile.TemporaryDirectory(prefix="rnnsearch-") as work:
+        ids = Path(work) / "source", Path(work) / "target"
+        with (
+            source.open(encoding="utf-8", newline="\n") as left,
+            target.open(encoding="utf-8", newline="\n") as right,
+            ids[0].open("wb") as source_ids,
+            ids[1].open("wb") as target_ids,
+        ):
+            eflomal.Aligner().prepare_files(left, source_ids, right, target_ids, None, None)
+        with ids[0].open("rb") as file:
+            pairs = int(file.readline().split()[0])
+        program = seeded(Path(eflomal.__file__).parent / "bin" / "eflomal", Path(work), seed)
+        most = max(2, round(5000 / math.sqrt(pairs)))
+        options = {"m": 3, "s": ids[0], "t": ids[1], "n": 3, "N": 0.2, "f": forward, "r": reverse}
+        options |= {"1": max(2, most // 4), "2": max(1, most // 4), "3": most}
+        words = [word for name, value in options.items() for word in (f"-{name}", str(value))]
         try:
-            Aligner().align(left, right, **links)
+            subprocess.run([program, "-q", *words], check=True, cwd=work)
         except subprocess.CalledProcessError as error:
             how = f"signal {-error.returncode}" if error.returncode < 0 else f"exit code {error.returncode}"
             remedy = "check the free disk space and memory; eflomal holds the whole corpus in memory"
             raise InputError(f"eflomal ended with {how}", remedy=remedy) from None
+
+
+def seeded(program: Path, folder: Path, seed: int) -> Path:
+    """Returns a copy of eflomal in the folder, where it must be started, that takes its random numbers from
+    the seed; eflomal itself reads RANDOM_DEVICE, and has no option for it.
+
+    Issues an InputWarning and returns the program itself if that is not possible.
+    """
+    code = program.read_bytes()
+    if sys.platform != "linux" or code.count(RANDOM_DEVICE) != 1:
+        what = "this eflomal takes its random seed from the system, so that each run gives other links"
+        warnings.warn(f"{what} (keep the file)", InputWarning, stacklevel=2)
+        return program
+    numbers = "random.bytes"  # as long as the path that it replaces
+    (folder / numbers).write_bytes(hashlib.sha256(str(seed).encode()).digest())
+    copy = folder / "eflomal"
+    copy.write_bytes(code.replace(RANDOM_DEVICE, f"{numbers}\0".encode()))
+    copy.chmod(0o700)
+    return copy
 
 
 def align_texts(
@@ -112,7 +145,7 @@ def align_texts(
             names = ", ".join(text.name for text in texts)
             raise InputError(f"{names}: there are no words", remedy="give files with one sentence per line")
         progress("aligning words in both directions", 0, None)
-        run_eflomal(*paths, *directions)
+        run_eflomal(*paths, *directions, settings.seed)
     return sizes
 
 

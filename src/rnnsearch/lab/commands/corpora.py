@@ -97,8 +97,7 @@ def links(
     phrase_length: Annotated[int, typer.Option(min=1, max=9)] = 1,
 ) -> None:
     """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks together.
-    `prepare --links` reads the links. eflomal has no option for its random seed, so each run gives somewhat
-    different links: keep the file."""
+    `prepare --links` reads the links. The same text and seed (data.seed) give the same links, on Linux."""
     from rnnsearch.lab.eflomal_links import link_files, link_texts, linked_words
     from rnnsearch.text.dictionary import write_dictionary
     from rnnsearch.text.formats.readers import parallel_texts
