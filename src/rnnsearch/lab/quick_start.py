@@ -15,7 +15,7 @@ import torch
 from markupsafe import Markup
 
 from rnnsearch.config import load_config
-from rnnsearch.demo import PARTS, read_earlier, work_folder
+from rnnsearch.demo import CORPUS_PARTS, read_earlier, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.lab.bench import bench_training, bench_translation
 from rnnsearch.lab.figures import Curve, curve_figure, inline_svg
@@ -50,12 +50,12 @@ FEWEST, HELD_OUT = 500, 500
 test."""
 STRETCHES = 20
 """Number of stretches of neighbouring pairs in each of the two."""
-LENGTHS = range(10, 250)
+HELD_OUT_LENGTHS = range(10, 250)
 """Allowed numbers of characters of a held-out sentence."""
 FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
 LARGE = 20_000
 """Number of pairs from which on the recipe's batch size is used."""
-VALIDATIONS, SHOWN = 20, 5
+VALIDATIONS, SHOWN_LINES = 20, 5
 """Maximum number of validations; number of development sentences on the page."""
 CURVES = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
 """Key of a validation → the name of its curve on the page."""
@@ -84,7 +84,7 @@ def try_corpus(
     texts = parallel_texts(files, layout=layout)
     with work_folder(folder, "try", key) as step, progress_bar() as progress:
         corpus = step("corpus", lambda out: note(f"languages {languages}\n{write_corpus(texts, out)}"))
-        learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
+        learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in CORPUS_PARTS)
         options = PrepareOptions(progress=progress)
         store = step("store", lambda out: prepare(*learned, out, dev=dev, settings=settings, options=options))
         data = Corpus.open(store)
@@ -122,7 +122,12 @@ def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
     usable, total, same, seen = [], 0, 0, set[int]()
     for number, (left, right) in enumerate(pairs_of(texts)):
         total, same = number + 1, same + (left == right)
-        if len(left) in LENGTHS and len(right) in LENGTHS and left != right and hash(left) not in seen:
+        if (
+            len(left) in HELD_OUT_LENGTHS
+            and len(right) in HELD_OUT_LENGTHS
+            and left != right
+            and hash(left) not in seen
+        ):
             usable.append(number)
             if len(seen) < LARGE:
                 seen.add(hash(left))
@@ -160,7 +165,7 @@ def write_corpus(texts: Sequence[ParallelText], folder: Path) -> str:
                 stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n"))
                 for side in SIDES
             ]
-            for part in PARTS
+            for part in CORPUS_PARTS
         }
         for number, pair in enumerate(pairs_of(texts)):
             part = held_out.get(number, "train" if held.isdisjoint(pair) else "")
@@ -218,7 +223,7 @@ class PageDisplay(Display):
         lines = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
         pairs = sorted(lines, key=lambda pair: len(pair[0]))
         quarter = len(pairs) // 4
-        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN)][:SHOWN]
+        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN_LINES)][:SHOWN_LINES]
         self.growth: list[tuple[int, list[str]]] = []
         with suppress(OSError, ValueError):
             self.growth = read_json(page / "growth.json")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.statistics import FEWEST
+from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
 from rnnsearch.figure3 import alignment_figure
 from rnnsearch.installed import package_version
 from rnnsearch.lab.figures import Curve, curve_figure
@@ -247,14 +247,14 @@ class TestSetReport:
             return [table]
         note = (
             "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
-            f"tokenisation; lengths of fewer than {FEWEST} sentences are not drawn."
+            f"tokenisation; lengths of fewer than {FEWEST_SENTENCES} sentences are not drawn."
         )
         title = "Figure 2. Scores over the length of the source sentence"
         return [Pictures(self.prefix + "figure-2", title, pictures, [note], signed), table]
 
     def curves(self, metric: str) -> Picture | None:
         """Draws the scores of all systems by source length, if there are any."""
-        bands = [band for band in self.measures.buckets if band.sentences >= FEWEST]
+        bands = [band for band in self.measures.buckets if band.sentences >= FEWEST_SENTENCES]
         curves, spoken, label = [], [], DRAWN[metric]
         for name, found in points_of(self.measures, metric).items():
             drawn = [one for one in found if one.words in bands]

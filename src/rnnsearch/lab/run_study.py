@@ -30,6 +30,7 @@ from rnnsearch.lab.outputs import Kind, open_run, run_answers
 from rnnsearch.lab.study import CorpusFiles, StudyFolder, StudyRun
 from rnnsearch.lab.test_set import System, TestSet, require_lines
 from rnnsearch.system.files import (
+    check_folder,
     only_one,
     parse_json,
     read_json,
@@ -80,22 +81,24 @@ def run_study(
 
     say: receives messages for a person. jobs: runs that are trained at the same time. only: variants to run;
     empty for all. A run that fails has a row with its error, and the next call tries it again.
-    Raises InputError for a study that does not fit its files, before anything is trained.
+    Raises InputError for a study that does not fit its files, and for a folder with other files, before
+    anything is trained.
     """
     if unknown := sorted(set(only) - set(folder.study.variants)):
         remedy = f"one of {', '.join(folder.study.variants)}"
         raise InputError(f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy)
     runs = [run for run in folder.runs if not only or run.variant in only]
     found: dict[str, Measured] = {}
+    check_folder(folder.path, lambda path: (path / "corpus").is_dir())
     with only_one(folder.path, "running a study"):
-        tests = prepare(folder, say, progress)
+        tests = prepare_study(folder, say, progress)
         rows = read_rows(folder.path / "results.jsonl")
-        with closing(train(folder, runs, jobs)) as trained:
+        with closing(train_runs(folder, runs, jobs)) as trained:
             for run, error in trained:
                 if error:
                     measured = Measured({**run.names, "status": "failed", "error": error, "tests": {}}, {})
                 else:
-                    measured = measure(folder, run, tests, trust_code, progress)
+                    measured = measure_run(folder, run, tests, trust_code, progress)
                 found[run.name], rows[run.name] = measured, measured.row
                 lines = [json.dumps(rows[run.name]) + "\n" for run in folder.runs if run.name in rows]
                 write_text(folder.path / "results.jsonl", "".join(lines))
@@ -104,7 +107,7 @@ def run_study(
     return [found[run.name] for run in runs]
 
 
-def prepare(folder: StudyFolder, say: Callable[[str], None], progress: Progress) -> dict[str, TestSet]:
+def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Progress) -> dict[str, TestSet]:
     """Writes OUT/corpus, the links and OUT/store, if they are missing. Returns the test sets by name, which
     are read before the links are made.
 
@@ -126,7 +129,7 @@ def prepare(folder: StudyFolder, say: Callable[[str], None], progress: Progress)
     corpus, store = folder.path / "corpus", folder.path / "store"
     if not corpus.exists():
         with whole_folder(corpus, lambda path: False) as parts:
-            write_corpus(folder, parts)
+            write_study_corpus(folder, parts)
     content = {"corpus": inputs.model_dump(), "data": data.model_dump(), "bytes": sizes}
     write_text(note, json.dumps(content, indent=2) + "\n")
     tests = {name: folder.read_test(name) for name in folder.tests}
@@ -150,7 +153,7 @@ def prepare(folder: StudyFolder, say: Callable[[str], None], progress: Progress)
     return tests
 
 
-def write_corpus(folder: StudyFolder, out: Path) -> None:
+def write_study_corpus(folder: StudyFolder, out: Path) -> None:
     """Writes train and dev as plain text, with the links that are given."""
     inputs = folder.study.corpus
     if inputs.builtin:
@@ -184,7 +187,7 @@ def read_rows(results: Path) -> dict[str, Row]:
         return {row["run"]: row for row in rows}
 
 
-def train(
+def train_runs(
     folder: StudyFolder, runs: Sequence[StudyRun], jobs: int
 ) -> Generator[tuple[StudyRun, str], None, None]:
     """Trains the runs, or resumes their training, `jobs` at a time. Yields each when it ends, with its error,
@@ -249,7 +252,7 @@ class Training:
         return said.removeprefix("rnnsearch: ")
 
 
-def measure(
+def measure_run(
     folder: StudyFolder, run: StudyRun, tests: dict[str, TestSet], trust_code: bool, progress: Progress
 ) -> Measured:
     """Returns the results of a trained run. Outputs that are missing are made, and kept in

@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation.statistics import FEWEST, buckets
+from rnnsearch.evaluation.statistics import FEWEST_SENTENCES, buckets
 from rnnsearch.installed import package_version
 from rnnsearch.lab.figures import Curve, curve_figure
 from rnnsearch.lab.measures import AER, BLEU, CHRF, DEPARTURE, NLL_PER_WORD, Statistics, system_statistics
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BOUNDS = (0, 10, 20, 30, 40, 50, 60, 80)
 """Bounds of the bands of source lengths, in words."""
-BESIDE = (
+BESIDE_STUDY = (
     ("table.md", "this page in Markdown"),
     ("table.tex", "scores and differences in LaTeX"),
     ("results.jsonl", "one run per line"),
@@ -104,7 +104,7 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
             Section("learning", "Learning and cost", learning),
         ],
         made=[("rnnsearch", package_version()), ("Study", Path(folder.name).name)],
-        beside=BESIDE,
+        beside=BESIDE_STUDY,
         command=command,
     )
     page = write_page(document, folder.path, "table")
@@ -129,7 +129,7 @@ def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section
         latex=True,
     )
     blocks: list[Block] = [scores]
-    if len(test.source) >= FEWEST:
+    if len(test.source) >= FEWEST_SENTENCES:
         blocks += _differences(folder.study.pairs_to_compare, name, variants, shown)
         blocks += _by_length(name, bleu.lengths(test.source), found)
     return Section(f"test-{name}", f"Results on {name}", blocks)
@@ -179,7 +179,7 @@ def _differences(
 
 def _by_length(test: str, lengths: Sequence[int], found: dict[str, list[Statistics]]) -> Iterator[Block]:
     """Yields a table and a figure of each metric by source length."""
-    bands = [band for band in buckets(lengths, BOUNDS) if band.sentences >= FEWEST]
+    bands = [band for band in buckets(lengths, BOUNDS) if band.sentences >= FEWEST_SENTENCES]
     for key, metric in BY_LENGTH.items() if len(bands) > 1 else ():
         curves = []
         for place, (variant, seeds) in enumerate(found.items()):
