@@ -98,6 +98,8 @@ model.hidden_size → is not section.key=value
 = → is not section.key=value
 model.=3 → unknown setting model.
 model.depth=3 → unknown setting model.depth
+training.max_updats=3 → unknown setting training.max_updats (did you mean 'stopping.max_updates'?
+optimiser=adam → 'optimiser=adam' is not section.key=value (for example --set model.hidden_size=512)
 modell.hidden_size=3 → unknown setting modell
 model.hidden_size.x=3 → unknown setting model.hidden_size.x
 model.hidden_size=0 → model.hidden_size: Input should be greater than 0
@@ -202,6 +204,12 @@ def test_a_config_of_an_earlier_version_is_read(tmp_path: Path, capsys: pytest.C
     assert load_config(tmp_path / "old.toml") == today
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith("training.optimiser is now optimiser.method; training.learning_rate is now")
+
+
+def test_a_table_that_is_none_is_said(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("dropout = 0.3\n[training]\ndropout_readout = 0.1\n")
+    with pytest.raises(InputError, match=r"mine\.toml: dropout is no table \(write \[dropout\]\)"):
+        load_config(tmp_path / "mine.toml")
 
 
 def test_every_old_key_has_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:

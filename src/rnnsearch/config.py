@@ -103,7 +103,9 @@ def rename(where: str | None, *tables: Any, say: Callable[[str], None] = note) -
         if not isinstance(values, dict) or key not in values:
             continue
         others = table.setdefault(after, {})
-        if not isinstance(others, dict) or name in others:
+        if not isinstance(others, dict):
+            raise InputError(f"{after} is no table", file=where, remedy=f"write [{after}]")
+        if name in others:
             raise InputError(f"{old} is now {new}, and both are given", file=where, remedy=f"remove {old}")
         others[name] = values.pop(key)
         found[f"{old} is now {new}"] = None
@@ -225,7 +227,8 @@ def read_overrides(overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
         key, separator, text = override.partition("=")
         section, dot, _ = key.strip().partition(".")
         if not separator or not dot:
-            likely = suggested_key(Settings, [section]) if separator else ""
+            known = section in Settings.model_fields  # a table, without its key
+            likely = "" if known or not separator else suggested_key(Settings, [section])
             raise InputError(
                 f"--set {override!r} is not section.key=value",
                 remedy=likely or "for example --set model.hidden_size=512",
@@ -269,9 +272,8 @@ def suggested_key(table: type[BaseModel], key: Sequence[str]) -> str:
     if same:
         return did_you_mean(".".join(key), same) or f"did you mean '{same[0]}'?"
     there = [path[-1] for path in paths if path[:-1] == tuple(key[:-1])]
-    if there:
-        return did_you_mean(key[-1], there, "".join(f"{part}." for part in key[:-1]))
-    return did_you_mean(".".join(key), map(".".join, paths))
+    near = did_you_mean(key[-1], there, "".join(f"{part}." for part in key[:-1]))
+    return near or did_you_mean(".".join(key), map(".".join, paths))
 
 
 def _paths(annotation: Any, key: Sequence[str]) -> Iterator[tuple[str, ...]]:
