@@ -21,8 +21,8 @@ from study_files import study_in
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.lab.measures import departure
+from rnnsearch.lab.report import write_study
 from rnnsearch.lab.run_study import Measured, run_study
-from rnnsearch.lab.study_table import write_study
 from rnnsearch.records import Translation
 from rnnsearch.text.formats.lines import read_lines
 

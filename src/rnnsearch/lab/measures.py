@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,20 +13,32 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.alignment_error import alignment_statistics, warn_if_exchanged
 from rnnsearch.evaluation.statistics import LengthBand, SufficientStatistics, buckets, ratio
+from rnnsearch.lab.metrics import (
+    BLEU,
+    CHRF,
+    DEPARTURE,
+    LENGTH_RATIO,
+    MULTI_BLEU,
+    NLL_PER_SENTENCE,
+    NLL_PER_WORD,
+    OF_TEXTS,
+    PERPLEXITY,
+    SCORES,
+)
+from rnnsearch.lab.outputs import System
 from rnnsearch.lab.significance import Comparison, comparisons
-from rnnsearch.lab.test_set import System, TestSet, require_different
+from rnnsearch.lab.test_set import TestSet, require_different
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import PairWordCounts, recognise, tokeniser_ranges
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import GoldLinks, Link
 
-BLEU, CHRF, MULTI_BLEU, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "length ratio"
-NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY, AER = "NLL per sentence", "NLL per word", "perplexity", "AER"
-DEPARTURE = "distance from the links"
-"""1 − Σ_j α_ij over the linked source words j, averaged over the linked target words i."""
-OF_TEXTS = (BLEU, CHRF, MULTI_BLEU)
-"""Metrics that compare texts with the references. The others need a run's network, or follow from these."""
+NUMBER_COLUMNS = (
+    *("table", "system", "other", "metric", "pairs", "shortest", "longest", "sentences"),
+    *("value", "low", "high", "p"),
+)
+"""Columns of the file with one row per number. table: scores, lengths or significance."""
 ALL, KNOWN = "all", "without unknown words"
 """Pairs on which a score is computed: all, or those whose words all runs know (Table 1's second column)."""
 
@@ -51,7 +64,7 @@ class MeasureOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemScore:
+class Score:
     """A number of a table or a point of a curve, with its bootstrap interval. value: None if no sentence has
     such a length. pairs: ALL or KNOWN. words: range of lengths; None for all."""
 
@@ -82,15 +95,15 @@ class Measures:
     test: TestSet
     systems: list[System]
     statistics: dict[str, Statistics]
-    scores: list[SystemScore]
+    scores: list[Score]
     signatures: dict[str, str]
     known: list[int] | None = None
     lengths: list[int] = field(default_factory=list)
     buckets: list[LengthBand] = field(default_factory=list)
-    by_length: list[SystemScore] = field(default_factory=list)
+    by_length: list[Score] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
 
-    def score(self, system: str, metric: str, pairs: str = ALL) -> SystemScore | None:
+    def score(self, system: str, metric: str, pairs: str = ALL) -> Score | None:
         """Returns one score; None where a system has no such score."""
         named = system, metric, pairs
         return next((one for one in self.scores if (one.system, one.metric, one.pairs) == named), None)
@@ -154,12 +167,10 @@ def system_statistics(
         found |= _text_statistics(system.texts, test.references, options)
     if run is not None:
         found |= nll_statistics(run.references)
-        for form, links in (("{}", run.by_attention), ("posterior {}", run.posterior)):
-            if test.gold is not None and links is not None and run.attends:
-                counted = counted_links(test, links, (run.source, run.target))
-                warn_if_exchanged(*counted, test.gold_file)
-                scored = alignment_statistics(*counted)
-                found |= {form.format(rate): one for rate, one in scored.items()}
+        for prefix, links in run.links.items() if test.gold is not None else ():
+            counted = counted_links(test, links, (run.run.source, run.run.target))
+            warn_if_exchanged(*counted, test.gold_file)
+            found |= {prefix + rate: one for rate, one in alignment_statistics(*counted).items()}
     return found
 
 
@@ -300,8 +311,7 @@ def _on_known_pairs(
 def _metrics(statistics: dict[str, Statistics]) -> list[str]:
     """Returns all metrics in the order of display."""
     found = {metric for metrics in statistics.values() for metric in metrics}
-    first = [BLEU, CHRF, MULTI_BLEU, LENGTH_RATIO, NLL_PER_SENTENCE, NLL_PER_WORD]
-    return [metric for metric in first if metric in found] + sorted(found.difference(first))
+    return [metric for metric in SCORES if metric in found] + sorted(found.difference(SCORES))
 
 
 def _scores(
@@ -309,7 +319,7 @@ def _scores(
     words: Sequence[LengthBand | None],
     options: MeasureOptions,
     pairs: str = "",
-) -> list[SystemScore]:
+) -> list[Score]:
     """Returns the scores of all systems on these lengths. Without `pairs`, NLL per sentence is left out: it
     grows with the length anyway."""
     scores = []
@@ -322,12 +332,28 @@ def _scores(
                 chosen = None if band is None else band.chosen
                 sentences = len(one) if band is None else band.sentences
                 if not sentences:
-                    scores.append(SystemScore(system, metric, band, 0))
+                    scores.append(Score(system, metric, band, 0))
                     continue
                 value, (low, high) = one.score(chosen).value, one.interval(chosen, samples=options.samples)
-                score = SystemScore(system, metric, band, sentences, value, low, high, pairs)
+                score = Score(system, metric, band, sentences, value, low, high, pairs)
                 scores.append(score)
                 if metric == NLL_PER_WORD and pairs:
                     value, low, high = map(perplexity, (value, low, high))
                     scores.append(replace(score, metric=PERPLEXITY, value=value, low=low, high=high))
     return scores
+
+
+def number_rows(measures: Measures) -> Iterator[dict[str, Any]]:
+    """Yields a row for every number: column → value."""
+    for table, scores in (("scores", measures.scores), ("lengths", measures.by_length)):
+        for score in scores:
+            columns = [name for name in NUMBER_COLUMNS if hasattr(score, name)]
+            row = {"table": table, **{name: getattr(score, name) for name in columns}}
+            words = score.words
+            if words is not None:
+                del row["pairs"]
+                row |= {"shortest": words.shortest, "longest": words.longest}
+            yield row
+    for comparison in measures.comparisons:
+        fields = asdict(comparison)
+        yield {"table": "significance", "value": fields.pop("difference"), **fields}

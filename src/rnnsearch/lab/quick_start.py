@@ -22,7 +22,7 @@ from rnnsearch.lab.bench import bench_training, bench_translation
 from rnnsearch.lab.figures import Curve, curve_figure, inline_svg
 from rnnsearch.lab.page import render
 from rnnsearch.lab.report import make_report
-from rnnsearch.lab.test_set import NamedRun, read_test_set
+from rnnsearch.lab.test_set import read_test_set
 from rnnsearch.records import Translation
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import content_key, read_json, write_text
@@ -102,7 +102,7 @@ def try_corpus(
         if rows := read_statistics(run).get("validations"):
             note(f"training took {rows[-1]['seconds'] / 60:.1f} min")
         tests = [read_test_set("held-out text", *test)]
-        report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
+        report = make_report({"run": run}, tests, page / "report", progress=progress)
         numbers = read_json(report.with_name("report.json"))
         (score,) = numbers["tables"]["table-1"]["rows"]
         display.score = score

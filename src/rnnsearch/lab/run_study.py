@@ -25,10 +25,11 @@ from rnnsearch.config import stored
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_pharaoh
 from rnnsearch.lab.eflomal_links import link_texts
-from rnnsearch.lab.measures import DEPARTURE, Statistics, departure, system_statistics
+from rnnsearch.lab.measures import Statistics, departure, system_statistics
+from rnnsearch.lab.metrics import DEPARTURE
 from rnnsearch.lab.outputs import Kind, open_run, run_answers
 from rnnsearch.lab.study import CorpusFiles, StudyFolder, StudyRun
-from rnnsearch.lab.test_set import System, TestSet, require_lines
+from rnnsearch.lab.test_set import TestSet, require_lines
 from rnnsearch.system.files import (
     only_one,
     parse_json,
@@ -262,12 +263,12 @@ def measure(
         kinds = [Kind.TRANSLATIONS] if files.translate else []
         kinds += [Kind.POSTERIOR] if files.gold else []
         answers = run_answers(opened, test, folder.path / "translations", progress, kinds)
-        statistics[name] = system_statistics(test, System(run.name, answers.texts, run=answers))
+        statistics[name] = system_statistics(test, answers.system)
         if files.links and answers.attends:
             known = read_pharaoh(files.links)[: len(test.source)]
             require_lines(files.links, len(known), test)
             statistics[name][DEPARTURE] = departure(answers.references, known)
-        parameters = answers.parameters or parameters
+        parameters = answers.header.get("parameters", parameters)
     learned = read_statistics(run.path)
     row = {
         **run.names,
