@@ -35,6 +35,7 @@ Value = str | int | float | None
 """A cell as it was computed; None if it is empty."""
 MISSING = "–"
 _BLANK_LINES = re.compile(r"\n{3,}")
+_MODULE = re.compile(r"^(import .*\n|export )", re.MULTILINE)
 _LATEX = re.compile(r"[\\&%$#_{}~^<>|−±α–]")
 _IN_LATEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"},
@@ -316,18 +317,23 @@ def _files_of(numbers: Path) -> set[str]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader("rnnsearch.lab", ""),
+        loader=FileSystemLoader([Path(__file__).parent, Path(__file__).parents[1] / "browser"]),
         autoescape=lambda name: not (name or "").endswith((".md", ".tex")),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.globals["palette"] = Markup(properties())
-    environment.filters |= {"md": escape_markdown, "tex": _latex, "script_hash": csp_hash}
+    environment.filters |= {
+        "md": escape_markdown,
+        "tex": _latex,
+        "script_hash": csp_hash,
+        "one_script": one_script,
+    }
     # Options of `tojson`, which also escapes what could end a script element.
     environment.policies["json.dumps_kwargs"] = {
         "ensure_ascii": False,
@@ -340,6 +346,11 @@ def _environment() -> Environment:
 def _latex(text: str) -> str:
     """Escapes LaTeX's characters, and joins the lines."""
     return _LATEX.sub(lambda found: _IN_LATEX.get(found[0], "\\" + found[0]), " ".join(text.split()))
+
+
+def one_script(modules: str) -> str:
+    """Returns the modules of a page, one after the other, as a script that imports nothing."""
+    return _MODULE.sub("", modules)
 
 
 def csp_hash(text: str) -> str:
