@@ -118,4 +118,4 @@ def test_a_page_can_be_listened_to(pages: tuple[str, str]) -> None:
 
 def test_a_value_that_is_missing_is_an_error() -> None:
     with pytest.raises(UndefinedError):
-        render("alignments.html", title="a")
+        render("document.html")

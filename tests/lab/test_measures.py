@@ -129,7 +129,7 @@ def test_likelihood_is_that_of_the_models(everything: Measures) -> None:
     assert value(everything, "zweite", "perplexity") == math.exp(42 / 30)
     assert value(everything, "zweite", "NLL per sentence", KNOWN) == 22 / 3
     assert value(everything, "zweite", "NLL per word", KNOWN) == 1
-    assert everything.value("erste", "NLL per word") is None
+    assert everything.score("erste", "NLL per word") is None
 
 
 def test_every_metric_is_given_by_length(everything: Measures) -> None:
@@ -170,8 +170,8 @@ def test_alignment_error_is_that_of_the_references_links() -> None:
     found = measure(
         replace(TEST, gold=gold), [System("a", REFERENCES, answers(lines))], MeasureOptions(samples=2)
     )
-    assert (found.value("a", "AER"), found.value("a", "precision")) == (0.0, 1.0)
-    assert found.value("a", "posterior AER") == 1.0
+    rates = ("AER", "precision", "posterior AER")
+    assert [value(found, "a", rate) for rate in rates] == [0.0, 1.0, 1.0]
     blind = answers(lines, "fixed")  # as RNNencdec
     unaligned = measure(replace(TEST, gold=gold), [System("a", REFERENCES, blind)])
     assert not any("AER" in score.metric for score in unaligned.scores)

@@ -12,7 +12,7 @@ import numpy as np
 from rnnsearch.evaluation.alignment_error import Behaviour, behaviour, link_errors, shares, summed
 from rnnsearch.figure3 import Panel, matrix_of
 from rnnsearch.lab.metrics import OF_PAIRS
-from rnnsearch.lab.page import render
+from rnnsearch.lab.page import Browser, Document, as_html
 from rnnsearch.translation.aligner import AlignedPair
 from rnnsearch.word_links import GoldLinks, Link
 
@@ -84,11 +84,7 @@ def alignment_page(sentences: Sequence[dict[str, Any]], title: str, note: str = 
     """
     used = {name for sentence in sentences for run in sentence["runs"] for name in run["measures"]}
     names = {key: metric.heading for key, metric in OF_PAIRS.items()}
-    return render(
-        "alignments.html",
-        title=title,
-        note=note,
-        gold=any(sentence["gold"] for sentence in sentences),
-        measures=[metric[:2] for key, metric in OF_PAIRS.items() if key in used],
-        data={"measures": names, "sentences": list(sentences)},
-    )
+    measures = [metric[:2] for key, metric in OF_PAIRS.items() if key in used]
+    data = {"measures": names, "sentences": list(sentences)}
+    gold = any(sentence["gold"] for sentence in sentences)
+    return as_html(Document(title, note, browser=Browser(data, measures, gold)))

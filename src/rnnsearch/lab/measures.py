@@ -34,11 +34,10 @@ from rnnsearch.text.links import PairWordCounts, recognise, tokeniser_ranges
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.word_links import GoldLinks, Link
 
-NUMBER_COLUMNS = (
-    *("table", "system", "other", "metric", "pairs", "shortest", "longest", "sentences"),
-    *("value", "low", "high", "p"),
-)
-"""Columns of the file with one row per number. table: scores, lengths or significance."""
+NUMBERS = ("system", "metric", "pairs", "sentences", "value", "low", "high")
+"""Fields of a score in the file with one row per number."""
+NUMBER_COLUMNS = ("table", "system", "other", *NUMBERS[1:3], "shortest", "longest", *NUMBERS[3:], "p")
+"""Its columns. table: scores, lengths or significance."""
 ALL, KNOWN = "all", "without unknown words"
 """Pairs on which a score is computed: all, or those whose words all runs know (Table 1's second column)."""
 
@@ -107,11 +106,6 @@ class Measures:
         """Returns one score; None where a system has no such score."""
         named = system, metric, pairs
         return next((one for one in self.scores if (one.system, one.metric, one.pairs) == named), None)
-
-    def value(self, system: str, metric: str, pairs: str = ALL) -> float | None:
-        """Returns the value of `score`."""
-        score = self.score(system, metric, pairs)
-        return None if score is None else score.value
 
 
 def measure(test: TestSet, systems: Sequence[System], options: MeasureOptions = MeasureOptions()) -> Measures:
@@ -252,8 +246,8 @@ def departure(references: Sequence[Translation], links: Sequence[Collection[Link
     """
     distances, words = [], []
     for result, known in zip(references, links, strict=True):
-        targets, sources = len(result.tokens), len(result.source_tokens)
-        linked = np.zeros((targets, sources), dtype=bool)
+        linked = np.zeros_like(result.alignment, dtype=bool)
+        targets, sources = linked.shape
         for j, i in known:
             if i < targets and j < sources - 1:
                 linked[i, j] = True
@@ -347,12 +341,10 @@ def number_rows(measures: Measures) -> Iterator[dict[str, Any]]:
     """Yields a row for every number: column → value."""
     for table, scores in (("scores", measures.scores), ("lengths", measures.by_length)):
         for score in scores:
-            columns = [name for name in NUMBER_COLUMNS if hasattr(score, name)]
-            row = {"table": table, **{name: getattr(score, name) for name in columns}}
-            words = score.words
-            if words is not None:
+            row = {"table": table} | {name: getattr(score, name) for name in NUMBERS}
+            if score.words is not None:
                 del row["pairs"]
-                row |= {"shortest": words.shortest, "longest": words.longest}
+                row |= {"shortest": score.words.shortest, "longest": score.words.longest}
             yield row
     for comparison in measures.comparisons:
         fields = asdict(comparison)

@@ -89,14 +89,14 @@ def run_study(
     runs = [run for run in folder.runs if not only or run.variant in only]
     found: dict[str, Measured] = {}
     with only_one(folder.path, "running a study"):
-        tests = prepare(folder, say, progress)
+        tests = prepare_study(folder, say, progress)
         rows = read_rows(folder.path / "results.jsonl")
-        with closing(train(folder, runs, jobs)) as trained:
+        with closing(train_runs(folder, runs, jobs)) as trained:
             for run, error in trained:
                 if error:
                     measured = Measured({**run.names, "status": "failed", "error": error, "tests": {}}, {})
                 else:
-                    measured = measure(folder, run, tests, trust_code, progress)
+                    measured = measure_run(folder, run, tests, trust_code, progress)
                 found[run.name], rows[run.name] = measured, measured.row
                 lines = [json.dumps(rows[run.name]) + "\n" for run in folder.runs if run.name in rows]
                 write_text(folder.path / "results.jsonl", "".join(lines))
@@ -105,7 +105,7 @@ def run_study(
     return [found[run.name] for run in runs]
 
 
-def prepare(folder: StudyFolder, say: Callable[[str], None], progress: Progress) -> dict[str, TestSet]:
+def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Progress) -> dict[str, TestSet]:
     """Writes OUT/corpus, the links and OUT/store, if they are missing. Returns the test sets by name, which
     are read before the links are made.
 
@@ -185,7 +185,7 @@ def read_rows(results: Path) -> dict[str, Row]:
         return {row["run"]: row for row in rows}
 
 
-def train(
+def train_runs(
     folder: StudyFolder, runs: Sequence[StudyRun], jobs: int
 ) -> Generator[tuple[StudyRun, str], None, None]:
     """Trains the runs, or resumes their training, `jobs` at a time. Yields each when it ends, with its error,
@@ -250,7 +250,7 @@ class Training:
         return said.removeprefix("rnnsearch: ")
 
 
-def measure(
+def measure_run(
     folder: StudyFolder, run: StudyRun, tests: dict[str, TestSet], trust_code: bool, progress: Progress
 ) -> Measured:
     """Returns the results of a trained run. Outputs that are missing are made, and kept in
