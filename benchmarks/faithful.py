@@ -1,4 +1,4 @@
-"""Measures the effect of `search.faithful` on BLEU, and on the shares of invented words and changed numbers.
+"""Measures the effect of `translation.faithful` on BLEU, and on the shares of invented words and numbers.
 
     python benchmarks/faithful.py en-fr newstest2012.en.gz newstest2012.fr.gz
 
@@ -93,7 +93,8 @@ def main() -> None:
     print(f"{'':10} {'BLEU':>6} {'invented':>9} {'numbers changed':>16} {'gained digits':>14}")
     rows = {"reference": references}
     for name, faithful in (("without", False), ("with", True)):
-        rows[name] = [each.text for each in translator.translate(sources, faithful=faithful)]
+        found = translator.translate(sources, settings={"translation.faithful": faithful})
+        rows[name] = [each.text for each in found]
     for name in ("without", "with", "reference"):
         lines = rows[name]
         value = "" if name == "reference" else f"{bleu(lines, references).value:.2f}"

@@ -75,7 +75,7 @@ def measured(size: int, options: argparse.Namespace, folder: Path) -> Iterator[t
         how = ["--out", store, "--recipe", recipe, "--workers", 1]
         yield "prepare", size, *run("prepare", source, target, *how)[:2]
     if "train" in options.of:
-        how = ["--set=training.threads=1", f"--set=training.max_updates={options.updates}"]
+        how = ["--set=training.threads=1", f"--set=stopping.max_updates={options.updates}"]
         pairs = options.updates * load_config(recipe).training.batch_size
         yield "train", pairs, *run("train", recipe, "--data", store, "--out", trained, *how)[:2]
     for command in (command for command in BATCHES if command in options.of):

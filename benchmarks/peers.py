@@ -188,9 +188,11 @@ maxout_size = {size.maxout}
 initialisation = "glorot"
 [training]
 batch_size = {BATCH}
-optimiser = "adam"
 precision = "bfloat16"
 threads = 1
+[optimiser]
+method = "adam"
+[stopping]
 validate_every = 1000000
 validate_bleu = false
 [search]
@@ -208,7 +210,7 @@ max_length_ratio = 1.0
 
     def train(updates: int) -> list[str]:
         shutil.rmtree("run", ignore_errors=True)
-        words = f"train ours.toml --data store --out run --set training.max_updates={updates}"
+        words = f"train ours.toml --data store --out run --set stopping.max_updates={updates}"
         return [*ours, *words.split()]
 
     return Toolkit(

@@ -26,7 +26,7 @@ from rnnsearch.batch import Batch
 from rnnsearch.config import load_config
 from rnnsearch.lab.bench import random_batch, random_network
 from rnnsearch.system.machine import hardware
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.training.trainer import BatchLoss, Trainer
 
 SIZES = {  # embedding, hidden, alignment, maxout, words, words a side
     "small": (256, 512, 512, 256, 10_000, 15),
@@ -88,7 +88,8 @@ def main() -> None:
     names = ("embedding", "hidden", "alignment", "maxout")
     changes = [f"model.{name}_size={size}" for name, size in zip(names, sizes, strict=True)]
     settings = load_config("", [*changes, f"training.threads={arguments.threads}"])
-    trainer = Trainer(random_network(settings, words, torch.bfloat16), settings.training, 0)
+    network = random_network(settings, words, torch.bfloat16)
+    trainer = Trainer(BatchLoss(network), settings.optimiser)
     contestants: dict[str, Callable[[Batch, int], object]] = {
         "ours": lambda batch, number: trainer.update([batch], number)
     }

@@ -100,7 +100,8 @@ def main() -> None:
         there = time.perf_counter() - begun
     ranks = ", ".join(f"p{rank} {np.percentile(seconds, rank):.2f} s" for rank in (50, 95, 99))
     print(
-        f"{hardware('cpu')}; {len(lines)} requests, {options.clients} clients, beam {translator.search.beam}"
+        f"{hardware('cpu')}; {len(lines)} requests, {options.clients} clients, "
+        f"beam {translator.settings.search.beam}"
     )
     print(f"here    {words / here:8,.0f} words/s")
     print(f"service {words / there:8,.0f} words/s, ratio {here / there:.2f}; waits: {ranks}")

@@ -1,4 +1,4 @@
-"""Fits the confidence of words (`search.confidence`) on a development text, and prints how reliable it is.
+"""Fits the confidence of words (`translation.confidence`) on a development text. Prints how reliable it is.
 
 Usage: python scripts/fit_confidence.py RUN DEV.SRC DEV.REF [--held-out SRC REF ...] [--write]
 """
@@ -35,14 +35,15 @@ def main() -> None:
     arguments = parser.parse_args()
     fitted = fit_confidence(arguments.run, [arguments.source, arguments.reference], arguments.held_out)
     if arguments.write:
-        change_search(Run.open(arguments.run), confidence=fitted)
+        change_translation(Run.open(arguments.run), confidence=fitted)
 
 
-def change_search(run: Run, **search: Any) -> None:
-    """Changes search settings in the run's config.toml."""
+def change_translation(run: Run, **translation: Any) -> None:
+    """Changes settings of the table `translation` in the run's config.toml."""
     file = run.path / "config.toml"
     table = read_toml(file)
-    table["search"] = changed(run.settings.search, search).model_dump()
+    changes = {f"translation.{key}": value for key, value in translation.items()}
+    table["translation"] = changed(run.settings, changes).translation.model_dump()
     write_text(file, tomli_w.dumps(table))
 
 
@@ -55,12 +56,13 @@ def fit_confidence(
     fitted: tuple[float, ...] = IDENTITY
     for number, (source, reference) in enumerate([text, *held_out]):
         pairs = list(read_pairs(source, reference))
-        translations = translator.translate([line for line, _ in pairs], confidence=IDENTITY)
+        uncalibrated = {"translation.confidence": IDENTITY}
+        translations = translator.translate([line for line, _ in pairs], settings=uncalibrated)
         words = [translator.target.tokeniser.words(line) for _, line in pairs]
         probability, right = words_of_translations(translations, words)
         if number == 0:
             fitted = fit(probability, right)
-            print(f"search.confidence = {list(fitted)}")
+            print(f"translation.confidence = {list(fitted)}")
         print(f"{source}, before", *reliability_table(reliability(probability, right)), sep="\n")
         after = reliability(calibrated(probability, fitted), right)
         print(f"{source}, after", *reliability_table(after), sep="\n")

@@ -23,7 +23,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fit_confidence import change_search, fit_confidence
+from fit_confidence import change_translation, fit_confidence
 
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run, write_config
@@ -197,7 +197,7 @@ def trained(arguments: argparse.Namespace, table: dict[str, Any]) -> Path:
 
 
 def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> None:
-    """Prepares the run for search: adds the words of all target texts, turns on `search.faithful`, and
+    """Prepares the run for search: adds the words of all target texts, turns on `translation.faithful`, and
     calibrates confidence on the development text."""
     opened = Run.open(run)
     side = ("en", "fr").index(arguments.target)
@@ -205,9 +205,9 @@ def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> N
     known = WordFilter.of({word for line in lines for word in opened.target.tokeniser.words(line)})
     known.save(run / "words.target.bloom")
     write_config(run, opened.settings)
-    change_search(opened, faithful=True)
+    change_translation(opened, faithful=True)
     dev = files_of(arguments.data, table["development"], (arguments.source, arguments.target))
-    change_search(opened, confidence=fit_confidence(run, dev, []))
+    change_translation(opened, confidence=fit_confidence(run, dev, []))
 
 
 def scores(model: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> list[dict[str, object]]:

@@ -60,7 +60,7 @@ def history(run: Run, kept: Path, pairs: list[tuple[str, str]], title: str, most
     sentences, moments = [], []
     for update, weights in kept_weights(run, kept, most):
         network.load_state_dict(weights)
-        translator = Translator([network], run.source, run.target, run.settings.search)
+        translator = Translator([network], run.source, run.target, run.settings)
         forced = translator.align(pairs)
         sentences = [
             {"source": one.source_tokens, "target": one.tokens, "text": text}

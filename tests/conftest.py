@@ -82,9 +82,9 @@ def shared_data() -> Path:
 
 TINY = """
 model.embedding_size=16 model.hidden_size=16 model.alignment_size=16 model.maxout_size=16
-model.initialisation=glorot training.optimiser=adam training.learning_rate=0.02
-training.batch_size=20 training.max_length=70 training.max_updates=20 training.validate_every=20
-training.validate_bleu=false training.select_by=nll training.samples=0 training.threads=1
+model.initialisation=glorot optimiser.method=adam optimiser.learning_rate=0.02
+training.batch_size=20 training.max_length=70 stopping.max_updates=20 stopping.validate_every=20
+stopping.validate_bleu=false stopping.select_by=nll stopping.samples=0 training.threads=1
 search.beam=4 search.min_length_ratio=0.5 search.max_length_ratio=1.2
 """
 """Settings of a run of a second: it has hardly learned to write, but everything about it is real."""
@@ -163,14 +163,14 @@ def tiny_bidirectional_run(made_once: MadeOnce, tiny_store: Path) -> Path:
 def tiny_subword_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """As `tiny_run`, on subwords; source and target vocabulary differ from those of the other runs."""
     store = _prepared(made_once, "subword-store", tiny_corpus, "data.subwords=bpe", "data.vocabulary_size=80")
-    return _trained(made_once, "subword-run", store, "training.max_updates=5")
+    return _trained(made_once, "subword-run", store, "stopping.max_updates=5")
 
 
 @pytest.fixture(scope="session")
 def tiny_unknown_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """As `tiny_run`, with so short a shortlist that most words are unknown."""
     store = _prepared(made_once, "short-store", tiny_corpus, "data.vocabulary_size=30")
-    return _trained(made_once, "short-run", store, "training.max_updates=10")
+    return _trained(made_once, "short-run", store, "stopping.max_updates=10")
 
 
 @pytest.fixture(scope="session")
@@ -178,7 +178,7 @@ def tiny_reverse_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """As `tiny_run`, of the other direction: French to English."""
     turned = "data.source_language=fr", "data.target_language=en"
     store = _prepared(made_once, "reverse-store", tiny_corpus, *turned)
-    return _trained(made_once, "reverse-run", store, "training.max_updates=10")
+    return _trained(made_once, "reverse-run", store, "stopping.max_updates=10")
 
 
 def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str) -> Path:

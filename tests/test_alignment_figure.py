@@ -94,6 +94,15 @@ def test_cells_have_the_grey_of_their_weights_and_the_place_of_their_words() -> 
     assert [label.y0 for label in down] == sorted((label.y0 for label in down), reverse=True)
 
 
+def test_a_letter_is_drawn_in_any_installed_font_that_has_it() -> None:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    charmaps = [get_font(findfont(FontProperties(name))).get_charmap() for name in ("STIXGeneral", None)]
+    letters = [chr(code) for code in set(charmaps[0]) - set(charmaps[1]) if chr(code).isalpha()]
+    (font, *_) = alignments._fonts_with(frozenset(letters[0]))
+    assert ord(letters[0]) in get_font(findfont(FontProperties(font))).get_charmap()
+
+
 @pytest.mark.parametrize(
     ("word", "package"), [("\U00031340", "fonts-noto-cjk"), ("\U0001e7e0", "fonts-noto-core")]
 )

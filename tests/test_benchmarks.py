@@ -24,7 +24,7 @@ from rnnsearch.kernels import convert
 from rnnsearch.kernels.gated import FastDecoder
 from rnnsearch.model.decoder import Decoder
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.training.setup import trainer_of
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -96,7 +96,7 @@ def test_random_numbers_of_a_gpu_are_asked_for_only_in_training_on_one(
         monkeypatch.setattr(torch.cuda, name, asked)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     settings, network, _ = small("cpu")
-    trainer = Trainer(network, settings.training, 0)
+    trainer = trainer_of(network, settings)
     save_checkpoint(tmp_path / "state", trainer, TrainingProgress())
     load_checkpoint(tmp_path / "state", trainer)
 

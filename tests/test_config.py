@@ -3,22 +3,33 @@ passes silently."""
 
 from __future__ import annotations
 
+import json
+import tomllib
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
 
-from rnnsearch.config import changed, load_config, recipe_names, validated
+from rnnsearch.config import (
+    RENAMED,
+    SHORT,
+    TRANSLATING,
+    changed,
+    load_config,
+    recipe_names,
+    stored,
+    validated,
+)
 from rnnsearch.errors import InputError
-from rnnsearch.settings import SearchOptions, SearchSettings, Settings
+from rnnsearch.settings import Settings, ShortOptions
 
 PAPER = """
 data.vocabulary_size=30_000
 model.embedding_size=620 model.hidden_size=1000 model.alignment_size=1000 model.maxout_size=500
 model.cell=gated model.encoder=bidirectional model.alignment=additive model.readout=maxout
-training.optimiser=adadelta training.rho=0.95 training.epsilon=1e-6
-training.batch_size=80 training.pool_batches=20 training.clip_norm=1.0 training.reshuffle=false
-training.dropout_embedding=0 training.dropout_recurrent=0 training.dropout_readout=0
+optimiser.method=adadelta optimiser.rho=0.95 optimiser.epsilon=1e-6
+training.batch_size=80 training.pool_batches=20 optimiser.clip_norm=1.0 training.reshuffle=false
+dropout.embedding=0 dropout.recurrent=0 dropout.readout=0
 search.beam=12 search.normalise=none search.coverage_beta=0 search.no_unk=false
 """
 """Of 4.1, A.2.3 and B.2."""
@@ -32,8 +43,8 @@ def test_the_defaults_are_the_papers() -> None:
 def test_every_recipe_says_something(name: str) -> None:
     settings = load_config(name)
     assert settings != Settings()
-    training = settings.training
-    assert training.max_updates or training.max_epochs or training.patience, "it would train for ever"
+    stopping = settings.stopping
+    assert stopping.max_updates or stopping.max_epochs or stopping.patience, "it would train for ever"
 
 
 def test_the_starred_recipe_has_a_name_that_a_shell_leaves_alone() -> None:
@@ -46,9 +57,9 @@ model.hidden_size=512 → 512
 model.cell=lstm → 'lstm'
 model.cell="lstm" → 'lstm'
 model.alignment=my.scorers:Mine → 'my.scorers:Mine'
-training.learning_rate=1e-3 → 0.001
-training.learning_rate=2 → 2.0
-training.betas=[0.9, 0.98] → (0.9, 0.98)
+optimiser.learning_rate=1e-3 → 0.001
+optimiser.learning_rate=2 → 2.0
+optimiser.betas=[0.9, 0.98] → (0.9, 0.98)
 training.reshuffle=true → True
 training.device=cuda:1 → 'cuda:1'
 data.source_language=de → 'de'
@@ -95,11 +106,11 @@ model.hidden_size= → model.hidden_size: Input should be a valid integer
 model.cell=3 → model.cell: Input should be a valid string
 model.wiring=eq5 → model.wiring: Input should be 'eq4', 'appendix' or 'released'
 data.subwords=wordpiece → data.subwords: Input should be 'none', 'unigram' or 'bpe'
-training.rho=1 → training.rho: Input should be less than 1
-training.betas=[0.9] → training.betas.1: Field required
-training.learning_rate=0 → training.learning_rate: Input should be greater than 0
-training.learning_rate=nan → training.learning_rate: Input should be
-training.max_minutes=inf → training.max_minutes: Input should be a finite number
+optimiser.rho=1 → optimiser.rho: Input should be less than 1
+optimiser.betas=[0.9] → optimiser.betas.1: Field required
+optimiser.learning_rate=0 → optimiser.learning_rate: Input should be greater than 0
+optimiser.learning_rate=nan → optimiser.learning_rate: Input should be
+stopping.max_minutes=inf → stopping.max_minutes: Input should be a finite number
 training.seed=-1 → training.seed: Input should be greater than or equal to 0
 training.seed=1000000000000000001 → training.seed: Input should be less than or equal to 1000000000000000000
 search.max_length_ratio=0 → search.max_length_ratio: Input should be greater than 0
@@ -130,13 +141,15 @@ def test_a_folder_hides_no_recipe_and_a_star_is_part_of_a_name(
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        ({"baem": 3}, "unknown setting search.baem"),
-        ({"beam": None}, "search.beam"),
+        ({"search.baem": 3}, "unknown setting search.baem (did you mean 'search.beam'?"),
+        ({"beam": 3}, "unknown setting beam (did you mean 'search.beam'?"),
+        ({"search.beam": None}, "search.beam"),
+        ({"model.hidden_size": 3}, "model.hidden_size has no effect here (remove it)"),
     ],
 )
 def test_a_search_is_changed_by_known_settings_only(overrides: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as error:
-        changed(SearchSettings(), overrides)
+        changed(Settings(), overrides)
     assert said in str(error.value)
 
 
@@ -145,6 +158,65 @@ def test_a_table_names_where_it_came_from() -> None:
         validated({"nosuch": 1}, "run/config.toml")
 
 
-def test_keyword_arguments_of_a_search_are_its_settings() -> None:
-    hints = get_type_hints(SearchSettings)
-    assert get_type_hints(SearchOptions) == {key: hints[key] for key in SearchSettings.model_fields}
+OLD_RUN = """
+[training]
+batch_size = 7
+optimiser = "adam"
+learning_rate = 0.25
+dropout_embedding = 0.1
+label_smoothing = 0.2
+alignment_loss = "product"
+alignment_forcing_probability = 0.3
+average_decay = 0.9
+max_updates = 12
+select_by = "nll"
+
+[search]
+beam = 3
+replace_unk = true
+confidence = [0.5, 0.1]
+"""
+TODAY = [
+    "training.batch_size=7",
+    "optimiser.method=adam",
+    "optimiser.learning_rate=0.25",
+    "dropout.embedding=0.1",
+    "dropout.label_smoothing=0.2",
+    "known_alignments.loss=product",
+    "known_alignments.forcing_probability=0.3",
+    "optimiser.average_decay=0.9",
+    "stopping.max_updates=12",
+    "stopping.select_by=nll",
+    "search.beam=3",
+    "translation.replace_unk=true",
+    "translation.confidence=[0.5,0.1]",
+]
+
+
+def test_a_config_of_an_earlier_version_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run's silently; a recipe's with a line that names every old key."""
+    today = load_config(overrides=TODAY)
+    assert stored(tomllib.loads(OLD_RUN), "run/config.toml") == today
+    assert capsys.readouterr().err == ""
+    (tmp_path / "old.toml").write_text(OLD_RUN)
+    assert load_config(tmp_path / "old.toml") == today
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("training.optimiser is now optimiser.method; training.learning_rate is now")
+
+
+def test_every_old_key_has_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for old, new in RENAMED.items():
+        table, key = new.split(".")
+        default = json.dumps(getattr(getattr(Settings(), table), key))
+        assert load_config(overrides=[f"{old}={default}"]) == Settings()
+        assert capsys.readouterr().err == f"{old} is now {new}\n"
+        with pytest.raises(InputError, match=f"{old} is now {new}, and both are given"):
+            load_config(overrides=[f"{old}={default}", f"{new}={default}"])
+
+
+def test_options_of_a_translation_are_settings() -> None:
+    hints = {name: get_type_hints(type(getattr(Settings(), name))) for name in TRANSLATING}
+    settings = {name: tuple(key.split(".")) for name, key in SHORT.items()}
+    assert get_type_hints(ShortOptions) == {
+        name: hints[table][key] for name, (table, key) in settings.items()
+    }

@@ -268,7 +268,8 @@ def test_files_page_names_every_field() -> None:
 
 TINY = """
 model = {embedding_size = 8, hidden_size = 8, alignment_size = 8, maxout_size = 8}
-training = {max_updates = 4, validate_every = 4, batch_size = 20, samples = 1, threads = 1}
+training = {batch_size = 20, threads = 1}
+stopping = {max_updates = 4, validate_every = 4, samples = 1}
 search = {beam = 2, max_length_ratio = 1.0}
 """
 
@@ -335,9 +336,9 @@ def test_commands_of_the_readme(tiny_corpus: Path, reader: Path, command: Comman
     """Only the network and the corpus are small here."""
     small = {
         "prepare": ["data.vocabulary_size=120"],
-        "train": [*sizes(16), "model.encoder_size=16", "training.max_updates=4"],
+        "train": [*sizes(16), "model.encoder_size=16", "stopping.max_updates=4"],
     }
-    small["train"] += ["training.validate_bleu=false", "training.samples=0"]
+    small["train"] += ["stopping.validate_bleu=false", "stopping.samples=0"]
     for file in tiny_corpus.iterdir():
         shutil.copy(file, reader)
     ran = []

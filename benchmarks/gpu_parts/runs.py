@@ -23,7 +23,7 @@ from rnnsearch.translation.translator import Translator
 SIZES = [f"model.{name}_size=16" for name in ("embedding", "hidden", "alignment", "maxout")]
 OPTIMISERS = {
     "Adadelta": (),
-    "Adam": ("training.optimiser=adam", "training.learning_rate=0.01", "training.average_decay=0.9"),
+    "Adam": ("optimiser.method=adam", "optimiser.learning_rate=0.01", "optimiser.average_decay=0.9"),
 }
 CLOSE = 1e-2
 """Limit of relative differences of weights after some updates in float32 on two devices: differences in
@@ -81,7 +81,7 @@ def runs(options: Options, write: Write) -> None:
             with row(
                 write, f"{name}: {device}, resumed after a stage, against {device} throughout, with dropout"
             ) as found:
-                dropout = (*changes, "training.dropout_recurrent=0.2", "training.dropout_embedding=0.2")
+                dropout = (*changes, "dropout.recurrent=0.2", "dropout.embedding=0.2")
                 whole = made.train(f"{name}-whole", 2, device, dropout)
                 resumed = made.train(f"{name}-resumed", 1, device, dropout)
                 made.train(resumed.name, 2, device, dropout, resume=True)

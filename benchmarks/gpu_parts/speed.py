@@ -28,8 +28,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.step import search
 from rnnsearch.settings import Settings
 from rnnsearch.system.machine import PRECISIONS, hardware
-from rnnsearch.training.setup import faster
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.training.setup import trainer_of
 
 PAPER = 667_000 * 80
 """Pairs that RNNsearch-50* was trained on (the paper's Table 2)."""
@@ -90,10 +89,8 @@ def updates(options: Options, write: Write) -> None:
         best = ceiling(options.device, PRECISIONS[precision], square(options))
         for pairs in (2,) if options.small else (80, 320, 1280):
             with row(write, f"{precision}, {optimiser}, {pairs} pairs") as found:
-                changes = {"precision": precision, "batch_size": pairs, "optimiser": optimiser}
-                settings = settings_for(
-                    options, *(f"training.{key}={value}" for key, value in changes.items())
-                )
+                size = f"training.precision={precision}", f"training.batch_size={pairs}"
+                settings = settings_for(options, *size, f"optimiser.method={optimiser}")
                 sizes = sizes_of(options)
                 measured = bench_training(settings, **sizes, repetitions=1 if options.small else 10)
                 rate = operations_of_update(settings, **sizes) / measured.seconds
@@ -109,14 +106,11 @@ def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
 
     They are counted on meta tensors.
     """
-    training = settings.training.model_copy(update={"device": "meta"})
     with torch.device("meta"):
         network = TranslationNetwork(settings.model, words, words, trust_code=True)
     batch = random_batch(settings, words, length).to("meta")
     with FlopCounterMode(display=False) as counter:
-        Trainer(network, training, 1 << 30, faster=faster(training)).add_gradients(
-            [batch], training.batch_size, 1
-        )
+        trainer_of(network, settings).add_gradients([batch], settings.training.batch_size, 1)
     return int(counter.get_total_flops())
 
 
@@ -136,9 +130,8 @@ def translation(options: Options, write: Write) -> None:
 
 def update_of(settings: Settings, words: int, length: int) -> tuple[Callable[[], object], int]:
     """Returns (one update, to be repeated; its pairs)."""
-    training = settings.training
-    network = random_network(settings, words).to(training.device)
-    trainer = Trainer(network, training, 1 << 30, faster=faster(training))
+    network = random_network(settings, words).to(settings.training.device)
+    trainer = trainer_of(network, settings, 1 << 30)
     batch, numbers = random_batch(settings, words, length), count(1)
     return lambda: trainer.update([batch], next(numbers)), len(batch.source)
 

@@ -19,8 +19,8 @@ from rnnsearch.model.layers import keep_mask
 from rnnsearch.search.beam import Hypothesis
 from rnnsearch.search.step import search
 from rnnsearch.training.loss import negative_log_likelihood
-from rnnsearch.training.setup import faster
-from rnnsearch.training.trainer import Faster, Trainer
+from rnnsearch.training.setup import trainer_of
+from rnnsearch.training.trainer import BatchLoss, Faster, Trainer
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.posterior import quick_alignment
 
@@ -28,7 +28,7 @@ DTYPES = {torch.float64: FLOAT64, torch.float32: FLOAT32}
 BFLOAT16 = 0.1
 """Limit of relative differences between gradients with products in bfloat16 and in float64."""
 GENERAL = "model.alignment=general"
-ADAM = "training.learning_rate=0.01 training.optimiser=adam"
+ADAM = "optimiser.learning_rate=0.01 optimiser.method=adam"
 NETWORKS = [
     *(f"model.wiring={wiring} model.alignment={name}" for wiring, name in product(WIRINGS, ALIGNMENTS)),
     *(f"{GENERAL} model.cell={cell} model.encoder={name}" for cell, name in product(CELLS, ENCODERS)),
@@ -39,14 +39,14 @@ NETWORKS = [
 ]
 UPDATES = [
     "model.tie_output=true",
-    "training.weight_decay=0.01",
-    f"{ADAM} training.average_decay=0.9",
-    f"{ADAM}w training.warmup=4 training.weight_decay=0.1",
-    "training.optimiser=sgd training.learning_rate=0.1 training.label_smoothing=0.1",
-    "training.alignment_loss=product training.alignment_forcing=known",
-    "training.alignment_loss=cross-entropy training.alignment_forcing=mixed",
-    "training.optimiser=adadelta",
-    "training.alignment_loss=squared model.decoder=bidirectional",
+    "optimiser.weight_decay=0.01",
+    f"{ADAM} optimiser.average_decay=0.9",
+    f"{ADAM}w optimiser.warmup=4 optimiser.weight_decay=0.1",
+    "optimiser.method=sgd optimiser.learning_rate=0.1 dropout.label_smoothing=0.1",
+    "known_alignments.loss=product known_alignments.forcing=known",
+    "known_alignments.loss=cross-entropy known_alignments.forcing=mixed",
+    "optimiser.method=adadelta",
+    "known_alignments.loss=squared model.decoder=bidirectional",
 ]
 SEARCHES = [
     "search.beam=1",
@@ -75,7 +75,7 @@ def model(options: Options, write: Write) -> None:
         for changes in NETWORKS[:: 4 if options.small else 1]:
             outcome = partial(_gradients, changes=changes, dtype=dtype)
             compared(options, write, f"{dtype} {changes}", limit, outcome)
-    for changes in ("", "training.label_smoothing=0.1"):
+    for changes in ("", "dropout.label_smoothing=0.1"):
         with row(write, f"bfloat16 products {changes}".strip()) as found:
             exact = _gradients("cpu", changes, torch.float64)
             rounded = _gradients(options.device, changes, torch.float32, torch.bfloat16)
@@ -88,7 +88,8 @@ def _gradients(
     """Returns NLL and gradients."""
     settings, network, batch = small(device, changes, dtype)
     kernels = Faster(partial(convert, dtype=products), fast_loss(products) or negative_log_likelihood)
-    sums = Trainer(network, settings.training, 0, faster=kernels).add_gradients([batch], len(batch.source), 1)
+    loss = BatchLoss(network, settings.dropout, settings.known_alignments, kernels)
+    sums = Trainer(loss, settings.optimiser).add_gradients([batch], len(batch.source), 1)
     gradients = {name: parameter.grad for name, parameter in network.named_parameters()}
     return {"nll": sums[:1]} | {name: grad for name, grad in gradients.items() if grad is not None}
 
@@ -112,7 +113,7 @@ def training(options: Options, write: Write) -> None:
 def _updated(device: str, changes: str, dtype: torch.dtype) -> dict[str, Tensor]:
     """Returns losses, parameters and averages after two updates. The first update has two batches."""
     settings, network, batch = small(device, changes, dtype)
-    trainer = Trainer(network, settings.training, 0, faster=faster(settings.training))
+    trainer = trainer_of(network, settings)
     batches = [batch, small(device, changes, dtype, seed=2)[2]]
     torch.manual_seed(5)
     updates = [trainer.update(some, number) for number, some in enumerate((batches, batches[:1]), 1)]

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from rnnsearch.records import Translation
     from rnnsearch.run import Run
     from rnnsearch.search.beam import Hypothesis
-    from rnnsearch.settings import DataSettings, ModelSettings, SearchSettings, Settings, TrainingSettings
+    from rnnsearch.settings import (
+        DataSettings,
+        DropoutSettings,
+        KnownAlignmentSettings,
+        ModelSettings,
+        OptimiserSettings,
+        SearchSettings,
+        Settings,
+        StoppingSettings,
+        TrainingSettings,
+        TranslationSettings,
+    )
     from rnnsearch.text.dataset import Corpus
     from rnnsearch.text.links import symmetrise
     from rnnsearch.text.preparation import PrepareOptions, prepare
@@ -45,7 +56,8 @@ _LAZY = {
     "rnnsearch.training.loop": "train TrainingInterrupted",
     "rnnsearch.run": "Run",
     "rnnsearch.config": "load_config recipe_names",
-    "rnnsearch.settings": "Settings DataSettings ModelSettings TrainingSettings SearchSettings",
+    "rnnsearch.settings": "Settings DataSettings ModelSettings TrainingSettings OptimiserSettings "
+    "DropoutSettings KnownAlignmentSettings StoppingSettings SearchSettings TranslationSettings",
     "rnnsearch.evaluation.bleu": "bleu chrf",
     "rnnsearch.evaluation.statistics": "Score",
     "rnnsearch.evaluation.alignment_error": "alignment_error AlignmentScore read_gold read_pharaoh",
@@ -61,21 +73,26 @@ __all__ = [
     "AlignmentScore",
     "Corpus",
     "DataSettings",
+    "DropoutSettings",
     "GeneratedPair",
     "GoldLinks",
     "Hypothesis",
     "InputError",
+    "KnownAlignmentSettings",
     "Link",
     "ModelSettings",
+    "OptimiserSettings",
     "PreparationReport",
     "PrepareOptions",
     "Run",
     "Score",
     "SearchSettings",
     "Settings",
+    "StoppingSettings",
     "TrainingInterrupted",
     "TrainingSettings",
     "Translation",
+    "TranslationSettings",
     "Translator",
     "alignment_error",
     "bleu",

@@ -4,30 +4,48 @@ an error. Descriptions of keys, and suggestions for unknown ones."""
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from rnnsearch.errors import InputError, did_you_mean, require
-from rnnsearch.settings import SearchSettings, Sections, Settings
+from rnnsearch.settings import Sections, Settings
 from rnnsearch.system.files import parse_toml, read_toml, reading
+from rnnsearch.system.progress import note
 
-REMOVED = {
-    "data.drop_control_characters",
-    "data.entities",
-    "data.language_certainty",
-    "search.lexical_shortlist_frequent",
-    "search.lexical_shortlist_per_word",
-    "training.exchange_timeout",
-    "training.length_multiple",
-    "training.processes",
-    "training.sampled_softmax",
+RENAMED: dict[str, str] = {
+    f"{before}.{old}": f"{after}.{new or old}"
+    for before, after, keys in (
+        ("training", "optimiser", "optimiser>method learning_rate rho epsilon betas weight_decay"),
+        ("training", "optimiser", "schedule warmup clip_norm average_decay"),
+        ("training", "dropout", "dropout_embedding>embedding dropout_recurrent>recurrent"),
+        ("training", "dropout", "dropout_readout>readout label_smoothing"),
+        ("training", "known_alignments", "alignment_loss>loss alignment_weight>weight"),
+        ("training", "known_alignments", "alignment_annealing>annealing"),
+        ("training", "known_alignments", "alignment_final_weight>final_weight"),
+        ("training", "known_alignments", "alignment_smoothing>smoothing alignment_forcing>forcing"),
+        ("training", "known_alignments", "alignment_forcing_probability>forcing_probability"),
+        ("training", "stopping", "max_updates max_epochs max_minutes patience samples save_every"),
+        ("training", "stopping", "validate_every validate_beam validate_bleu validate_metric"),
+        ("training", "stopping", "select_by"),
+        ("search", "translation", "split_sentences max_source_length replace_unk faithful confidence"),
+    )
+    for old, _, new in (key.partition(">") for key in keys.split())
 }
-"""Settings of earlier versions, which are ignored in runs, models and prepared datasets."""
+"""Setting of earlier versions → its name today. Everything that was written with the former is still read."""
+
+TRANSLATING = ("search", "translation")
+"""Tables of settings that a translation may change."""
+SHORT = {
+    **{name: f"search.{name}" for name in ("beam", "nbest", "batch_size", "normalise")},
+    "replace_unk": "translation.replace_unk",
+}
+"""Keyword argument of `Translator.translate` → its setting."""
 
 BUILT_IN = {"recipe": "recipes", "study": "lab/studies"}
 """Kind of TOML file that comes with the package → its folder."""
@@ -44,10 +62,64 @@ _NAMES = {
 Table = TypeVar("Table", bound=BaseModel)
 
 
-def changed(settings: SearchSettings, overrides: Mapping[str, Any]) -> SearchSettings:
-    """Returns the search settings with some values changed. Raises InputError for an unknown name or an
-    invalid value."""
-    return validated({"search": {**settings.model_dump(), **overrides}}, "search settings").search
+def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    """Returns the settings with some of TRANSLATING changed. changes: `section.key` → value. Raises
+    InputError for an unknown setting, one without effect on translations, or an invalid value."""
+    table = {name: getattr(settings, name).model_dump() for name in TRANSLATING}
+    made = validated(merged(table, effective(nested(changes), TRANSLATING)), "search settings")
+    return settings.model_copy(update={name: getattr(made, name) for name in TRANSLATING})
+
+
+def with_short(changes: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the changes, with those of keyword arguments, by their names in SHORT. Raises InputError for
+    an unknown name, and for a setting that is given twice."""
+    for name in short.keys() - SHORT.keys():
+        likely = suggested_key(Sections, [name]) or "as in"
+        remedy = f'{likely} other settings are given as settings={{"search.{name}": …}}'
+        raise InputError(f"there is no option {name}", remedy=remedy)
+    for name in short:
+        if SHORT[name] in changes:
+            raise InputError(f"{name} and {SHORT[name]} are the same", remedy="give one of them")
+    return {**changes, **{SHORT[name]: value for name, value in short.items()}}
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Returns section → key → value for `section.key` → value, with today's names."""
+    table = dict[str, dict[str, Any]]()
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        table.setdefault(section, {})[name] = value
+    rename(None, table)
+    return table
+
+
+def rename(where: str | None, *tables: Any, say: Callable[[str], None] = note) -> None:
+    """Replaces the settings of RENAMED in tables of settings, in place; `say` gets a line about them.
+    Raises InputError if the table has the new one, too. where: file in this message."""
+    found = dict[str, None]()
+    for table, (old, new) in product(tables, RENAMED.items()):
+        (before, key), (after, name) = old.split("."), new.split(".")
+        values = table.get(before) if isinstance(table, dict) else None
+        if not isinstance(values, dict) or key not in values:
+            continue
+        others = table.setdefault(after, {})
+        if not isinstance(others, dict) or name in others:
+            raise InputError(f"{old} is now {new}, and both are given", file=where, remedy=f"remove {old}")
+        others[name] = values.pop(key)
+        found[f"{old} is now {new}"] = None
+    if found:
+        say("; ".join(found))
+
+
+def merged(*tables: dict[str, Any]) -> dict[str, Any]:
+    """Returns a table with the settings of all tables; those of later tables take precedence."""
+    result = dict[str, Any]()
+    for table in tables:
+        for section, values in table.items():
+            before = result.get(section, {})
+            if isinstance(before, dict):
+                result[section] = before | values if isinstance(values, dict) else values
+    return result
 
 
 def built_in(kind: str) -> dict[str, Traversable]:
@@ -69,9 +141,7 @@ def load_config(recipe: str | Path = "", overrides: Sequence[str] = ()) -> Setti
     value.
     """
     where, table = read_recipe(recipe)
-    for override in overrides:
-        apply_override(table, override)
-    return validated(table, where)
+    return validated(merged(table, read_overrides(overrides)), where)
 
 
 def validated(table: dict[str, Any], where: str) -> Settings:
@@ -81,19 +151,10 @@ def validated(table: dict[str, Any], where: str) -> Settings:
 
 
 def stored(table: dict[str, Any], where: str) -> Settings:
-    """Returns the settings in the config.toml of a run or model, without those of REMOVED. Raises as
+    """Returns the settings in the config.toml of a run or model, of this version or earlier ones. Raises as
     `validated`."""
-    return validated(without_removed(table), where)
-
-
-def without_removed(table: dict[str, Any]) -> dict[str, Any]:
-    """Returns a TOML table without the settings of REMOVED."""
-    return {
-        section: {key: value for key, value in settings.items() if f"{section}.{key}" not in REMOVED}
-        if isinstance(settings, dict)
-        else settings
-        for section, settings in table.items()
-    }
+    rename(where, table, say=lambda _: None)
+    return validated(table, where)
 
 
 def checked(kind: type[Table], table: dict[str, Any], where: str | None, remedy: str) -> Table:
@@ -120,7 +181,9 @@ def first_fault(error: ValidationError) -> str:
 def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
     """Returns the name for messages and the table of a recipe; "" is the empty recipe. Raises as
     `load_config`."""
-    return read_named("recipe", recipe) if str(recipe) else ("settings", {})
+    where, table = read_named("recipe", recipe) if str(recipe) else ("settings", {})
+    rename(where, table)
+    return where, table
 
 
 def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
@@ -138,42 +201,40 @@ def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
 
 
 def overrides_of(overrides: Sequence[str], allowed: Container[str]) -> dict[str, dict[str, Any]]:
-    """Returns the values of `section.key=value` overrides by section and key. allowed: sections, and
-    `section.key`, that have an effect.
+    """Returns the values of `section.key=value` overrides by section and key. Raises InputError as
+    `effective` does, and for an override of another form."""
+    return effective(read_overrides(overrides), allowed)
 
-    Raises InputError for an invalid value, an unknown key, and a setting without effect.
-    """
-    table: dict[str, Any] = {}
-    for override in overrides:
-        apply_override(table, override)
+
+def effective(table: dict[str, dict[str, Any]], allowed: Container[str]) -> dict[str, dict[str, Any]]:
+    """Returns the table. Raises InputError for an invalid value, an unknown key, and a setting without
+    effect. allowed: sections, and `section.key`, that have one."""
     checked(Sections, table, None, "`rnnsearch settings` lists them")
     for section, values in table.items():
         for key in values:
             if section not in allowed and f"{section}.{key}" not in allowed:
-                raise InputError(f"{section}.{key} has no effect on this command", remedy="remove it")
+                raise InputError(f"{section}.{key} has no effect here", remedy="remove it")
     return table
 
 
-def apply_override(table: dict[str, Any], override: str) -> None:
-    """Writes the value of `section.key=value` into the table. Raises InputError for an override of another
-    form."""
-    key, separator, text = override.partition("=")
-    key = key.strip()
-    section, dot, name = key.partition(".")
-    if not separator or not dot:
-        likely = suggested_key(Settings, [section]) if separator else ""
-        raise InputError(
-            f"--set {override!r} is not section.key=value",
-            remedy=likely or "for example --set model.hidden_size=512",
-        )
-    try:
-        value = parse_toml(f"value = {text.strip()}")["value"]
-    except ValueError:
-        value = text.strip()
-    table.setdefault(section, {})
-    if not isinstance(table[section], dict):
-        raise InputError(f"--set {override!r}: {section} is not a section")
-    table[section][name] = value
+def read_overrides(overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Returns the values of `section.key=value` overrides by section and key; of two values of a key, the
+    last. Raises InputError for an override of another form."""
+    values = dict[str, Any]()
+    for override in overrides:
+        key, separator, text = override.partition("=")
+        section, dot, _ = key.strip().partition(".")
+        if not separator or not dot:
+            likely = suggested_key(Settings, [section]) if separator else ""
+            raise InputError(
+                f"--set {override!r} is not section.key=value",
+                remedy=likely or "for example --set model.hidden_size=512",
+            )
+        try:
+            values[key.strip()] = parse_toml(f"value = {text.strip()}")["value"]
+        except ValueError:
+            values[key.strip()] = text.strip()
+    return nested(values)
 
 
 class DescribedKey(NamedTuple):

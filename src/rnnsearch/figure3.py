@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from html import escape
-from itertools import pairwise, zip_longest
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,15 +44,6 @@ _FONT = 9.0
 _PAD = 0.05
 _LARGEST = 16.0
 _DOTS_PER_INCH = 200
-# Fonts tried, where installed, for characters that the default font lacks.
-_FALLBACK_FONTS = (
-    "Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "WenQuanYi Zen Hei", "Hiragino Sans",
-    "PingFang SC", "Malgun Gothic", "Microsoft YaHei", "Arial Unicode MS",
-    *("Noto Sans " + script for script in (
-        "Devanagari", "Arabic", "Hebrew", "Thai", "Bengali", "Ethiopic", "Gujarati", "Gurmukhi",
-        "Kannada", "Khmer", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu",
-    )),
-)  # fmt: skip
 _CJK = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 _LONGEST_LABEL = 32
@@ -103,10 +94,9 @@ def comparison_figure(
     with drawing({"text.parse_math": False}), _missing_glyphs():
         from matplotlib import rcParams
         from matplotlib.figure import Figure
-        from matplotlib.font_manager import fontManager
 
-        installed = set(fontManager.get_font_names())
-        rcParams["font.family"] += [font for font in _FALLBACK_FONTS if font in installed]
+        words = chain.from_iterable((*one.source_tokens, *one.target_tokens, one.title) for one in panels)
+        rcParams["font.family"] += _fonts_with(frozenset("".join(words)))
         figure = Figure(dpi=_DOTS_PER_INCH)
         sizes = []
         for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
@@ -116,6 +106,32 @@ def comparison_figure(
         if path is not None:
             save_figure(figure, Path(path))
     return figure
+
+
+@cache
+def _fonts_with(characters: frozenset[str]) -> list[str]:
+    """Returns the names of installed fonts that have the characters which the default font lacks: few fonts,
+    upright ones of normal weight first."""
+    from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager, get_font
+
+    def covered(path: str) -> set[str]:
+        return {one for one in missing if ord(one) in get_font(path).get_charmap()}
+
+    missing = {one for one in characters if one.isprintable() and not one.isspace()}
+    found = []
+    if missing := missing - covered(findfont(FontProperties())):
+        listed = {font.fname for font in fontManager.ttflist}
+        for path in set(findSystemFonts()) - listed:  # installed since matplotlib has listed the fonts
+            with suppress(OSError, RuntimeError):
+                fontManager.addfont(path)
+        for font in sorted(
+            fontManager.ttflist, key=lambda font: (font.style, font.weight) != ("normal", 400)
+        ):
+            with suppress(OSError, RuntimeError):  # a damaged font
+                if not font.name.startswith("Last Resort") and (new := covered(font.fname)):  # boxes
+                    found.append(font.name)
+                    missing -= new
+    return found
 
 
 @contextmanager

@@ -23,7 +23,7 @@ EXTRAS = {
     "report": ("sacrebleu", "matplotlib"),
     "train": ("tensorboard", "sacrebleu"),
     "all": ("tensorboard", "sacrebleu", "matplotlib"),
-    "serve": ("fastapi", "uvicorn", "prometheus_client", "python_multipart", "py3langid"),
+    "serve": ("fastapi", "uvicorn", "prometheus_client", "python_multipart"),
     "ray": ("ray", "pandas", "pyarrow", "fsspec"),
 }
 """Extra → its packages, by their import names."""

@@ -52,7 +52,7 @@ class Translation(_Record):
     end of sentence.
     confidence: confidence of the model in each of `tokens`, from 0 to 1; empty for a given translation.
     doubtful_numbers: source numbers whose place in the translation is not certain or that it only spells,
-    and numbers of the translation that the source has not in digits (with `search.faithful`).
+    and numbers of the translation that the source has not in digits (with `translation.faithful`).
     """
 
     text: str

@@ -103,7 +103,8 @@ class ModelSettings(_Section):
 
 
 class TrainingSettings(_Section):
-    """Settings of training (appendix B). Whatever the paper did not use is off by default."""
+    """Settings of an update: batches, random seed, and how it is computed. Whatever the paper did not use
+    is off by default."""
 
     max_length: Size = 50
     """train on pairs with at most this many words (or subwords) on both sides, the end of sentence not
@@ -118,7 +119,24 @@ class TrainingSettings(_Section):
     """shuffle the pairs again in every epoch; the paper shuffles once"""
     accumulate: int = Field(1, gt=0, le=10_000)
     """batches whose gradients are summed for one update; at most those of an epoch"""
-    optimiser: Literal["adadelta", "adam", "adamw", "sgd"] = "adadelta"
+    seed: Seed = 1
+    """random seed of initial weights, dropout and the order of batches"""
+    device: str = "cpu"
+    """device: cpu, cuda or cuda:N"""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """number format of the matrix products; states and weights are always float32"""
+    threads: int = Field(0, ge=0, le=1_024)
+    """CPU threads of each rank; 0 = divide all cores among the ranks of this machine, fewer while that is
+    clearly faster"""
+    kernels: bool = True
+    """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch, slower,
+    in float32"""
+
+
+class OptimiserSettings(_Section):
+    """The optimiser, its learning rate, and averaged weights (B.2)."""
+
+    method: Literal["adadelta", "adam", "adamw", "sgd"] = "adadelta"
     """optimiser; the paper uses Adadelta (B.2)"""
     learning_rate: float = Field(1.0, gt=0)
     """learning rate; keep 1 for Adadelta, which has none of its own"""
@@ -136,45 +154,47 @@ class TrainingSettings(_Section):
     """updates in which the learning rate rises linearly from 0"""
     clip_norm: Amount = 1.0
     """clip the L2 norm of the gradient to this value (B.2); 0 = never"""
-    dropout_embedding: Probability = 0.0
+    average_decay: Probability = 0.0
+    """decay of an exponential average of the weights, which is then validated and saved; 0 = no average"""
+
+
+class DropoutSettings(_Section):
+    """Dropout and label smoothing. The paper uses neither."""
+
+    embedding: Probability = 0.0
     """dropout probability of the embeddings of both sides"""
-    dropout_recurrent: Probability = 0.0
+    recurrent: Probability = 0.0
     """dropout probability of the recurrent states, with one mask per sequence (Gal & Ghahramani 2016)"""
-    dropout_readout: Probability = 0.0
+    readout: Probability = 0.0
     """dropout probability of t, the hidden layer before the output"""
     label_smoothing: Probability = 0.0
     """probability mass that is moved from the reference word to all words"""
-    alignment_loss: Literal["none", "cross-entropy", "squared", "product"] = "none"
+
+
+class KnownAlignmentSettings(_Section):
+    """Learning from the word links of the corpus. The paper does not."""
+
+    loss: Literal["none", "cross-entropy", "squared", "product"] = "none"
     """second loss that teaches α the word links of the corpus: −Σ a log α, Σ (a − α)², or −log Σ a α"""
-    alignment_weight: Amount = 1.0
+    weight: Amount = 1.0
     """factor of the alignment loss, which is summed over words like the NLL"""
-    alignment_annealing: Count = 0
-    """updates in which the factor changes linearly from alignment_weight to alignment_final_weight; 0 =
-    never"""
-    alignment_final_weight: Amount = 0.0
-    """factor of the alignment loss after alignment_annealing updates"""
-    alignment_smoothing: Probability = 0.0
+    annealing: Count = 0
+    """updates in which the factor changes linearly from weight to final_weight; 0 = never"""
+    final_weight: Amount = 0.0
+    """factor of the alignment loss after `annealing` updates"""
+    smoothing: Probability = 0.0
     """probability mass that the alignment loss moves from the links of a target word to all source
     positions of the sentence"""
-    alignment_forcing: Literal["none", "known", "mixed"] = "none"
+    forcing: Literal["none", "known", "mixed"] = "none"
     """compute contexts from the word links instead of α during training: never, always, or for some
     sentences"""
-    alignment_forcing_probability: Probability = 0.5
-    """probability that a sentence uses its word links, with alignment_forcing = mixed"""
-    average_decay: Probability = 0.0
-    """decay of an exponential average of the weights, which is then validated and saved; 0 = no average"""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """number format of the matrix products; states and weights are always float32"""
-    kernels: bool = True
-    """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch, slower,
-    in float32"""
-    threads: int = Field(0, ge=0, le=1_024)
-    """CPU threads of each rank; 0 = divide all cores among the ranks of this machine, fewer while that is
-    clearly faster"""
-    device: str = "cpu"
-    """device: cpu, cuda or cuda:N"""
-    seed: Seed = 1
-    """random seed of initial weights, dropout and the order of batches"""
+    forcing_probability: Probability = 0.5
+    """probability that a sentence uses its word links, with forcing = mixed"""
+
+
+class StoppingSettings(_Section):
+    """Limits of training, validation on the development set, and checkpoints."""
+
     max_updates: Count = 0
     """stop after this many updates; 0 = no limit"""
     max_epochs: float = Field(0.0, ge=0, le=LARGEST)
@@ -211,11 +231,6 @@ class SearchSettings(_Section):
     """translations returned per sentence"""
     batch_size: int = Field(64, gt=0, le=10_000)
     """sentences translated together"""
-    split_sentences: bool = True
-    """translate each sentence of a line by itself, and join the translations (not with tokeniser = space);
-    the paper's recipes translate whole lines"""
-    max_source_length: int = Field(400, ge=10, le=5_000)
-    """maximum length of a source, in words or subwords; a longer sentence is translated in parts"""
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
     """number format of the matrix products; scores and states are always float32"""
     kernels: bool = True
@@ -234,6 +249,16 @@ class SearchSettings(_Section):
     """minimum length of a translation, relative to the source (released code: 0.5)"""
     max_length_ratio: float = Field(3.0, gt=0, le=100)
     """maximum length of a translation, relative to the source"""
+
+
+class TranslationSettings(_Section):
+    """Settings of what is done with a line before and after the search."""
+
+    split_sentences: bool = True
+    """translate each sentence of a line by itself, and join the translations (not with tokeniser = space);
+    the paper's recipes translate whole lines"""
+    max_source_length: int = Field(400, ge=10, le=5_000)
+    """maximum length of a source, in words or subwords; a longer sentence is translated in parts"""
     replace_unk: bool = False
     """replace each UNK by the source word with the largest attention weight, or by that word's dictionary
     entry"""
@@ -269,25 +294,14 @@ class AlignSettings(_Section):
     """words that the links refer to: those of the tokeniser, or words as given (split at spaces)"""
 
 
-class SearchOptions(TypedDict, total=False):
-    """Keyword arguments of `Translator.translate`: the settings in SearchSettings, of the same types."""
+class ShortOptions(TypedDict, total=False):
+    """The settings that are also keyword arguments of `Translator.translate`."""
 
     beam: int
     nbest: int
     batch_size: int
-    split_sentences: bool
-    max_source_length: int
-    precision: Literal["float32", "bfloat16", "int8"]
-    kernels: bool
     normalise: Literal["none", "length", "gnmt"]
-    length_alpha: float
-    coverage_beta: float
-    no_unk: bool
-    min_length_ratio: float
-    max_length_ratio: float
     replace_unk: bool
-    faithful: bool
-    confidence: tuple[float, float]
 
 
 class Sections(_Section):
@@ -296,7 +310,12 @@ class Sections(_Section):
     data: DataSettings = DataSettings()
     model: ModelSettings = ModelSettings()
     training: TrainingSettings = TrainingSettings()
+    optimiser: OptimiserSettings = OptimiserSettings()
+    dropout: DropoutSettings = DropoutSettings()
+    known_alignments: KnownAlignmentSettings = KnownAlignmentSettings()
+    stopping: StoppingSettings = StoppingSettings()
     search: SearchSettings = SearchSettings()
+    translation: TranslationSettings = TranslationSettings()
     align: AlignSettings = AlignSettings()
 
 
@@ -305,22 +324,22 @@ class Settings(Sections):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Settings:
-        model, training, search = self.model, self.training, self.search
-        if training.select_by == "metric" and not training.validate_metric:
-            raise ValueError('training.select_by = "metric" needs training.validate_metric')
+        model, known, search = self.model, self.known_alignments, self.search
+        if self.stopping.select_by == "metric" and not self.stopping.validate_metric:
+            raise ValueError('stopping.select_by = "metric" needs stopping.validate_metric')
         if model.tie_output and not model.factored_output and model.maxout_size != model.embedding_size:
             raise ValueError(
                 "model.tie_output needs model.factored_output = true, or model.maxout_size = "
                 "model.embedding_size"
             )
-        if model.alignment == "fixed" and not training.alignment_loss == training.alignment_forcing == "none":
+        if model.alignment == "fixed" and not known.loss == known.forcing == "none":
             raise ValueError(
-                'model.alignment = "fixed" learns no alignment: training.alignment_loss and '
-                'alignment_forcing must be "none"'
+                'model.alignment = "fixed" learns no alignment: known_alignments.loss and '
+                'known_alignments.forcing must be "none"'
             )
-        if search.precision == "int8" and training.device != "cpu":
+        if search.precision == "int8" and self.training.device != "cpu":
             raise ValueError(
-                f'search.precision = "int8" needs a CPU, but training.device = "{training.device}"'
+                f'search.precision = "int8" needs a CPU, but training.device = "{self.training.device}"'
             )
         if search.nbest > search.beam:
             raise ValueError(f"search.nbest = {search.nbest} is more than search.beam = {search.beam}")

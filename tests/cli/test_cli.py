@@ -184,9 +184,9 @@ train demo --data {store} --out {here}/r --set modell.hidden_size=3 → recipe d
 train demo --data {store} --out {here}/r --set model.hidden_size=big → model.hidden_size: Input should be a valid integer
 train demo --data {store} --out {here}/r --set model.cell=mitochondrion → model.cell = 'mitochondrion' is unknown (use one of gated,
 train demo --data {store} --out {here}/r --set training.device=abacus → device 'abacus' cannot be used
-train demo --data {store} --out {here}/r --set training.learning_rate=inf → training.learning_rate: Input should be a finite number
+train demo --data {store} --out {here}/r --set optimiser.learning_rate=inf → optimiser.learning_rate: Input should be a finite number
 train demo --data {store} --out {here}/r --set training.batch_size=100001 → training.batch_size: Input should be less than
-train demo --data {store} --out {here}/r --set training.max_epochs=1e300 → training.max_epochs: Input should be less than or equal
+train demo --data {store} --out {here}/r --set stopping.max_epochs=1e300 → stopping.max_epochs: Input should be less than or equal
 train demo --data {store} --out {here}/r --set model.hidden_size=100000 → GB of memory, and this machine has
 train demo --data {store} --out {here}/r --set training.seed=-1 → training.seed: Input should be greater than or equal to 0
 train demo --data {store} --out {here}/r --set data.vocabulary_size=10 → store: the data settings of a prepared dataset are fixed

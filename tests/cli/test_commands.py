@@ -175,21 +175,21 @@ def test_from_two_files_to_a_score(
     dev = f"{tiny_corpus}/dev.en {tiny_corpus}/dev.fr"
     prepared = command(f"prepare train.en.gz train.fr.gz --dev {dev} --out store --recipe demo")
     assert (prepared.code, prepared.err) == (0, "")
-    assert prepared.lines[0] == "pairs    300 read, 300 kept (100.00 %)"
+    assert prepared.lines[1] == "pairs    300 read, 300 kept (100.00 %)"
 
     settings = ("threads=1", "validate_every=3", "batch_size=10", "max_epochs=0")
     limits = sets(*sizes(8), *(f"training.{setting}" for setting in settings))
-    train = f"train demo --data store --out run {limits} --set training.max_updates"
+    train = f"train demo --data store --out run {limits} --set stopping.max_updates"
     trained = command(f"{train}=3")
     assert (trained.code, trained.lines) == (0, ["run"])
-    assert "reached training.max_updates = 3" in trained.err
+    assert "reached stopping.max_updates = 3" in trained.err
 
     over = command(f"{train}=6")
     assert over.code == 2
     assert "holds a run already" in over.err
     resumed = command(f"{train}=6 --resume")
     assert resumed.code == 0
-    assert "reached training.max_updates = 6: 6 updates" in resumed.err
+    assert "reached stopping.max_updates = 6: 6 updates" in resumed.err
 
     shutil.move("run", "moved")
     shutil.rmtree("store")

@@ -162,16 +162,16 @@ def test_every_setting_is_an_option(
     printed = command(f"translate {tiny_run} {line} --json", stdin=b"The man sees.\n")
     result = json.loads(printed.out)
     expected = Translator.load(tiny_run).translate(
-        ["The man sees."], nbest=2, normalise="length", no_unk=True
+        ["The man sees."], nbest=2, normalise="length", settings={"search.no_unk": True}
     )
     assert result == expected[0].to_dict()
     limits = [*(("model", f"{layer}_size", 4) for layer in ("embedding", "hidden", "alignment", "maxout"))]
-    limits += [("training", "max_updates", 1), ("training", "validate_bleu", "false")]
-    limits += [("training", "select_by", "nll")]
+    limits += [("stopping", "max_updates", 1), ("stopping", "validate_bleu", "false")]
+    limits += [("stopping", "select_by", "nll")]
     line = " ".join(form.format(*limit) for limit in limits)
     assert command(f"train demo --data {tiny_store} --out {tmp_path}/run {line}").code == 0
     settings_of_run = Run.open(tmp_path / "run").settings
-    assert (settings_of_run.model.hidden_size, settings_of_run.training.max_updates) == (4, 1)
+    assert (settings_of_run.model.hidden_size, settings_of_run.stopping.max_updates) == (4, 1)
 
 
 def test_the_help_of_translate_fits_on_one_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

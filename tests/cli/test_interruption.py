@@ -35,7 +35,7 @@ def test_an_interrupted_training_says_so_by_its_exit_code(
     finished = command(f"{line} --resume")
     assert finished.code == 0
     assert made == [1, 2, 3, 4, 5, 6]
-    assert "reached training.max_updates" in finished.err
+    assert "reached stopping.max_updates" in finished.err
 
 
 def test_which_signals_end_training_at_once() -> None:

@@ -32,8 +32,8 @@ def made(path: Path, content: bytes | None) -> Path:
         ("r.toml", b"a = " + b"[" * 100_000, "r.toml: is not TOML: it is nested too deeply"),
         (
             "r.toml",
-            b"[training]\nmax_updates = 9999999999999999999999",
-            "training.max_updates: Input should be less than or equal to",
+            b"[stopping]\nmax_updates = 9999999999999999999999",
+            "stopping.max_updates: Input should be less than or equal to",
         ),
         ("r.toml", b"training = [1]", "r.toml: training: Input should be"),
         ("r.toml", None, "r.toml: cannot be read: it is a pipe or a device, not a regular file"),

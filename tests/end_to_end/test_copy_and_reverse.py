@@ -17,9 +17,9 @@ WORDS = [f"{first}{second}" for first in "bdfg" for second in "aei"]
 SMALL = """
 model.embedding_size=32 model.hidden_size=48 model.alignment_size=32 model.maxout_size=32
 model.initialisation=glorot data.tokeniser=space
-training.optimiser=adam training.learning_rate=0.01 training.epsilon=1e-8 training.schedule=linear
-training.clip_norm=5 training.batch_size=32 training.max_updates=250
-training.validate_every=250 training.validate_bleu=false training.threads=1
+optimiser.method=adam optimiser.learning_rate=0.01 optimiser.epsilon=1e-8 optimiser.schedule=linear
+optimiser.clip_norm=5 training.batch_size=32 stopping.max_updates=250
+stopping.validate_every=250 stopping.validate_bleu=false training.threads=1
 """
 ORDERS = {"copy": slice(None), "reverse": slice(None, None, -1)}
 """Of a sentence's words, in its translation."""

@@ -13,7 +13,7 @@ import pytest
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import calibrated, word_confidence
-from rnnsearch.settings import SearchSettings
+from rnnsearch.settings import Settings
 from rnnsearch.translation.translator import Translator
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -53,9 +53,18 @@ def test_the_fit_finds_the_map_and_mends_the_error() -> None:
     assert len(list(reliability_table(after))) == len(after) + 2
 
 
-@pytest.mark.parametrize("search", [{}, {"beam": 1}, {"faithful": True}, {"replace_unk": True}, {"nbest": 3}])
+@pytest.mark.parametrize(
+    "search",
+    [
+        {},
+        {"search.beam": 1},
+        {"translation.faithful": True},
+        {"translation.replace_unk": True},
+        {"search.nbest": 3},
+    ],
+)
 def test_every_word_that_is_written_has_a_confidence(tiny_run: Path, search: dict[str, Any]) -> None:
-    for one in Translator.load(tiny_run).translate(SENTENCES, **search):
+    for one in Translator.load(tiny_run).translate(SENTENCES, settings=search):
         for each in [one, *one.alternatives]:
             assert len(each.confidence) == len(each.tokens)
             assert all(0 <= value <= 1 for value in each.confidence)
@@ -63,7 +72,9 @@ def test_every_word_that_is_written_has_a_confidence(tiny_run: Path, search: dic
 
 
 def test_confidences_are_those_of_the_log_probabilities(tiny_run: Path) -> None:
-    (one,) = Translator.load(tiny_run).translate(SENTENCES[:1], confidence=(2.0, 1.0))
+    (one,) = Translator.load(tiny_run).translate(
+        SENTENCES[:1], settings={"translation.confidence": (2.0, 1.0)}
+    )
     words = len(one.tokens)
     assert one.confidence == pytest.approx(
         calibrated(np.exp(one.log_probabilities[:words]), (2.0, 1.0)).tolist()
@@ -72,5 +83,5 @@ def test_confidences_are_those_of_the_log_probabilities(tiny_run: Path) -> None:
 
 @pytest.mark.parametrize("value", [(0.0, 0.0), (1.0,), (1.0, float("nan")), ("a", 0.0)])
 def test_a_map_that_is_none_is_refused(value: Any) -> None:
-    with pytest.raises(InputError, match=r"search\.confidence"):
-        changed(SearchSettings(), {"confidence": value})
+    with pytest.raises(InputError, match=r"translation\.confidence"):
+        changed(Settings(), {"translation.confidence": value})

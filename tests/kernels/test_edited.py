@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from small import linked_batch, small_network
+from small import linked_batch, small_network, small_trainer
 from torch import Tensor
 
 from rnnsearch.errors import InputError
@@ -24,9 +24,6 @@ from rnnsearch.kernels.products import FastLinear, FastOutput
 from rnnsearch.model import decoder
 from rnnsearch.run import Run
 from rnnsearch.serve.export import check_exportable
-from rnnsearch.settings import TrainingSettings
-from rnnsearch.training.setup import faster
-from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.posterior import has_quick_posterior
 
 EDITS = {
@@ -93,8 +90,8 @@ def edit(monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: str) -> None
 def trained(wiring: str, kernels: bool) -> dict[str, Tensor]:
     """Returns the parameters after two updates."""
     network = small_network(wiring=wiring)
-    settings = TrainingSettings(optimiser="sgd", learning_rate=0.1, kernels=kernels)
-    trainer = Trainer(network, settings, 0, faster=faster(settings))
+    sgd = "optimiser.method=sgd", "optimiser.learning_rate=0.1"
+    trainer = small_trainer(network, *sgd, f"training.kernels={str(kernels).lower()}")
     for number in (1, 2):
         trainer.update([linked_batch()], number)
     return dict(network.state_dict())

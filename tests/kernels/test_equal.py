@@ -4,6 +4,7 @@ alignment, and a whole training and its translations."""
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from command_line import sizes
-from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, sentences, small_network
+from small import ALIGNMENTS, CELLS, ENCODERS, WIRINGS, sentences, small_network, small_trainer
 from torch import Tensor
 
 from rnnsearch.batch import Batch
@@ -21,13 +22,11 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.search.beam import best_sums
 from rnnsearch.search.two_directions import search_directions
-from rnnsearch.settings import SearchSettings, TrainingSettings
+from rnnsearch.settings import SearchSettings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.display import Display
 from rnnsearch.training.loop import train
-from rnnsearch.training.setup import faster
-from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
 from rnnsearch.translation.translator import Translator
@@ -43,19 +42,22 @@ NETWORKS: list[dict[str, Any]] = [
     {"factored_output": True},
     {"tie_output": True, "factored_output": True},
 ]
-TRAININGS: list[dict[str, Any]] = [
-    {"label_smoothing": 0.1, "alignment_loss": "cross-entropy", "alignment_forcing": "known"},
-    {"optimiser": "adam"},
+TRAININGS: list[list[str]] = [
+    [
+        "dropout.label_smoothing=0.1",
+        "known_alignments.loss=cross-entropy",
+        "known_alignments.forcing=known",
+    ],
+    ["optimiser.method=adam"],
 ]
 
 
 def gradients(
-    network: TranslationNetwork, training: dict[str, Any], kernels: bool
+    network: TranslationNetwork, training: Sequence[str], kernels: bool
 ) -> dict[str, Tensor | None]:
     """Returns the loss and every gradient of one update of one batch."""
-    own = {"optimiser": "sgd", "dropout_recurrent": 0.2, "kernels": kernels}
-    settings = TrainingSettings.model_validate(own | training)
-    trainer = Trainer(network, settings, 0, faster=faster(settings))
+    own = "optimiser.method=sgd", "dropout.recurrent=0.2", f"training.kernels={str(kernels).lower()}"
+    trainer = small_trainer(network, *own, *training)
     torch.manual_seed(2)
     batch = Batch(SOURCE, LENGTHS, TARGET, TARGET_LENGTHS, KNOWN.to(network.output.weight.dtype))
     loss, sums = trainer.loss(batch, trainer._replaced(batch, 1, 0), 0.7)
@@ -86,7 +88,7 @@ def forced(network: TranslationNetwork) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
-def assert_equal(network: TranslationNetwork, training: dict[str, Any], rounding: float) -> None:
+def assert_equal(network: TranslationNetwork, training: Sequence[str], rounding: float) -> None:
     close, fast = {"rtol": rounding, "atol": rounding}, convert(network)
     torch.testing.assert_close(
         gradients(network, training, True), gradients(network, training, False), **close
@@ -100,20 +102,21 @@ def assert_equal(network: TranslationNetwork, training: dict[str, Any], rounding
 
 @pytest.mark.parametrize("changed", NETWORKS, ids=str)
 def test_every_network_has_the_same_values(changed: dict[str, Any]) -> None:
-    assert_equal(small_network(**changed), {}, 1e-12)
-    assert_equal(small_network(torch.float32, **changed), {}, 2e-4)
+    assert_equal(small_network(**changed), [], 1e-12)
+    assert_equal(small_network(torch.float32, **changed), [], 2e-4)
 
 
 @pytest.mark.parametrize("training", TRAININGS, ids=str)
 @pytest.mark.parametrize("decoder", ["forward", "bidirectional"])
-def test_every_loss_has_the_same_values(decoder: str, training: dict[str, Any]) -> None:
+def test_every_loss_has_the_same_values(decoder: str, training: list[str]) -> None:
     assert_equal(small_network(decoder=decoder), training, 1e-12)
 
 
 def trained(store: Path, path: Path, *changes: str) -> Run:
-    own = ("optimiser=sgd", "learning_rate=0.1", "max_updates=6", "validate_every=6", "threads=1")
-    chosen = [f"training.{change}" for change in (*own, "validate_bleu=false", "select_by=nll")]
-    settings = load_config(overrides=[*sizes(8), *chosen, *changes])
+    own = ["optimiser.method=sgd", "optimiser.learning_rate=0.1", "training.threads=1"]
+    limits = ("max_updates=6", "validate_every=6", "validate_bleu=false", "select_by=nll")
+    own += [f"stopping.{limit}" for limit in limits]
+    settings = load_config(overrides=[*sizes(8), *own, *changes])
     return train(settings, Corpus.open(store), path, display=Display(quiet=True))
 
 
@@ -125,7 +128,9 @@ def test_a_training_and_its_translations_without_kernels(tiny_store: Path, tmp_p
         torch.testing.assert_close(tensor, fast[name], rtol=0, atol=1e-5)
     translator = Translator.load(off.path)
     translated = translator.translate(lines)
-    assert translator.translate(lines, precision="int8") == translated
-    for one, other in zip(translated, translator.translate(lines, kernels=True), strict=True):
+    assert translator.translate(lines, settings={"search.precision": "int8"}) == translated
+    for one, other in zip(
+        translated, translator.translate(lines, settings={"search.kernels": True}), strict=True
+    ):
         assert one.tokens == other.tokens
         assert one.score == pytest.approx(other.score, abs=1e-3)

@@ -184,7 +184,7 @@ def test_eflomal_learns_words(
 def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[list[str]]) -> None:
     done = command("links", "a.en", "a.fr", "--out", "new/a.links", "--symmetrise", "union")
     assert (done.code, done.err) == (0, "")
-    assert done.lines[0] == "pairs    4, 2 without links"
+    assert done.lines[:2] == ["languages en → fr (by the file's name)", "pairs    4, 2 without links"]
     assert Path("new/a.links").read_text().count("\n") == 4
     Path("empty").touch()
     Path("blank").write_text("\n\n")
@@ -202,3 +202,26 @@ def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[l
     }.items():
         assert_refused(command("links", *words.split()), message)
     assert not Path("x").exists()
+
+
+def test_japanese_is_linked_by_given_words_or_by_characters(folder: Path, diagonal: list[list[str]]) -> None:
+    Path("a.ja").write_text("猫 が 魚 を 食べる 。\n" * 40 + "犬 が 寝る 。\n" * 40, encoding="utf-8")
+    Path("b.ja").write_text(Path("a.ja").read_text(encoding="utf-8").replace(" ", ""), encoding="utf-8")
+    Path("a.en").write_text("a b c d e .\n" * 40 + "a b c .\n" * 40)
+    settings = DataSettings(source_language="ja", target_language="en", vocabulary_size=20)
+
+    def links(name: str, words: Any) -> list[int]:
+        """Of the first pair: how many words eflomal sees, and how many links a store has of them."""
+        texts = parallel_texts([name, "a.en"])
+        link_texts(texts, [Path("a.links")], settings=settings, words=words, method="forward")
+        options = PrepareOptions(links=["a.links"], overwrite=True)
+        report = prepare_texts(texts, folder / "store", settings=settings, options=options)
+        return [len(diagonal[-2][0].split()), report.links or 0]
+
+    assert links("a.ja", "given")[0] == 6
+    assert links("a.ja", "tokenised")[0] == 8
+    count, kept = links("b.ja", "tokenised")
+    assert (count, kept > 0) == (8, True)
+    Path("b.ja").write_text("昨日私は図書館で本を借りました。\n" * 80, encoding="utf-8")
+    with pytest.raises(InputError, match="80 of 80 source lines have no spaces"):
+        links("b.ja", "given")

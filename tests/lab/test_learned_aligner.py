@@ -19,8 +19,8 @@ from rnnsearch.lab import learned_aligner, quick_start
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "src" / "rnnsearch_models"
 
 SMALL = [
-    *(*sizes(4), "model.encoder_size=4", "data.vocabulary_size=90", "training.max_updates=3"),
-    *("training.save_every=1", "training.precision=float32", "training.threads=1"),
+    *(*sizes(4), "model.encoder_size=4", "data.vocabulary_size=90", "stopping.max_updates=3"),
+    *("stopping.save_every=1", "training.precision=float32", "training.threads=1"),
 ]
 SETTINGS = sets(*SMALL).split()
 WORDS = ["links", "--aligner", "rnnsearch", "--out", "links"]

@@ -58,7 +58,7 @@ def answers(lines: list[OutputLine], alignment: str = "additive", **more: list[O
     about = SimpleNamespace(
         path=Path("run"), source=CODEC, target=CODEC, settings=SimpleNamespace(model=model)
     )
-    return OpenedRun("run", about, outputs={Kind.REFERENCES: lines, **more})  # type: ignore[arg-type]
+    return OpenedRun("run", about, about.settings, outputs={Kind.REFERENCES: lines, **more})  # type: ignore[arg-type]
 
 
 def run(

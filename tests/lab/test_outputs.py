@@ -95,9 +95,9 @@ def test_known_pairs_are_translated_without_unk(tiny_unknown_run: Path, tmp_path
     words = [" ".join([word for word in vocabulary if word.isalpha()][:6]) for vocabulary in vocabularies]
     test_set = Texts("test", ["nobody knows", words[0], words[0]], [words[1], words[1], "personne"])
     _, (found,) = Outputs(run, test_set, Kind.WITHOUT_UNK, tmp_path).read(silent)
-    (expected,) = run.translator.translate(words[:1], no_unk=True)
+    (expected,) = run.translator.translate(words[:1], settings={"search.no_unk": True})
     assert (found.number, found.translation.text) == (1, expected.text)
-    assert "<unk>" in run.translator.translate(words[:1], no_unk=False)[0].tokens
+    assert "<unk>" in run.translator.translate(words[:1], settings={"search.no_unk": False})[0].tokens
 
 
 def test_once_is_enough_until_the_key_changes(

@@ -11,14 +11,13 @@ from command_line import Command, sets, sizes
 
 from rnnsearch import Translator
 from rnnsearch.lab import quick_start
-from rnnsearch.settings import DataSettings
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
 
 LIMITS = (
     *("model.encoder_size=4", "data.vocabulary_size=90", "search.max_length_ratio=1.0"),
-    *("training.max_updates=4", "training.validate_every=2", "training.save_every=2"),
+    *("stopping.max_updates=4", "stopping.validate_every=2", "stopping.save_every=2"),
     *("training.precision=float32", "search.precision=float32"),
 )
 SETTINGS = sets(*sizes(4), *LIMITS)
@@ -66,7 +65,7 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
 
 def test_no_held_out_source_line_is_in_training(tiny_corpus: Path, tmp_path: Path) -> None:
     files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
-    quick_start.write_corpus(parallel_texts(files), tmp_path / "corpus", DataSettings())
+    quick_start.write_corpus(parallel_texts(files), tmp_path / "corpus")
     parts = {
         part: list(zip(*(read_lines(tmp_path / f"corpus/{part}.{side}") for side in SIDES), strict=True))
         for part in ("train", "dev", "test")
@@ -92,7 +91,7 @@ def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
     line = f"try corpus.en-fr.tsv --no-open {SETTINGS}"
     done = command(line)
     assert done.code == 0, done.err
-    assert "en → fr: " in done.err
+    assert "en → fr (by the file's name)" in done.err
     assert re.search(r"^training took \d+\.\d min$", done.err, re.MULTILINE)
     assert " align " not in done.out  # which takes two files
     Path("corpus.en-fr.tsv").write_text("".join(reversed(rows)), encoding="utf-8")
@@ -108,7 +107,7 @@ def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
         (("one.en", 500), ("one.fr", 500), "1 different sentence pairs, of 500, are too few to learn from"),
         (("a.en", 200), ("a.fr", 199), "so they are not parallel"),
         (("same.en", 200), ("same.fr", 200), "200 of 200 lines are the same in both files"),
-        (("a.en", 200), ("b.en", 200), "both files are in one language"),
+        (("a.en", 200), ("b.en", 200), "both sides are in one language"),
         (("a.en", 200), ("missing.fr", 0), "is no file on disk"),
         (("a.en", 0), ("b.fr", 0), "0 different sentence pairs, of 0, are too few"),
         (("a.tsv", 200), ("missing.fr", 0), "is no file on disk"),

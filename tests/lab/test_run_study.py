@@ -41,11 +41,13 @@ model = {embedding_size = 8, hidden_size = 8, alignment_size = 8, maxout_size = 
 search = {beam = 2, max_length_ratio = 1.2}
 
 [settings.training]
+batch_size = 10
+threads = 1
+
+[settings.stopping]
 max_updates = 40
 validate_every = 10
-batch_size = 10
 samples = 0
-threads = 1
 save_every = 5
 validate_bleu = false
 select_by = "nll"
@@ -56,7 +58,7 @@ select_by = "nll"
 model.alignment = "general"
 
 [variants.broken]
-training.learning_rate = 1e30
+optimiser.learning_rate = 1e30
 """
 
 

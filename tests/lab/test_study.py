@@ -130,18 +130,18 @@ def test_quick_changes_what_its_table_says(plan: Plan) -> None:
     builtin = true
     [variants.one]
     seeds = [3]
-    training.max_updates = 500
+    stopping.max_updates = 500
     [quick]
     seeds = [5]
     pairs = 100
     sentences = 9
-    settings.training.max_updates = 7
+    settings.stopping.max_updates = 7
     """
     usual, quick = plan(text), plan(text, quick=True)
     assert (usual.study.seeds, usual.study.corpus.pairs, usual.sentences) == ([1, 2], None, None)
     assert (quick.study.seeds, quick.study.corpus.pairs, quick.sentences) == ([5], 100, 9)
     assert [[run.seed for run in folder.runs] for folder in (usual, quick)] == [[3], [5]]
-    updates = [folder.variants["one"].training.max_updates for folder in (usual, quick)]
+    updates = [folder.variants["one"].stopping.max_updates for folder in (usual, quick)]
     assert updates == [500, 7]
     with pytest.raises(InputError, match=r"no table \[quick\]"):
         plan(SMALL, quick=True)

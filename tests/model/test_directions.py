@@ -89,25 +89,25 @@ TURNED_LINKS = [[(0, 1), (2, 1)], [], [(4, 3), (0, 2), (1, 2), (0, 0)]]
 
 
 @pytest.mark.parametrize(
-    "training",
+    "overrides",
     [
-        {},
-        {"alignment_loss": "cross-entropy", "alignment_weight": 0.3},
-        {"alignment_loss": "squared", "alignment_forcing": "known"},
+        (),
+        ("known_alignments.loss=cross-entropy", "known_alignments.weight=0.3"),
+        ("known_alignments.loss=squared", "known_alignments.forcing=known"),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("wiring", WIRINGS)
-def test_what_is_shared_learns_from_both(wiring: str, training: dict[str, Any]) -> None:
+def test_what_is_shared_learns_from_both(wiring: str, overrides: tuple[str, ...]) -> None:
     """Losses are summed: each decoder moves as it would alone, encoder and embeddings by the sum; with a
     known alignment too."""
     network = small_network(decoder="bidirectional", wiring=wiring)
-    batch = batch_of(LINKS if training else None)
+    batch = batch_of(LINKS if overrides else None)
     alone = {
-        reading: movement(one_way(network, reading, wiring=wiring), batch, **training)
+        reading: movement(one_way(network, reading, wiring=wiring), batch, overrides=overrides)
         for reading in ("forward", "backward")
     }
-    for name, moved in movement(network, batch, **training).items():
+    for name, moved in movement(network, batch, overrides=overrides).items():
         part, _, rest = name.partition(".")
         if part in ("source_embedding", "target_embedding", "encoder"):
             expected = alone["forward"][name] + alone["backward"][name]
@@ -125,8 +125,8 @@ def test_what_is_shared_learns_from_both(wiring: str, training: dict[str, Any]) 
 def test_links_follow_their_words(wiring: str, forcing: str) -> None:
     """A backward decoder learns from the links of a corpus as a forward one does from the links of the turned
     corpus."""
-    training = {"alignment_loss": "cross-entropy", "alignment_forcing": forcing}
+    links = "known_alignments.loss=cross-entropy", f"known_alignments.forcing={forcing}"
     turned = replace(batch_of(TURNED_LINKS), target=TURNED)
-    backward = movement(small_network(decoder="backward", wiring=wiring), batch_of(LINKS), **training)
-    forward = movement(small_network(decoder="forward", wiring=wiring), turned, **training)
+    backward = movement(small_network(decoder="backward", wiring=wiring), batch_of(LINKS), overrides=links)
+    forward = movement(small_network(decoder="forward", wiring=wiring), turned, overrides=links)
     torch.testing.assert_close(backward, forward, rtol=1e-9, atol=1e-11)

@@ -26,15 +26,14 @@ from small import (
     gradients,
     small_network,
     small_settings,
+    small_trainer,
 )
 from small import linked_batch as batch
 from torch import Tensor
 
 from rnnsearch.batch import Batch
 from rnnsearch.model.network import TeacherForced, TranslationNetwork
-from rnnsearch.settings import TrainingSettings
 from rnnsearch.training.loss import LOSSES
-from rnnsearch.training.trainer import Trainer
 
 SOME = [[(0, 0), (2, 0)], [], [(4, 0), (0, 1), (1, 1), (2, 1), (3, 1), (0, 3)]]
 """(source, target) positions of each pair of `sentences`: rows with 1, 2 and 4 links (shares without
@@ -164,8 +163,8 @@ def test_the_loss_of_an_update(form: str, wiring: str, forcing: str) -> None:
             links, step = given.known_alignment[b, i, :J].tolist(), i + SUPERVISED_STEP[wiring]
             if any(links) and step >= 0:
                 expected, rows = expected + row_loss(form, links, own[step]), rows + 1
-    training = TrainingSettings.model_validate({"alignment_loss": form, "alignment_forcing": forcing})
-    update = Trainer(network, training, 0).update([given], 1)
+    links = f"known_alignments.loss={form}", f"known_alignments.forcing={forcing}"
+    update = small_trainer(network, *links).update([given], 1)
     assert update.linked_rows == rows == (4 if wiring == "appendix" else 6)
     assert update.alignment_loss == pytest.approx(expected, rel=1e-11)
 

@@ -13,9 +13,10 @@ from torch import Tensor
 from rnnsearch.batch import Batch
 from rnnsearch.config import load_config
 from rnnsearch.training import trainer as training
+from rnnsearch.training.setup import trainer_of
 
 EVERYWHERE = [f"training.dropout_{part}=0.2" for part in ("embedding", "recurrent", "readout")]
-SGD = "training.optimiser=sgd"
+SGD = "optimiser.method=sgd"
 NO_VALUES = r"[Mm]eta"
 """What torch says then."""
 
@@ -29,10 +30,10 @@ def batch() -> Batch:
 @pytest.mark.parametrize(
     "changes",
     [
-        ["training.optimiser=adadelta"],
-        ["training.average_decay=0.9", "training.label_smoothing=0.1", "training.precision=bfloat16", SGD],
-        ["training.alignment_loss=cross-entropy", "training.alignment_forcing=mixed", SGD],
-        ["model.decoder=bidirectional", "training.alignment_loss=product", "model.wiring=appendix", SGD],
+        ["optimiser.method=adadelta"],
+        ["optimiser.average_decay=0.9", "dropout.label_smoothing=0.1", "training.precision=bfloat16", SGD],
+        ["known_alignments.loss=cross-entropy", "known_alignments.forcing=mixed", SGD],
+        ["model.decoder=bidirectional", "known_alignments.loss=product", "model.wiring=appendix", SGD],
     ],
     ids=["Adadelta", "averages and smoothing", "links", "both directions"],
 )
@@ -41,7 +42,7 @@ def test_an_update_looks_once(changes: list[str], monkeypatch: pytest.MonkeyPatc
     settings = load_config(overrides=["training.device=meta", *EVERYWHERE, *changes])
     model = settings.model
     network = small_network(torch.float32, decoder=model.decoder, wiring=model.wiring).to("meta")
-    trainer = training.Trainer(network, settings.training, 0)
+    trainer = trainer_of(network, settings)
     with pytest.raises((RuntimeError, NotImplementedError), match=NO_VALUES):
         trainer.update([batch()], 1)
     looks: list[Tensor] = []

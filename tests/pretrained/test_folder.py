@@ -59,7 +59,7 @@ def test_whole_weights_translate_as_the_run_does(tiny_run: Path, tmp_path: Path)
 
 def test_int8_weights_take_a_quarter_and_search_in_int8(saved: Path, tiny_subword_run: Path) -> None:
     model = Translator.from_pretrained(saved / "en-fr")
-    assert model.search.precision == "int8"
+    assert model.settings.search.precision == "int8"
     whole = Run.open(tiny_subword_run).model_path.stat().st_size
     assert (
         saved / "en-fr" / "model.safetensors"
@@ -76,10 +76,10 @@ def test_without_int8_products_a_model_searches_in_float32(
     monkeypatch.setattr("rnnsearch.translation.translator.has_int8", lambda device: False)
     monkeypatch.setattr(int8, "has_int8", lambda device: False)
     translator = Translator.load(saved / "en-fr")
-    assert translator.search.precision == "float32"
+    assert translator.settings.search.precision == "float32"
     assert len(translator.translate(LINES)) == 3
     with pytest.raises(InputError, match="no int8 products"):
-        translator.translate(LINES, precision="int8")
+        translator.translate(LINES, settings={"search.precision": "int8"})
 
 
 def test_runs_and_other_folders_are_never_replaced(tiny_run: Path, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_model_is_small_and_says_what_it_is(model: Path) -> None:
 
 @each_model
 def test_a_model_searches_in_8_bits(model: Path) -> None:
-    assert Translator.load(model.name).settings.search.precision == "int8"  # type: ignore[union-attr]
+    assert Translator.load(model.name).settings.search.precision == "int8"
 
 
 def test_the_first_command_of_the_readme(command: Callable[..., Any]) -> None:

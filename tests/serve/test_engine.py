@@ -17,8 +17,8 @@ from torch import Tensor
 from rnnsearch.batch import Batch
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.step import search
-from rnnsearch.settings import SearchSettings, TrainingSettings
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.settings import OptimiserSettings, SearchSettings
+from rnnsearch.training.trainer import BatchLoss, Trainer
 
 ENGINE = Path(__file__).resolve().parents[2] / "docs/assets/learn"
 SIZES = {"embedding": 5, "hidden": 20, "alignment": 6, "maxout": 3}
@@ -87,10 +87,10 @@ def test_updates_and_translations_are_pythons(tmp_path: Path, kind: str, wiring:
     found = in_node(tmp_path, case)
     assert found["simd"] is not plain
 
-    settings = TrainingSettings(
-        optimiser="adam", learning_rate=adam["rate"], epsilon=adam["epsilon"], clip_norm=5.0
+    settings = OptimiserSettings(
+        method="adam", learning_rate=adam["rate"], epsilon=adam["epsilon"], clip_norm=5.0
     )
-    trainer = Trainer(network, settings, 0)
+    trainer = Trainer(BatchLoss(network), settings)
     trainer.add_gradients([pairs], 3, 1)
     assert_close(found["gradients"], {name: one.grad for name, one in network.named_parameters()})  # type: ignore[misc]
     trainer.optimiser.zero_grad()

@@ -149,8 +149,8 @@ def test_short_requests_pass_long_ones_and_long_sentences_are_translated_in_part
     assert held.batches[1] == ["A cat ."]
     sentence = answer["translations"][0]["sentences"][1]
     translator = served[0].translator
-    most = min(LONGEST_PART, translator.search.max_source_length)
-    (expected,) = translator.translate([f"{long} ."], max_source_length=most)
+    most = min(LONGEST_PART, translator.settings.translation.max_source_length)
+    (expected,) = translator.translate([f"{long} ."], settings={"translation.max_source_length": most})
     assert (status, sentence["source_tokens"]) == (200, expected.source_tokens)
     assert sentence["hypotheses"][0]["text"] == expected.text
 

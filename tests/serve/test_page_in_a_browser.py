@@ -220,7 +220,9 @@ FAITHFUL = [
 
 @pytest.mark.parametrize("name", ["words", "subwords"])
 def test_names_and_numbers_are_held_as_in_python(opened: Page, exported: Path, name: str) -> None:
-    ours = Translator.load(exported / name).translate(FAITHFUL, beam=2, faithful=True)
+    ours = Translator.load(exported / name).translate(
+        FAITHFUL, beam=2, settings={"translation.faithful": True}
+    )
     work = """async (engine, plain, lines) => {
       const settings = { ...engine.settings, beam: 2, nbest: 2, faithful: true };
       const found = [];
@@ -294,7 +296,9 @@ def test_what_if_decoding_is_python_s(
 
 def test_a_long_line_is_cut_as_in_python(opened: Page, exported: Path) -> None:
     line = "The man sees the woman. " * 40
-    ours = Translator.load(exported / "words").translate([line], beam=1, max_source_length=50)[0]
+    ours = Translator.load(exported / "words").translate(
+        [line], beam=1, settings={"translation.max_source_length": 50}
+    )[0]
     work = """async (engine, plain, line) =>
       engine.sentence(line, { ...engine.settings, beam: 1, nbest: 1, max_source_length: 50 }, () => {}, async () => {})"""
     theirs = engine(opened, "words", work, line)

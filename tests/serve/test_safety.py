@@ -199,8 +199,8 @@ def test_a_model_is_named_on_the_command_line(tiny_run: Path) -> None:
             ModelPlace.parse(word)
     with pytest.raises(InputError, match="two models would be called 'news'"):
         models_of(f"news={tiny_run}", f"news={tiny_run}")
-    (other,) = models_of(f"de-nl={tiny_run}", search={"beam": 3})
-    assert (other.source, other.target, other.translator.search.beam) == ("de", "nl", 3)
+    (other,) = models_of(f"de-nl={tiny_run}", search={"search.beam": 3})
+    assert (other.source, other.target, other.translator.settings.search.beam) == ("de", "nl", 3)
 
 
 @pytest.fixture(scope="module")

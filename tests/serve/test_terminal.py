@@ -31,7 +31,7 @@ import struct  # noqa: E402
 import termios  # noqa: E402
 
 SENTENCE = "The old man sees the house."
-SEARCH = {"beam": 2, "max_length_ratio": 1.0}
+SEARCH = {"search.beam": 2, "search.max_length_ratio": 1.0}
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|\r")
 
 
@@ -60,7 +60,7 @@ def talked(tiny_run: Path) -> Callable[..., str]:
 
 
 def test_commands_look_at_the_last_translation(talked: Any, tiny_run: Path) -> None:
-    expected = Translator.load(tiny_run).translate([SENTENCE], nbest=2, **SEARCH)[0]
+    expected = Translator.load(tiny_run).translate([SENTENCE], nbest=2, settings=SEARCH)[0]
     begin = talked(SENTENCE)
     assert begin.startswith(f"{SENTENCE}\n{expected.text}\n")
     shown = talked(SENTENCE, ":matrix", ":nbest 2", f":why {expected.tokens[0]}")

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from rnnsearch.batch import Batch
+from rnnsearch.config import load_config
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.settings import ModelSettings, TrainingSettings
+from rnnsearch.settings import ModelSettings, Settings
+from rnnsearch.training import setup
 from rnnsearch.training.ddp import connected_ranks
 from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.trainer import Trainer, Update
@@ -26,18 +28,25 @@ TIED = MODEL.model_copy(update={"tie_output": True})
 BOTH = MODEL.model_copy(update={"decoder": "bidirectional"})
 BACKWARD = MODEL.model_copy(update={"decoder": "backward"})
 LAST_STATE = MODEL.model_copy(update={"alignment": "fixed", "encoder": "forward"})
-ADAM = {"optimiser": "adam", "learning_rate": 0.01}
-LINKED = {"alignment_loss": "cross-entropy", "alignment_forcing": "mixed"}
-CASES: dict[str, tuple[ModelSettings, dict[str, Any]]] = {
-    "adadelta, sparse rows, averaged": (MODEL, {"average_decay": 0.9}),
-    "adadelta, tied, clipped": (TIED, {"clip_norm": 0.01}),
-    "adadelta, dense": (MODEL, {"weight_decay": 0.01}),
-    "adadelta, parameters without a gradient": (LAST_STATE, {}),
+ADAM = ["optimiser.method=adam", "optimiser.learning_rate=0.01"]
+LINKED = ["known_alignments.loss=cross-entropy", "known_alignments.forcing=mixed"]
+AVERAGED, TWICE, DECAY = "optimiser.average_decay=0.9", "training.accumulate=2", "optimiser.weight_decay"
+CASES: dict[str, tuple[ModelSettings, list[str]]] = {
+    "adadelta, sparse rows, averaged": (MODEL, [AVERAGED]),
+    "adadelta, tied, clipped": (TIED, ["optimiser.clip_norm=0.01"]),
+    "adadelta, dense": (MODEL, [f"{DECAY}=0.01"]),
+    "adadelta, parameters without a gradient": (LAST_STATE, []),
     "adam": (MODEL, ADAM),
-    "adam, averaged, both decoders, accumulated": (BOTH, ADAM | {"average_decay": 0.9, "accumulate": 2}),
-    "adamw, links, backward decoder": (BACKWARD, ADAM | LINKED | {"optimiser": "adamw", "weight_decay": 0.1}),
-    "adadelta, links, both decoders, accumulated": (BOTH, LINKED | {"accumulate": 2}),
-    "sgd, never clipped": (MODEL, {"optimiser": "sgd", "learning_rate": 0.1, "clip_norm": 0.0}),
+    "adam, averaged, both decoders, accumulated": (BOTH, [*ADAM, AVERAGED, TWICE]),
+    "adamw, links, backward decoder": (
+        BACKWARD,
+        [*ADAM, *LINKED, "optimiser.method=adamw", f"{DECAY}=0.1"],
+    ),
+    "adadelta, links, both decoders, accumulated": (BOTH, [*LINKED, TWICE]),
+    "sgd, never clipped": (
+        MODEL,
+        ["optimiser.method=sgd", "optimiser.learning_rate=0.1", "optimiser.clip_norm=0"],
+    ),
 }
 WORDS, UPDATES, PAIRS = 23, 30, 7
 
@@ -45,19 +54,22 @@ State = tuple[dict[str, Tensor], dict[int, dict[str, Tensor]], dict[str, Tensor]
 """Of a trainer: network, optimiser, averages."""
 
 
+def settings_of(case: str) -> Settings:
+    return load_config(overrides=["training.threads=1", "training.kernels=false", *CASES[case][1]])
+
+
 def trainer_of(case: str, ranks: Ranks, seed: int = 3) -> Trainer:
     """Returns a trainer of a small network in float64, the same for the same seed."""
-    model, changes = CASES[case]
     torch.manual_seed(seed)
-    network = TranslationNetwork(model, WORDS, WORDS).double()
-    return Trainer(network, TrainingSettings(threads=1, **changes), 0, ranks)
+    network = TranslationNetwork(CASES[case][0], WORDS, WORDS).double()
+    return setup.trainer_of(network, settings_of(case), ranks=ranks)
 
 
-def batches_of(number: int, training: TrainingSettings, pairs: int = PAIRS) -> list[Batch]:
+def batches_of(number: int, case: str, pairs: int = PAIRS) -> list[Batch]:
     """Returns as many batches of random pairs as are accumulated, with links."""
     generator = torch.Generator().manual_seed(number)
     found = []
-    for _ in range(training.accumulate):
+    for _ in range(settings_of(case).training.accumulate):
         lengths = torch.randint(1, 6, (2, pairs), generator=generator)
         ids = torch.randint(0, WORDS, (2, pairs, 5), generator=generator)
         known = torch.rand(pairs, 5, 5, generator=generator, dtype=torch.float64)
@@ -72,7 +84,7 @@ def learned(
     trainer = trainer_of(case, ranks, seed=3 + ranks.rank)
     done = []
     for number in range(1, updates + 1):
-        whole = batches_of(number, trainer.settings, pairs)
+        whole = batches_of(number, case, pairs)
         count = sum(len(batch.source) for batch in whole)
         done.append(trainer.update([ranks.share(batch) for batch in whole], number, count))
     return state_of(trainer), done
@@ -92,7 +104,7 @@ def skipped(ranks: Ranks) -> tuple[Update, bool]:
         with torch.no_grad():
             trainer.network.readout.U_o.weight[0, 0] = math.nan
     before = {name: tensor.clone() for name, tensor in trainer.network.state_dict().items()}
-    update = trainer.update([ranks.share(batches_of(1, trainer.settings)[0])], 1, PAIRS)
+    update = trainer.update([ranks.share(batches_of(1, "adam")[0])], 1, PAIRS)
     after = trainer.network.state_dict()
     return update, all(
         torch.equal(after[name].nan_to_num(), tensor.nan_to_num()) for name, tensor in before.items()

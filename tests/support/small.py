@@ -12,9 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnsearch.batch import Batch
+from rnnsearch.config import load_config
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.settings import ModelSettings, TrainingSettings
+from rnnsearch.settings import ModelSettings
 from rnnsearch.text.batches import known_alignment
+from rnnsearch.training.setup import trainer_of
 from rnnsearch.training.trainer import Trainer
 
 SOURCE_WORDS, TARGET_WORDS = 7, 6
@@ -162,8 +164,16 @@ def assert_as_finite_differences(
     assert torch.autograd.gradcheck(with_parameters, values, atol=1e-6, **options)
 
 
-def movement(network: TranslationNetwork, *batches: Batch, **training: Any) -> dict[str, Tensor]:
+def small_trainer(network: TranslationNetwork, *overrides: str) -> Trainer:
+    """Trains in plain PyTorch, unless an override says otherwise."""
+    return trainer_of(network, load_config(overrides=["training.kernels=false", *overrides]))
+
+
+def movement(
+    network: TranslationNetwork, *batches: Batch, overrides: Sequence[str] = ()
+) -> dict[str, Tensor]:
     """What one step of plain gradient descent changes: minus the gradient."""
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    Trainer(network, TrainingSettings(optimiser="sgd", clip_norm=0.0, **training), 0).update(batches, 1)
+    plain = "optimiser.method=sgd", "optimiser.clip_norm=0"
+    small_trainer(network, *plain, *overrides).update(batches, 1)
     return {name: tensor - before[name] for name, tensor in network.state_dict().items()}

@@ -27,20 +27,20 @@ from rnnsearch.training.display import Display
 
 SMALL = [
     *("model.embedding_size=6", "model.hidden_size=8", "model.alignment_size=5", "model.maxout_size=6"),
-    *("model.initialisation=glorot", "training.batch_size=10", "training.save_every=3"),
-    *("training.validate_every=10", "training.validate_bleu=false", "training.select_by=nll"),
-    *("training.samples=0", "training.threads=1", "training.dropout_embedding=0.1"),
-    *("training.max_updates=30", "training.max_minutes=15"),  # whatever becomes of the test that started it
+    *("model.initialisation=glorot", "training.batch_size=10", "stopping.save_every=3"),
+    *("stopping.validate_every=10", "stopping.validate_bleu=false", "stopping.select_by=nll"),
+    *("stopping.samples=0", "training.threads=1", "dropout.embedding=0.1"),
+    *("stopping.max_updates=30", "stopping.max_minutes=15"),  # whatever becomes of the test that started it
 ]
 """Settings of a training of two seconds, with dropout."""
 TWO = ("--standalone", "--nproc-per-node", "2")
 """Options of torchrun for two ranks."""
-ENDLESS = "training.max_updates=1000000"
+ENDLESS = "stopping.max_updates=1000000"
 
 
-def settings(*changes: str, **training: Any) -> Settings:
+def settings(*changes: str, **stopping: Any) -> Settings:
     """Those of SMALL, changed."""
-    named = [f"training.{name}={json.dumps(value)}" for name, value in training.items()]
+    named = [f"stopping.{name}={json.dumps(value)}" for name, value in stopping.items()]
     return load_config(overrides=[*SMALL, *changes, *named])
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from rnnsearch.settings import TrainingSettings
+from rnnsearch.settings import KnownAlignmentSettings
 from rnnsearch.training.loss import LOSSES, alignment_loss, alignment_weight, rows_to_force, smoothed
 
 
@@ -69,31 +69,31 @@ def test_a_saturated_softmax_is_no_infinity(form: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({"alignment_weight": 0.3}, {1: 0.3, 10_000: 0.3}),
+        ({"weight": 0.3}, {1: 0.3, 10_000: 0.3}),
         (
-            {"alignment_weight": 2.0, "alignment_annealing": 10},
+            {"weight": 2.0, "annealing": 10},
             {1: 2.0, 2: 1.8, 6: 1.0, 11: 0.0, 12: 0.0, 99: 0.0},
         ),
         (
-            {"alignment_weight": 0.0, "alignment_annealing": 2, "alignment_final_weight": 1.0},
+            {"weight": 0.0, "annealing": 2, "final_weight": 1.0},
             {1: 0.0, 2: 0.5, 3: 1.0, 4: 1.0},
         ),
     ],
     ids=str,
 )
 def test_the_weight_over_time(changed: dict[str, Any], expected: dict[int, float]) -> None:
-    settings = TrainingSettings.model_validate(changed)
+    settings = KnownAlignmentSettings.model_validate(changed)
     assert {update: alignment_weight(settings, update) for update in expected} == pytest.approx(expected)
 
 
 def test_sentences_are_drawn_whole_for_forcing() -> None:
     known = torch.softmax(torch.randn(4000, 3, 2), -1)
     random = torch.linspace(0, 1, len(known) + 1)[:-1]
-    assert rows_to_force(known, TrainingSettings(), random) is None
-    everywhere = rows_to_force(known, TrainingSettings(alignment_forcing="known"), random)
+    assert rows_to_force(known, KnownAlignmentSettings(), random) is None
+    everywhere = rows_to_force(known, KnownAlignmentSettings(forcing="known"), random)
     assert everywhere is not None
     assert torch.equal(everywhere, known)
-    mixed = TrainingSettings(alignment_forcing="mixed", alignment_forcing_probability=0.3)
+    mixed = KnownAlignmentSettings(forcing="mixed", forcing_probability=0.3)
     drawn = rows_to_force(known, mixed, random)
     assert drawn is not None
     chosen = drawn.flatten(1).any(1)

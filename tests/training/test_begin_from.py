@@ -26,8 +26,8 @@ from rnnsearch.training.log import read_statistics
 
 SIZES = [f"model.{part}_size=16" for part in ("embedding", "hidden", "alignment", "maxout")]
 SHORT = [
-    *(*SIZES, "training.max_length=70", "training.max_updates=4", "training.validate_every=4"),
-    *("training.batch_size=20", "training.average_decay=0.9"),
+    *(*SIZES, "training.max_length=70", "stopping.max_updates=4", "stopping.validate_every=4"),
+    *("training.batch_size=20", "optimiser.average_decay=0.9"),
 ]
 
 
@@ -134,7 +134,7 @@ def test_words_of_both_vocabularies_keep_their_weights(
 def test_resuming_goes_on_and_refuses_another_beginning(
     tiny_store: Path, tiny_run: Path, other_tiny_run: Path, tmp_path: Path
 ) -> None:
-    train(tiny_store, tmp_path / "run", "training.max_updates=2", begin_from=tiny_run)
+    train(tiny_store, tmp_path / "run", "stopping.max_updates=2", begin_from=tiny_run)
     for base in ("", tiny_run):  # the same command, or one without --from
         train(tiny_store, tmp_path / "run", resume=True, begin_from=base)
     with pytest.raises(InputError, match=r"began with .*, not with .* \(leave out --from: "):
@@ -148,17 +148,17 @@ def test_without_word_links_what_learns_from_them_is_off(
     tiny_store: Path, tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As the recipe of a model asks for them; also if the run is resumed by the same command."""
-    links = "training.alignment_loss=product", "training.alignment_forcing=mixed"
+    links = "known_alignments.loss=product", "known_alignments.forcing=mixed"
     for resume in (False, True):
         run = train(
             tiny_store, tmp_path / "run", *links, begin_from=tiny_run, resume=resume, display=Display()
         )
-        training = run.settings.training
-        assert (training.alignment_loss, training.alignment_forcing) == ("none", "none")
-        said = "has no word links, which turns off training.alignment_loss and training.alignment_forcing\n"
+        known = run.settings.known_alignments
+        assert (known.loss, known.forcing) == ("none", "none")
+        said = "has no word links, which turns off known_alignments.loss and known_alignments.forcing\n"
         assert capsys.readouterr().err.count(said) == 1
     assert Run.open(tmp_path / "run").settings == run.settings
-    with pytest.raises(InputError, match=r"has no word links, which training\.alignment_loss"):
+    with pytest.raises(InputError, match=r"has no word links, which known_alignments\.loss"):
         train(tiny_store, tmp_path / "other", *links, resume=True)
 
 
@@ -178,7 +178,7 @@ def test_the_commands_of_the_page(command: Any, tmp_path: Path, monkeypatch: pyt
     for line in lines:
         program, *words = shlex.split(line)
         assert program == "rnnsearch"
-        small = ["--set", "training.max_updates=1", "--set", "training.validate_every=1"]
+        small = ["--set", "stopping.max_updates=1", "--set", "stopping.validate_every=1"]
         done = command(*words, *(small if words[0] == "train" else []))
         assert done.code == 0, done.err
     assert read_statistics("tuned")["begun_from"] == "en-fr"

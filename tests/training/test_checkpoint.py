@@ -14,10 +14,10 @@ from torch import Tensor
 
 from rnnsearch.batch import Batch
 from rnnsearch.errors import InputError
-from rnnsearch.settings import TrainingSettings
+from rnnsearch.settings import OptimiserSettings
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.training.trainer import BatchLoss, Trainer
 
 PROGRESS = TrainingProgress(corpus_pairs=3, update=1, pairs=3, validations=[{"update": 1, "dev_nll": 2.5}])
 
@@ -25,8 +25,8 @@ Change = Callable[[dict[str, Tensor], dict[str, Any]], object]
 
 
 def trained(optimiser: str = "adadelta", average: float = 0.9) -> Trainer:
-    settings = TrainingSettings(optimiser=optimiser, average_decay=average)
-    trainer = Trainer(small_network(torch.float32), settings, 0)
+    settings = OptimiserSettings.model_validate({"method": optimiser, "average_decay": average})
+    trainer = Trainer(BatchLoss(small_network(torch.float32)), settings)
     trainer.update([Batch(*sentences())], 1)
     return trainer
 

@@ -149,7 +149,7 @@ def test_a_rank_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_signal_ends_the_training_after_an_update(
     number: signal.Signals, tiny_store: Path, tmp_path: Path
 ) -> None:
-    changes = (ENDLESS, "training.save_every=50", "training.validate_every=100000")
+    changes = (ENDLESS, "stopping.save_every=50", "stopping.validate_every=100000")
     training = start(train_words(tiny_store, tmp_path / "run", *changes), tmp_path / "said", torchrun(*TWO))
     until_saved(training, tmp_path / "run")
     ranks = children(training.pid)
@@ -208,7 +208,7 @@ def test_what_torchrun_started_leaves_nobody_behind(
     victim: str, tiny_store: Path, whole_run: Path, tmp_path: Path
 ) -> None:
     """The other rank says one line; torchrun names the one that was killed. Resuming is exact."""
-    words = train_words(tiny_store, tmp_path / "run", "training.save_every=1")
+    words = train_words(tiny_store, tmp_path / "run", "stopping.save_every=1")
     training = start(words, tmp_path / "said", torchrun(*TWO))
     until_saved(training, tmp_path / "run")
     ranks = sorted(children(training.pid))

@@ -36,12 +36,12 @@ def corpus(linked: Corpus) -> Corpus:
 
 
 def train(
-    corpus: Corpus, path: Path, *changes: str, resume: bool = False, **training: Any
+    corpus: Corpus, path: Path, *changes: str, resume: bool = False, **stopping: Any
 ) -> tuple[Run, str]:
     """Returns the run, and what all trainings beside it have said."""
     messages = path.parent / "messages"
     with messages.open("a+") as stream:
-        given = settings(*changes, **EVERY_5 | training)
+        given = settings(*changes, **EVERY_5 | stopping)
         run = started_commands.train(given, corpus, path, resume=resume, display=Display(stream=stream))
     return run, messages.read_text()
 
@@ -66,7 +66,7 @@ def test_limits(corpus: Corpus, tmp_path: Path, limit: dict[str, float], updates
     assert statistics["updates"] == updates
     assert statistics["epochs"] == pytest.approx(updates / 6, abs=1e-3)
     assert statistics["hours"] > 0
-    assert statistics["ended_because"].startswith("reached training.max_")
+    assert statistics["ended_because"].startswith("reached stopping.max_")
     assert [row["update"] for row in statistics["validations"]] == [*range(0, updates, 5), updates]
     assert list(run.log_path.glob("events.out.tfevents.*"))
     _, said = train(corpus, run.path, resume=True, **limit)
@@ -134,7 +134,7 @@ def test_what_makes_the_weights_worse_is_not_called_the_best(
 def test_a_training_that_diverges_is_no_success(
     corpus: Corpus, tmp_path: Path, rate: float, optimiser: str, said: str
 ) -> None:
-    with pytest.raises(InputError, match=rf"{said}.*lower training.learning_rate"):
+    with pytest.raises(InputError, match=rf"{said}.*lower optimiser.learning_rate"):
         train(corpus, tmp_path / "run", max_updates=5, learning_rate=rate, optimiser=optimiser)
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
@@ -168,9 +168,9 @@ def test_own_metric_chooses_the_weights(
     curves = EventAccumulator(str(run.log_path)).Reload()
     assert [point.value for point in curves.Scalars("dev/metric")] == [-1, -2, -3]
     for name, fault in (("wrong", "raised ValueError"), ("missing", "cannot be imported")):
-        with pytest.raises(InputError, match=rf"training\.validate_metric = 'own_metrics:{name}' {fault}"):
+        with pytest.raises(InputError, match=rf"stopping\.validate_metric = 'own_metrics:{name}' {fault}"):
             train(corpus, tmp_path / name, validate_metric=f"own_metrics:{name}")
-    with pytest.raises(InputError, match=r"needs training\.validate_metric"):
+    with pytest.raises(InputError, match=r"needs stopping\.validate_metric"):
         settings(select_by="metric")
 
 

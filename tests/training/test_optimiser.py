@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rnnsearch.batch import Batch
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.settings import ModelSettings, TrainingSettings
+from rnnsearch.settings import ModelSettings, OptimiserSettings, StoppingSettings
 from rnnsearch.training import optimiser as module
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.optimiser import (
@@ -29,7 +29,7 @@ from rnnsearch.training.optimiser import (
     make_optimiser,
     total_updates,
 )
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.training.trainer import BatchLoss, Trainer
 
 BETAS = {"betas": (0.8, 0.99)}
 START = [0.5, -2.0, 0.0]
@@ -49,7 +49,7 @@ def path_of(make: Callable[[list[nn.Parameter]], torch.optim.Optimizer]) -> list
 
 
 def updated(**settings: Any) -> list[list[float]]:
-    return path_of(lambda parameters: make_optimiser(parameters, TrainingSettings(**settings)))
+    return path_of(lambda parameters: make_optimiser(parameters, OptimiserSettings(**settings)))
 
 
 def assert_path(found: list[list[float]], expected: list[list[float]]) -> None:
@@ -84,7 +84,7 @@ def test_adadelta(rho: float, epsilon: float, chunk: int, monkeypatch: pytest.Mo
 )
 def test_others_are_torchs(kind: Any, settings: dict[str, Any], named: dict[str, Any]) -> None:
     path = path_of(partial(kind, lr=0.01, weight_decay=0.1, **named))
-    own = {"optimiser": kind.__name__.lower(), "learning_rate": 0.01, "weight_decay": 0.1}
+    own = {"method": kind.__name__.lower(), "learning_rate": 0.01, "weight_decay": 0.1}
     assert_path(updated(**own, **settings), path)
 
 
@@ -100,14 +100,16 @@ def test_others_are_torchs(kind: Any, settings: dict[str, Any], named: dict[str,
     ],
 )
 def test_schedules(schedule: str, warmup: int, expected: list[float]) -> None:
-    settings = TrainingSettings.model_validate({"schedule": schedule, "warmup": warmup, "learning_rate": 2.0})
+    settings = OptimiserSettings.model_validate(
+        {"schedule": schedule, "warmup": warmup, "learning_rate": 2.0}
+    )
     found = [learning_rate(settings, update, 12) for update in (1, 2, 4, 5, 8, 12)]
     assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_schedule_without_an_end() -> None:
-    with pytest.raises(InputError, match=r"cosine.*max_updates or training.max_epochs"):
-        total_updates(TrainingSettings(schedule="cosine", max_minutes=5, patience=3), 100)
+    with pytest.raises(InputError, match=r"cosine.*max_updates or stopping.max_epochs"):
+        total_updates(StoppingSettings(max_minutes=5, patience=3), "cosine", 100)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def trained(
         network = TranslationNetwork(ModelSettings.model_validate(sizes), 12, 12).double()
         if not sparse:
             patch.setattr("rnnsearch.training.trainer.choose_gradients", lambda *_: None)
-        trainer = Trainer(network, TrainingSettings(rho=0.8), 0)
+        trainer = Trainer(BatchLoss(network), OptimiserSettings(rho=0.8))
     if checkpoint is not None:
         load_checkpoint(checkpoint, trainer)
     for number in range(first, last + 1):

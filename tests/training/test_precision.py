@@ -21,15 +21,14 @@ from rnnsearch.text.batches import BatchOrder, Position, collate
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.preparation import prepare
-from rnnsearch.training.setup import faster
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.training.setup import trainer_of
 
 PAIRS, UPDATES, WINDOW = 2500, 120, 20
 TOLERANCE = 0.02
 """Nats per word, of the mean over a window."""
 SETTINGS = """data.vocabulary_size=2000 model.embedding_size=48 model.hidden_size=64 model.alignment_size=48
-    model.maxout_size=48 model.initialisation=glorot training.optimiser=adam training.learning_rate=0.003
-    training.epsilon=1e-8 training.clip_norm=5 training.batch_size=20 training.max_length=15"""
+    model.maxout_size=48 model.initialisation=glorot optimiser.method=adam optimiser.learning_rate=0.003
+    optimiser.epsilon=1e-8 optimiser.clip_norm=5 training.batch_size=20 training.max_length=15"""
 
 
 def curve(corpus: Corpus, precision: str, seed: int = 1) -> NDArray[np.float64]:
@@ -39,7 +38,7 @@ def curve(corpus: Corpus, precision: str, seed: int = 1) -> NDArray[np.float64]:
     torch.manual_seed(seed)
     sizes = len(corpus.source.vocabulary), len(corpus.target.vocabulary)
     network = TranslationNetwork(settings.model, *sizes)
-    trainer = Trainer(network, settings.training, 0, faster=faster(settings.training))
+    trainer = trainer_of(network, settings)
     order = BatchOrder(corpus.train.source.lengths, corpus.train.target.lengths, settings.training)
     batches = islice(order.batches(Position(0, 0)), UPDATES)
     updates = [

@@ -21,29 +21,29 @@ from rnnsearch.training.log import read_statistics
 
 PLAIN = [
     *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),
-    *("training.max_updates=12", "training.validate_every=4", "training.save_every=2", "training.samples=1"),
+    *("stopping.max_updates=12", "stopping.validate_every=4", "stopping.save_every=2", "stopping.samples=1"),
     *("training.batch_size=10", "training.pool_batches=3", "training.threads=1"),  # 6 batches an epoch
     *("search.beam=2", "search.max_length_ratio=1"),  # what hardly learned writes as much as it may
 ]
-QUICK = ["training.validate_bleu=false", "training.select_by=nll", "training.samples=0"]
-DRAWN = [f"training.dropout_{part}=0.1" for part in ("embedding", "recurrent", "readout")]
+QUICK = ["stopping.validate_bleu=false", "stopping.select_by=nll", "stopping.samples=0"]
+DRAWN = [f"dropout.{part}=0.1" for part in ("embedding", "recurrent", "readout")]
 LINKS = [
     *(
-        "training.alignment_loss=product",
-        "training.alignment_annealing=10",
-        "training.alignment_final_weight=0.1",
+        "known_alignments.loss=product",
+        "known_alignments.annealing=10",
+        "known_alignments.final_weight=0.1",
     ),
-    *("training.alignment_forcing=mixed", "training.alignment_forcing_probability=0.6"),
+    *("known_alignments.forcing=mixed", "known_alignments.forcing_probability=0.6"),
 ]
 SETTINGS: dict[str, Settings] = {
     name: load_config(overrides=[*PLAIN, *changes])
     for name, changes in {
         "paper's": [],
         "everything, both directions": [
-            *(*DRAWN, *LINKS, "model.decoder=bidirectional", "training.label_smoothing=0.1"),
-            *("training.average_decay=0.9", "training.reshuffle=true", "training.accumulate=2"),
-            *("training.optimiser=adamw", "training.learning_rate=0.003", "training.schedule=cosine"),
-            *("training.warmup=5", "training.precision=bfloat16", *QUICK),
+            *(*DRAWN, *LINKS, "model.decoder=bidirectional", "dropout.label_smoothing=0.1"),
+            *("optimiser.average_decay=0.9", "training.reshuffle=true", "training.accumulate=2"),
+            *("optimiser.method=adamw", "optimiser.learning_rate=0.003", "optimiser.schedule=cosine"),
+            *("optimiser.warmup=5", "training.precision=bfloat16", *QUICK),
         ],
     }.items()
 }
@@ -98,7 +98,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
 @pytest.mark.slow
 def test_a_killed_run_equals_an_uninterrupted_one(tiny_store: Path, tmp_path: Path) -> None:
     runs = [tmp_path / "whole", tmp_path / "killed"]
-    words, killed = (train_words(tiny_store, run, "training.save_every=1") for run in runs)
+    words, killed = (train_words(tiny_store, run, "stopping.save_every=1") for run in runs)
     assert start(words, tmp_path / "said").wait() == 0
     victim = start(killed, tmp_path / "said")
     until_saved(victim, runs[1])
@@ -108,15 +108,14 @@ def test_a_killed_run_equals_an_uninterrupted_one(tiny_store: Path, tmp_path: Pa
     assert_same_checkpoint(*runs)
 
 
-def changed(**training: Any) -> Settings:
-    settings = SETTINGS["paper's"]
-    return settings.model_copy(update={"training": settings.training.model_copy(update=training)})
+def changed(*overrides: str) -> Settings:
+    return load_config(overrides=[*PLAIN, *overrides])
 
 
 def test_more_updates_than_first_asked_for(
     linked: Corpus, tmp_path: Path, whole: Callable[[str], Path]
 ) -> None:
-    train(changed(max_updates=8), linked, tmp_path / "grown")
+    train(changed("stopping.max_updates=8"), linked, tmp_path / "grown")
     train(SETTINGS["paper's"], linked, tmp_path / "grown", resume=True)
     assert_same_run(whole("paper's"), tmp_path / "grown")
 
@@ -124,21 +123,26 @@ def test_more_updates_than_first_asked_for(
 def test_another_learning_rate(linked: Corpus, tmp_path: Path) -> None:
     """A rate of almost 0 changes no weight; the change is noted once, also in config.toml."""
     run, rate = tmp_path / "run", 1e-30
-    train(changed(max_updates=4), linked, run)
+    train(changed("stopping.max_updates=4"), linked, run)
     before, _ = load_tensors(run / "checkpoints" / "last.safetensors", "")
     for updates in (6, 7):
-        train(changed(max_updates=updates, learning_rate=rate), linked, run, resume=True)
+        train(
+            changed(f"stopping.max_updates={updates}", f"optimiser.learning_rate={rate}"),
+            linked,
+            run,
+            resume=True,
+        )
     after, _ = load_tensors(run / "checkpoints" / "last.safetensors", "")
     for name in (name for name in before if name.startswith("network.")):
         assert torch.equal(before[name], after[name]), name
-    noted = [one for one in read_statistics(run)["changes"] if one["setting"] == "training.learning_rate"]
-    assert noted == [{"update": 4, "setting": "training.learning_rate", "before": 1.0, "after": rate}]
-    assert Run.open(run).settings.training.learning_rate == rate
+    noted = [one for one in read_statistics(run)["changes"] if one["setting"] == "optimiser.learning_rate"]
+    assert noted == [{"update": 4, "setting": "optimiser.learning_rate", "before": 1.0, "after": rate}]
+    assert Run.open(run).settings.optimiser.learning_rate == rate
 
 
 def test_other_settings_are_refused_and_a_run_is_not_overwritten(linked: Corpus, tmp_path: Path) -> None:
-    train(changed(max_updates=1), linked, tmp_path / "run")
+    train(changed("stopping.max_updates=1"), linked, tmp_path / "run")
     with pytest.raises(InputError, match=r"training\.batch_size = 10, which is now 20"):
-        train(changed(batch_size=20), linked, tmp_path / "run", resume=True)
+        train(changed("training.batch_size=20"), linked, tmp_path / "run", resume=True)
     with pytest.raises(InputError, match="holds a run already"):
-        train(changed(max_updates=2), linked, tmp_path / "run")
+        train(changed("stopping.max_updates=2"), linked, tmp_path / "run")

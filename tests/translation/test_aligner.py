@@ -28,7 +28,7 @@ class Known:
 
     def __init__(self, table: dict[str, dict[str, float]], language: str) -> None:
         self.table, self.words = table, Tokeniser("moses", language).words
-        self.source = self.target = Tokeniser("moses", language)
+        self.source = self.target = Codec(Tokeniser("moses", language), Vocabulary([]))
 
     def force(self, pairs: Iterable[tuple[str, str]], batch_size: int, **how: Any) -> Iterator[Translation]:
         assert how["posterior"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.settings import SearchSettings
+from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.tokens import Tokeniser
@@ -27,7 +27,7 @@ le la les a dit Pierre lit un livre arc en ciel l' euros de à 12 345 et arrête
 maison rouge douze fichiers heures troisième p.m.
 """
 KNOWN = set(WORDS.split())
-FAITHFUL = SearchSettings(faithful=True)
+FAITHFUL = TranslationSettings(faithful=True)
 
 
 def encoded(codec: Codec, line: str) -> EncodedSentence:
@@ -263,7 +263,7 @@ def test_terms_of_a_glossary(
 ) -> None:
     sentence, words = Glossary(codec, codec, TERMS).mark(encoded(codec, source)), target.split()
     weights = looking(read, len(sentence.words) + 1)
-    settings = SearchSettings(faithful=faithful)
+    settings = TranslationSettings(faithful=faithful)
     made = Faithful(codec, KNOWN, {})(sentence, words, weights, [0.5] * len(words), settings)
     assert " ".join(made[0]) == expected
     assert len(made[1]) == len(made[2]) == len(made[0])

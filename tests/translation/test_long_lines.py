@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import rnnsearch.serve.page
 from rnnsearch.batch import Batch
+from rnnsearch.config import changed
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.run import Run
 from rnnsearch.text.codec import Codec
@@ -36,7 +37,7 @@ CODEC = Codec(Tokeniser("space", ""), Vocabulary(["a", "b", "."]))
 def short(tiny_run: Path) -> Translator:
     """Which reads at most 10 words at once."""
     made = Translator.load(tiny_run)
-    made.search = made.search.model_copy(update={"max_source_length": 10})
+    made.settings = changed(made.settings, {"translation.max_source_length": 10})
     return made
 
 
@@ -136,12 +137,15 @@ def prefix_lists(language: str) -> dict[str, list[str]]:
 
 
 def test_every_door_translates_each_sentence(tiny_run: Path, command: Callable[..., Any]) -> None:
-    """Off by search.split_sentences; the words are those of the sentences alone."""
+    """Off by translation.split_sentences; the words are those of the sentences alone."""
     translator = Translator.load(tiny_run)
     alone = translator.translate(SENTENCES)
     (whole,) = translator.translate([" ".join(SENTENCES)])
     assert (whole.parts, whole.tokens) == (3, [word for one in alone for word in one.tokens])
-    assert translator.translate([" ".join(SENTENCES)], split_sentences=False)[0].parts == 1
+    assert (
+        translator.translate([" ".join(SENTENCES)], settings={"translation.split_sentences": False})[0].parts
+        == 1
+    )
     done = command("translate", tiny_run, stdin=b"  " + " ".join(SENTENCES).encode())
     assert done.out == f"  {whole.text}\n"
 

@@ -11,7 +11,7 @@ import torch
 
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
-from rnnsearch.settings import ModelSettings, SearchSettings
+from rnnsearch.settings import ModelSettings, SearchSettings, Settings
 from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.aligner import Aligner
 from rnnsearch.translation.translator import Translator
@@ -32,7 +32,8 @@ def network(run: Run, *, wiring: str = "appendix") -> TranslationNetwork:
 
 
 def translator(run: Run, *networks: TranslationNetwork, **search: object) -> Translator:
-    return Translator(networks, run.source, run.target, SearchSettings.model_validate(search))
+    search_settings = SearchSettings.model_validate(search)
+    return Translator(networks, run.source, run.target, Settings(search=search_settings))
 
 
 @pytest.mark.parametrize("posterior", [False, True])
@@ -64,7 +65,7 @@ def test_no_word_is_put_for_an_unknown_one_that_read_nothing(run: Run) -> None:
     made = network(run)
     with torch.no_grad():
         made.output.bias[UNK] = 50.0
-    (result,) = translator(run, made, max_length_ratio=1.0, replace_unk=True, beam=1).translate([PAIRS[0][0]])
+    (result,) = translator(run, made, max_length_ratio=1.0, beam=1).translate([PAIRS[0][0]], replace_unk=True)
     assert result.tokens[0] == "<unk>"
     assert len(result.tokens) > 2
     assert set(result.tokens[1:]) <= set(result.source_tokens[:-1])

@@ -82,7 +82,7 @@ def test_lines_that_were_cut_are_named_at_the_first_and_counted_at_the_end(words
     results = [translation(["the"] * 11, parts) for parts in (1, 3, 2)]
     passed = noted(iter(results), words, 10, notes.append)
     assert [next(passed), next(passed)] == results[:2]
-    said = "warning: line 2 is longer than search.max_source_length = 10: it is translated in 3 parts"
+    said = "warning: line 2 is longer than translation.max_source_length = 10: it is translated in 3 parts"
     assert [note.partition(" (")[0] for note in notes] == [said]
     assert list(passed) == results[2:]
     assert notes[1:] == ["warning: 2 lines were translated in parts"]

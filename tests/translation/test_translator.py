@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from rnnsearch import InputError, Translation, Translator
+from rnnsearch.config import changed
 from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.kernels.products import Converted
@@ -35,6 +36,9 @@ LINES = [
 def reader(request: pytest.FixtureRequest) -> Translator:
     """One whose decoder reads from the left, from the right or from both ends."""
     return Translator.load(request.getfixturevalue(request.param))
+
+
+LONG = {"search.min_length_ratio": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -61,30 +65,30 @@ def test_the_promised_interface(tiny_run: Path, tmp_path: Path) -> None:
 
 
 def test_a_translation_stops_between_steps_when_it_is_cancelled(reader: Translator) -> None:
-    settings: dict[str, Any] = {"batch_size": 2, "max_source_length": 10}
+    settings = changed(reader.settings, {"search.batch_size": 2})
     asked = itertools.count()
 
     def counted(limit: float) -> bool:
         return next(asked) >= limit
 
     parts = [part for line in LINES if line for part in reader.parts(line)]
-    whole = reader.translate_parts(parts, cancelled=lambda: counted(math.inf), **settings)
-    assert whole == reader.translate_parts(parts, **settings)
+    whole = reader.translate_parts(parts, cancelled=lambda: counted(math.inf), settings=settings)
+    assert whole == reader.translate_parts(parts, settings=settings)
     steps = next(asked)
     assert steps > 8
     for limit in (0, 3, steps - 1):
         asked = itertools.count()
         with pytest.raises(SearchStoppedError):
-            reader.translate_parts(parts, cancelled=partial(counted, limit), **settings)
+            reader.translate_parts(parts, cancelled=partial(counted, limit), settings=settings)
         assert next(asked) == limit + 1  # not one step more
 
 
 def test_results_come_in_the_order_of_the_lines(reader: Translator) -> None:
-    together = reader.translate(LINES, min_length_ratio=0.5, batch_size=2)
+    together = reader.translate(LINES, batch_size=2, settings=LONG)
     assert [result.source_tokens[:-1] == [] for result in together] == [line == "" for line in LINES]
     for line, result in zip(LINES, together, strict=True):
-        assert same(result, reader.translate([line], min_length_ratio=0.5)[0])
-    backwards = reader.translate(reversed(LINES), min_length_ratio=0.5)
+        assert same(result, reader.translate([line], settings=LONG)[0])
+    backwards = reader.translate(reversed(LINES), settings=LONG)
     assert all(map(same, together, reversed(backwards)))
     assert reader.translate([]) == []
 
@@ -116,7 +120,7 @@ def test_forced_decoding_repeats_what_search_found(reader: Translator) -> None:
     """Words, their log p and their alignment stand in the order of the sentence, whichever end was written
     first."""
     lines = [line for line in LINES if line]
-    found = reader.translate(lines, min_length_ratio=0.3, nbest=4)
+    found = reader.translate(lines, nbest=4, settings={"search.min_length_ratio": 0.3})
     pairs = [
         (line, one)
         for line, result in zip(lines, found, strict=True)
@@ -171,17 +175,34 @@ def test_what_is_no_text_is_one_line(translator: Translator, method: str, given:
     assert str(error.value).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"no_unk": True}, "did you mean 'search.no_unk'? other settings are given as settings={"),
+        ({"beem": 3}, "there is no option beem"),
+        ({"beam": 3, "settings": {"search.beam": 4}}, "beam and search.beam are the same (give one"),
+        ({"settings": {"training.seed": 4}}, "training.seed has no effect here"),
+    ],
+)
+def test_other_settings_are_not_options(translator: Translator, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        translator.translate(["a"], **options)
+    assert said in str(error.value)
+
+
 def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run: Path) -> None:
     for run in (tiny_run, tiny_subword_run):
         used = Translator.load(run, dictionary={"horse": "cheval"})
-        used.translate(LINES[:1], precision="int8")
-        used.translate(LINES[:1], precision="bfloat16")
+        used.translate(LINES[:1], settings={"search.precision": "int8"})
+        used.translate(LINES[:1], settings={"search.precision": "bfloat16"})
         used.score(PAIRS)
-        expected = used.translate(LINES, beam=2, max_length_ratio=1.0)
+        expected = used.translate(LINES, beam=2, settings={"search.max_length_ratio": 1.0})
         again = pickle.loads(pickle.dumps(used))
-        assert again.translate(LINES, beam=2, max_length_ratio=1.0) == expected
-        assert again.translate(LINES[:1], precision="int8") == used.translate(LINES[:1], precision="int8")
-        assert (again.search, again.dictionary) == (used.search, used.dictionary)
+        assert again.translate(LINES, beam=2, settings={"search.max_length_ratio": 1.0}) == expected
+        assert again.translate(LINES[:1], settings={"search.precision": "int8"}) == used.translate(
+            LINES[:1], settings={"search.precision": "int8"}
+        )
+        assert (again.settings, again.dictionary) == (used.settings, used.dictionary)
         assert used._converted  # what was converted is still there
 
 
@@ -195,10 +216,12 @@ def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Trans
 def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
     plain = Translator.load(tiny_unknown_run, dictionary={"horse": "cheval", "The": "Le"})
     lines = ["The horse horse horse.", LINES[3]]
-    settings = {"min_length_ratio": 1.0, "nbest": 2}
+    settings = {"search.min_length_ratio": 1.0, "search.nbest": 2}
     unknown = 0
     for before, after in zip(
-        plain.translate(lines, **settings), plain.translate(lines, **settings, replace_unk=True), strict=True
+        plain.translate(lines, settings=settings),
+        plain.translate(lines, settings=settings, replace_unk=True),
+        strict=True,
     ):
         for old, new in zip((before, *before.alternatives), (after, *after.alternatives), strict=True):
             for was, word, row in zip(old.tokens, new.tokens, old.alignment, strict=True):
@@ -210,7 +233,9 @@ def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
     assert unknown
 
 
-@pytest.mark.parametrize("search", [{"beam": 1}, {"beam": 3, "nbest": 3}, {"faithful": True}])
+@pytest.mark.parametrize(
+    "search", [{"search.beam": 1}, {"search.beam": 3, "search.nbest": 3}, {"translation.faithful": True}]
+)
 def test_a_glossary_binds(tiny_run: Path, search: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the network looks at "man" alone, "brave homme" is written; elsewhere, what it wrote stays."""
     terms, lines, place = {"man": "brave homme"}, [LINES[0], "", "She sleeps."], 1
@@ -220,20 +245,27 @@ def test_a_glossary_binds(tiny_run: Path, search: dict[str, Any], monkeypatch: p
 
     monkeypatch.setattr("rnnsearch.translation.translator.merge_subwords", looking)
     free, binding = Translator.load(tiny_run), Translator.load(tiny_run, glossary=terms)
-    for found in (free.translate(lines, glossary=terms, **search), binding.translate(lines, **search)):
+    for found in (
+        free.translate(lines, glossary=terms, settings=search),
+        binding.translate(lines, settings=search),
+    ):
         *short, brave, homme = found[0].tokens
         assert (brave.lower(), homme) == ("brave", "homme")
         assert all(len(word) <= LONGEST_ARTICLE for word in short)  # they may be articles
         assert len(found[0].confidence) == len(found[0].alignment) == len(found[0].tokens)
-        assert [one.text for one in found[1:]] == [one.text for one in free.translate(lines[1:], **search)]
-    assert binding.translate(lines, glossary={}, **search) == free.translate(lines, **search)
+        assert [one.text for one in found[1:]] == [
+            one.text for one in free.translate(lines[1:], settings=search)
+        ]
+    assert binding.translate(lines, glossary={}, settings=search) == free.translate(lines, settings=search)
     place = 3
-    assert binding.translate(lines[:1], **search) == free.translate(lines[:1], **search)
+    assert binding.translate(lines[:1], settings=search) == free.translate(lines[:1], settings=search)
     assert binding.parts(lines[0])[0].terms[0].translation == ("brave", "homme")
 
 
 def test_entries_of_an_nbest_list_differ(tiny_subword_run: Path) -> None:
-    for one in Translator.load(tiny_subword_run).translate(LINES, beam=8, nbest=8, faithful=True):
+    for one in Translator.load(tiny_subword_run).translate(
+        LINES, beam=8, nbest=8, settings={"translation.faithful": True}
+    ):
         texts = [each.text for each in (one, *one.alternatives)]
         assert len(set(texts)) == len(texts)
 
@@ -258,11 +290,11 @@ def test_alignments_in_words(seed: int) -> None:
 def test_int8_products(translator: Translator) -> None:
     """Scores are those of float32 but for the rounding, also with nothing to translate; each matrix is
     converted once."""
-    first = translator.translate(LINES, beam=3, precision="int8")
+    first = translator.translate(LINES, beam=3, settings={"search.precision": "int8"})
     (converted,) = translator._converted["int8"]
     products = {layer: layer._product for layer in converted.modules() if isinstance(layer, Converted)}
     assert sum(isinstance(each, Int8Linear) for each in products.values()) > 5
-    again = translator.translate(LINES, beam=3, precision="int8")
+    again = translator.translate(LINES, beam=3, settings={"search.precision": "int8"})
     assert translator._converted["int8"] == [converted]
     assert all(layer._product is product for layer, product in products.items())
     assert [result.score for result in again] == [result.score for result in first]

@@ -20,21 +20,26 @@ from rnnsearch import (
     AlignmentScore,
     Corpus,
     DataSettings,
+    DropoutSettings,
     GeneratedPair,
     GoldLinks,
     Hypothesis,
     InputError,
+    KnownAlignmentSettings,
     Link,
     ModelSettings,
+    OptimiserSettings,
     PreparationReport,
     PrepareOptions,
     Run,
     Score,
     SearchSettings,
     Settings,
+    StoppingSettings,
     TrainingInterrupted,
     TrainingSettings,
     Translation,
+    TranslationSettings,
     Translator,
     alignment_error,
     bleu,
@@ -69,6 +74,11 @@ def prepared_and_trained() -> Run:
     assert_type(settings.model, ModelSettings)
     assert_type(settings.training, TrainingSettings)
     assert_type(settings.search, SearchSettings)
+    assert_type(settings.optimiser, OptimiserSettings)
+    assert_type(settings.dropout, DropoutSettings)
+    assert_type(settings.known_alignments, KnownAlignmentSettings)
+    assert_type(settings.stopping, StoppingSettings)
+    assert_type(settings.translation, TranslationSettings)
     assert_type(settings.model.hidden_size, int)
     pairs = generate(10, seed=1, max_words=8)
     assert_type(pairs, list[GeneratedPair])
@@ -95,7 +105,8 @@ def translated() -> Iterator[Translation]:
     translator.translate(["a"], beams=5)  # type: ignore[call-arg]
     translator.translate(["a"], beam="5")  # type: ignore[arg-type]
     translator.stream(["a"], normalise="words")  # type: ignore[arg-type]
-    translator.stream(["a"], no_unk=1.0)  # type: ignore[arg-type]
+    translator.stream(["a"], settings={"search.no_unk": True})
+    translator.stream(["a"], no_unk=True)  # type: ignore[call-arg]
     assert_type(translator.score([("a", "b")]), list[float])
     assert_type(translator.align([("a", "b")], posterior=True), list[Translation])
     yield from translator.stream(iter(["a"]))

@@ -3,6 +3,8 @@ links."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +66,7 @@ def prepare(
         what = f"--repeat takes whole numbers from 1 to {MOST_REPETITIONS:,} with commas between them"
         raise InputError(f"{what}, not {repeat!r}", remedy="give one number per corpus, as in --repeat 1,3")
     run = Run.open(vocabulary) if vocabulary else None
-    settings, layout = data_options(recipe, set_, columns, format_, run)
+    settings, layout, languages = data_options(files, recipe, set_, columns, format_, run)
     with progress_bar() as progress:
         options = PrepareOptions(
             links=links or [],
@@ -77,33 +79,39 @@ def prepare(
         )
         texts, development = (parallel_texts(names, layout=layout) if names else [] for names in (files, dev))
         report = prepare_texts(texts, out, dev=development, settings=settings, options=options)
-    show(report.text().removesuffix("\n"))
+    show(f"languages {languages}\n{report.text()}".removesuffix("\n"))
 
 
 def data_options(
+    files: Sequence[str],
     recipe: str,
     overrides: Strings,
     columns: Columns,
     format_: str,
     run: Run | None = None,
-) -> tuple[DataSettings, Layout]:
-    """Returns the data settings of the recipe and overrides, and where the sides are in bilingual files.
-    Settings of the vocabulary come from the run, if given.
+) -> tuple[DataSettings, Layout, str]:
+    """Returns the data settings of the recipe and overrides, with the languages of the files; where the
+    sides are in bilingual files; and a message with the languages. Settings of the vocabulary come from the
+    run, if given.
 
-    Raises InputError for an unknown format, and if an override asks for another kind of vocabulary.
+    Raises InputError for an unknown format, if an override asks for another kind of vocabulary, and as
+    `with_languages`.
     """
     from rnnsearch.config import load_config
     from rnnsearch.text.formats.readers import Layout
+    from rnnsearch.text.languages import with_languages
 
-    settings = load_config(recipe, overrides or ()).data
+    kind: Any = format_  # checked there
+    sides, own = columns or ("", ""), [*(overrides or ())]
     if run is not None:
+        settings = load_config(recipe, own).data
         kept = run.settings.data.model_dump(include=set(_VOCABULARY_SETTINGS))
-        for override in overrides or ():
+        for override in own:
             key = override.partition("=")[0].strip().removeprefix("data.")
             if key in kept and kept[key] != getattr(settings, key):
                 what = f"data.{key} does not fit the vocabulary of {run.path}"
                 raise InputError(what, remedy=f"it was made with data.{key} = {kept[key]}: do not set it")
-        settings = settings.model_copy(update=kept)
-    kind: Any = format_  # checked there
-    sides = columns or ("", "")
-    return settings, Layout(kind, *sides, settings.source_language, settings.target_language)
+        own += [f"data.{key}={json.dumps(value)}" for key, value in kept.items()]
+    own, said = with_languages(files, recipe, own, Layout(kind, *sides))
+    settings = load_config(recipe, own).data
+    return settings, Layout(kind, *sides, settings.source_language, settings.target_language), said

@@ -90,12 +90,12 @@ def translate(
     load = partial(place.load, dictionary=dictionary, glossary=glossary)
     lines_only = out is not None or alignment_plots
     if form in PAGES:
-        if lines_only or search.get("nbest", 1) > 1:
+        if lines_only or search.get("search.nbest", 1) > 1:
             what = f"--format {form} writes a page only"
             raise InputError(what, remedy="write it with > FILE")
         from rnnsearch.text.formats.lines import IGNORED, raw_lines
 
-        print(part(form)(load(names), "\n".join(raw_lines(file, IGNORED)), **search))
+        print(part(form)(load(names), "\n".join(raw_lines(file, IGNORED)), search))
     elif (
         form == "text"
         and not lines_only
@@ -115,14 +115,14 @@ def translate(
 def translation_search(set_: Strings, dictionary: Path | None, **short: Any) -> dict[str, Any]:
     """Returns the search settings to change; a dictionary replaces UNK unless they say otherwise. Raises as
     `search_changes`."""
-    return ({"replace_unk": True} if dictionary else {}) | search_changes(set_, **short)
+    return ({"translation.replace_unk": True} if dictionary else {}) | search_changes(set_, **short)
 
 
 def translation_format(
     format_: str, allowed: Sequence[str], search: Mapping[str, Any], short: str = ""
 ) -> str:
     """Returns the format of the translations: by default text, or nbest if several of a line are wanted."""
-    return output_format(format_, allowed, short, "nbest" if search.get("nbest", 1) > 1 else "")
+    return output_format(format_, allowed, short, "nbest" if search.get("search.nbest", 1) > 1 else "")
 
 
 @dataclass(frozen=True)
@@ -139,22 +139,26 @@ class Translating(Task):
     doing, unit = "translating", "words"
 
     def load(self, place: Place, runs: Runs) -> Work:
+        from rnnsearch.config import changed
+
         translator = place.load(runs, self.dictionary, self.glossary)
         full = self.whole or place.out is not None
 
         def answer(lines: Iterable[str], first: int) -> Iterator[Translation]:
-            results = translator.stream(lines, full_batches=full, first=first, **self.search)
+            results = translator.stream(lines, full_batches=full, first=first, settings=self.search)
             return with_plots(results, self.plots, first) if self.plots else results
 
-        return Work(answer, FORMS[self.form], self.search.get("batch_size", translator.search.batch_size))
+        batch_size = changed(translator.settings, self.search).search.batch_size
+        return Work(answer, FORMS[self.form], batch_size)
 
     def key(self, runs: Runs) -> str:
         from rnnsearch.config import changed
         from rnnsearch.run import Run, answers_key
 
-        settings = changed(Run.open(runs[0]).settings.search, self.search)
+        settings = changed(Run.open(runs[0]).settings, self.search)
+        how = f"translate {settings.search.model_dump_json()} {settings.translation.model_dump_json()}"
         files = [path for path in (self.glossary, self.dictionary) if path]
-        return answers_key(runs, f"translate {settings.model_dump_json()}", self.form, files)
+        return answers_key(runs, how, self.form, files)
 
 
 def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> None:
@@ -167,7 +171,7 @@ def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> N
 
     say_if_empty(file)
     run = Run.open(runs[0])
-    limit = changed(run.settings.search, task.search).max_source_length
+    limit = changed(run.settings, task.search).translation.max_source_length
 
     def observe(results: Iterator[Translation], first: int) -> Iterator[Translation]:
         return noted(results, run.source, limit, say, first)

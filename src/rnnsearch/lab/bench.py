@@ -21,8 +21,7 @@ from rnnsearch.search.two_directions import search_directions
 from rnnsearch.settings import Settings
 from rnnsearch.system.machine import hardware, set_up_cpu
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
-from rnnsearch.training.setup import faster
-from rnnsearch.training.trainer import Trainer
+from rnnsearch.training.setup import trainer_of
 from rnnsearch.translation.forced import forced_decoding
 
 
@@ -70,7 +69,7 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
     with connected_ranks(training.device) as ranks:  # the ranks of torchrun share an update
         network = random_network(settings, words).to(training.device)
         batch = random_batch(settings, words, length)
-        trainer = Trainer(network, training, 1 << 30, ranks, faster(training))
+        trainer = trainer_of(network, settings, 1 << 30, ranks)
         mine, updates = ranks.share(batch), itertools.count(1)
 
         def update() -> None:

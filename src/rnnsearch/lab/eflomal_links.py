@@ -11,7 +11,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -25,6 +24,7 @@ from rnnsearch.text.dictionary import LinkedPair
 from rnnsearch.text.formats.lines import in_step, read_lines
 from rnnsearch.text.formats.readers import ParallelText, read_link_lines
 from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
+from rnnsearch.text.tokens import given_words
 from rnnsearch.word_links import Link, format_links, parse_links
 
 LONGEST = 1023
@@ -79,7 +79,8 @@ def align_texts(
 
     words: the words that are aligned: those of the tokeniser with these settings, or those between spaces in
     the lines. Text without spaces is aligned by characters. Issues an InputWarning for pairs that eflomal
-    leaves out. Raises InputError without eflomal, and for texts that cannot be read or have no words.
+    leaves out. Raises InputError without eflomal, and for texts that cannot be read, have no words, or are
+    not split into words that could be given.
     """
     require_eflomal()
     sizes = [0] * len(texts)
@@ -88,6 +89,7 @@ def align_texts(
         with ExitStack() as stack:
             files = [stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths]
             splits = [_split(side, settings, words) for side in SIDES]
+            whole = [0, 0]  # lines of one long word
             for place, text in enumerate(texts):
                 long = []
                 for pair in text.pairs():
@@ -95,11 +97,17 @@ def align_texts(
                     for side, file in zip(sides, files, strict=True):
                         print(" ".join(side), file=file)
                     sizes[place] += 1
+                    for number, found in enumerate(sides):
+                        whole[number] += len(found) == 1 and len(found[0]) > 10
                     if max(map(len, sides)) > LONGEST:
                         long.append(sizes[place])
                     if sizes[place] % _PROGRESS_EVERY == 0:
                         progress("tokenising", sum(sizes), None)
                 _warn_of_long_pairs(text.name, long)
+        for name, count in zip(SIDES, whole, strict=True):
+            if side_tokeniser(name, settings).unspaced and count > sum(sizes) / 2:
+                what = f"{count:,} of {sum(sizes):,} {name} lines have no spaces"
+                raise InputError(what, remedy="split them into words first, or leave out --words given")
         if all(path.stat().st_size == sum(sizes) for path in paths):  # line feeds alone
             names = ", ".join(text.name for text in texts)
             raise InputError(f"{names}: there are no words", remedy="give files with one sentence per line")
@@ -121,9 +129,8 @@ def _warn_of_long_pairs(name: str, numbers: Sequence[int]) -> None:
 def _split(side: Side, settings: DataSettings, words: LinkWords) -> Callable[[str], Sequence[str]]:
     tokeniser = side_tokeniser(side, settings)
     if words == "given":  # eflomal would cut them at other kinds of spaces
-        return lambda line: ["_".join(word.split()) or "_" for word in tokeniser.link_words(line)]
-    single = replace(tokeniser, runs=False)
-    return lambda line: single.words(single.repair(line))
+        return lambda line: ["_".join(word.split()) or "_" for word in given_words(line)]
+    return lambda line: tokeniser.link_words(tokeniser.repair(line))
 
 
 def linked_words(

@@ -19,7 +19,7 @@ from rnnsearch.demo import Step, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.lab.eflomal_links import align_texts, link_files, require_eflomal
-from rnnsearch.lab.quick_start import choose_held_out, language_of, with_languages
+from rnnsearch.lab.quick_start import choose_held_out
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.run import Run
 from rnnsearch.settings import DataSettings
@@ -29,6 +29,7 @@ from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import check_pairs, count_lines
 from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.languages import language_of, with_languages
 from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 from rnnsearch.training.loop import train
@@ -63,11 +64,12 @@ def learn_links(
     """
     need("train")
     require_eflomal()
-    own = with_languages(files, own) + [f"data.{name}={value}" for name, value in AS_GIVEN.items()]
+    own, said = with_languages(files, recipe, own)
+    own += [f"data.{name}={value}" for name, value in AS_GIVEN.items()]
     settings = load_config(recipe, own)
     key = content_key(files, settings.model_dump_json(), words)
     with work_folder(folder, "links", key) as step, progress_bar() as progress:
-        eflomal = eflomal_links(step, files, settings.data, words, check=True)
+        eflomal = eflomal_links(step, files, settings.data, words, learn_from=said)
         teacher = step("teacher.links", lambda out: link_files(*eflomal, [out], method="intersection"))
         reversed_data = {
             "source_language": settings.data.target_language,
@@ -120,15 +122,16 @@ def align_with_models(
 
 
 def eflomal_links(
-    step: Step, files: Sequence[Path], settings: DataSettings, words: LinkWords, check: bool = False
+    step: Step, files: Sequence[Path], settings: DataSettings, words: LinkWords, learn_from: str = ""
 ) -> tuple[Path, Path]:
-    """Returns eflomal's link files of both directions. check: whether a corpus that is too small to learn
-    from is refused."""
+    """Returns eflomal's link files of both directions. learn_from: the languages of the texts if a network is
+    to learn from them; texts that are too small for that are refused."""
 
     def make(out: Path) -> None:
         texts = parallel_texts(files)
-        if check:
+        if learn_from:
             choose_held_out(texts)
+            note(f"languages {learn_from}")
         note("eflomal aligns the words in both directions: minutes for 100,000 pairs")
         out.mkdir()
         with progress_bar() as progress:
@@ -145,4 +148,4 @@ def training_limits(source: Path) -> list[str]:
     fewest, most = UPDATES
     updates = min(most, max(fewest, (count_lines(source) or 0) // PAIRS_PER_UPDATE))
     float32 = [] if fastest_precision(torch.device("cpu")) == "bfloat16" else ["training.precision=float32"]
-    return [f"training.max_updates={updates}", *float32]
+    return [f"stopping.max_updates={updates}", *float32]

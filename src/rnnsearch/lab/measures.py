@@ -31,7 +31,7 @@ from rnnsearch.lab.test_set import TestSet, require_different
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import PairWordCounts, recognise, tokeniser_ranges
-from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.tokens import Tokeniser, given_words
 from rnnsearch.word_links import GoldLinks, Link
 
 NUMBERS = ("system", "metric", "pairs", "sentences", "value", "low", "high")
@@ -179,7 +179,7 @@ def counted_links(
     """
     assert test.gold is not None
     words = [
-        [(side.tokeniser.link_words(line), side.words(line)) for line, side in zip(pair, sides, strict=True)]
+        [(given_words(line), side.tokeniser.link_words(line)) for line, side in zip(pair, sides, strict=True)]
         for pair in test.pairs
     ]
     counted = [
@@ -197,11 +197,12 @@ def counted_links(
                 )
                 remedy = "gold links must count words between spaces, or the tokeniser's words"
                 raise InputError(what, file=test.gold_file, remedy=remedy)
-    if tokenised:
-        return [set(sentence) for sentence in links], test.gold
     found = []
-    for sentence, pair in zip(links, words, strict=True):
-        left, right = (_given_positions(test, *side) for side in pair)
+    for sentence, pair, lines in zip(links, words, test.pairs, strict=True):
+        left, right = (
+            _given_positions(test, counted[tokenised], side.words(line))
+            for counted, line, side in zip(pair, lines, sides, strict=True)
+        )
         found.append({(left[j], right[i]) for j, i in sentence})
     return found, test.gold
 

@@ -21,6 +21,7 @@ from rnnsearch.installed import package_version
 from rnnsearch.lab.test_set import TestSet
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
+from rnnsearch.settings import Settings
 from rnnsearch.system.files import checksum, file_name, parse_json, write_text
 from rnnsearch.system.line_file import LineFile
 from rnnsearch.system.machine import hardware
@@ -155,13 +156,13 @@ class System:
 class OpenedRun:
     """A run and its outputs for a test set. Its network is loaded only if an output is missing.
 
-    name: its name in tables. search: the search settings to use. outputs: lines of each kind that was
+    name: its name in tables. settings: those of the run, with changes. outputs: lines of each kind that was
     asked for, in the order of the test set. header: of a file of outputs: hardware, parameters.
     """
 
     name: str
     run: Run
-    search: dict[str, Any] = field(default_factory=dict)
+    settings: Settings
     device: str = "cpu"
     trust_code: bool = False
     outputs: Mapping[Kind, Sequence[OutputLine]] = field(default_factory=dict)
@@ -169,8 +170,15 @@ class OpenedRun:
 
     @cached_property
     def translator(self) -> Translator:
-        """The run with its network. Raises InputError as `Translator.load` does."""
-        return Translator.load(self.run.path, device=self.device, trust_code=self.trust_code)
+        """Returns the run with its network. Raises InputError as `Translator.load` does."""
+        translator = Translator.load(self.run.path, device=self.device, trust_code=self.trust_code)
+        translator.settings = self.settings
+        return translator
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """The settings that translations depend on, by their names without the table."""
+        return self.settings.search.model_dump() | self.settings.translation.model_dump()
 
     @cached_property
     def parameters(self) -> int:
@@ -223,7 +231,7 @@ def open_run(
     """Opens a run. search: settings changed from its own. Raises InputError as `Run.open` and `changed`
     do."""
     run = Run.open(path)
-    settings = changed(run.settings.search, (search or {}) | {"nbest": 1}).model_dump()
+    settings = changed(run.settings, (search or {}) | {"search.nbest": 1})
     return OpenedRun(name, run, settings, device, trust_code)
 
 
@@ -357,7 +365,8 @@ class Outputs:
         numbers, sources, references = zip(*batch, strict=True)
         translator = self.run.translator
         if not self.forced:
-            return list(map(OutputLine, numbers, translator.translate(sources, **self.settings)))
+            without_unk = {"search.no_unk": self.settings["no_unk"]}
+            return list(map(OutputLine, numbers, translator.translate(sources, settings=without_unk)))
         given = list(zip(sources, references, strict=True))
         results = list(map(OutputLine, numbers, translator.force(given)))
         if self.kind == Kind.REFERENCES:

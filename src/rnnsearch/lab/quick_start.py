@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain, groupby, zip_longest
@@ -35,14 +34,13 @@ from rnnsearch.lab.page import (
 from rnnsearch.lab.report import make_report
 from rnnsearch.lab.test_set import read_test_set
 from rnnsearch.records import Translation
-from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import content_key, read_json, write_text
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.dataset import Corpus
-from rnnsearch.text.formats.opening import text_suffix
-from rnnsearch.text.formats.readers import FORMATS, Layout, LinePair, ParallelText, parallel_texts
+from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
+from rnnsearch.text.languages import with_languages
 from rnnsearch.text.preparation import PrepareOptions, prepare
 from rnnsearch.training.display import Display
 from rnnsearch.training.log import read_statistics
@@ -89,12 +87,12 @@ def try_corpus(
     itself again during training. Raises InputError for files that are not a parallel corpus or too
     small, for a folder with other files, and if another process works in it; TrainingInterrupted after Ctrl-C
     during training."""
-    overrides = with_languages(files, overrides)
+    overrides, languages = with_languages(files, RECIPE, overrides)
     settings, key = load_config(RECIPE, overrides).data, content_key(files, *overrides)
     layout = Layout(source_language=settings.source_language, target_language=settings.target_language)
     texts = parallel_texts(files, layout=layout)
     with work_folder(folder, "try", key) as step, progress_bar() as progress:
-        corpus = step("corpus", lambda out: note(write_corpus(texts, out, settings)))
+        corpus = step("corpus", lambda out: note(f"languages {languages}\n{write_corpus(texts, out)}"))
         learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
         options = PrepareOptions(progress=progress)
         store = step("store", lambda out: prepare(*learned, out, dev=dev, settings=settings, options=options))
@@ -121,26 +119,6 @@ def try_corpus(
         display.score = score
         display.write()
     return {name: value for name, value in score.items() if isinstance(value, float)}
-
-
-def with_languages(files: Sequence[Path], overrides: Sequence[str]) -> list[str]:
-    """Returns the settings with the languages from the files' name endings: corpus.en corpus.fr, or
-    corpus.en-fr.tsv. Raises InputError if both languages are the same."""
-    named = re.match(r"(?:.*[._])?([a-z]{2})-([a-z]{2})[.]", files[0].name)
-    codes = named.groups() if named else [language_of(file) for file in files[:2]]
-    found = [f"data.{side}_language={code}" for side, code in zip(SIDES, codes, strict=False) if code]
-    data = load_config(RECIPE, [*found, *overrides]).data
-    if data.source_language == data.target_language:
-        remedy = "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
-        raise InputError(f"both files are in one language, {data.source_language}", remedy=remedy)
-    return [*found, *overrides]
-
-
-def language_of(file: Path) -> str:
-    """Returns the language code that a file's name ends in, or the empty string."""
-    code = text_suffix(file)[1:]
-    others = "txt", "src", "tgt", "trg", *FORMATS
-    return code if re.fullmatch("[a-z]{2,3}", code) and code not in others else ""
 
 
 def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
@@ -172,7 +150,7 @@ def pairs_of(texts: Sequence[ParallelText]) -> Iterator[LinePair]:
     return chain.from_iterable(text.pairs() for text in texts)
 
 
-def write_corpus(texts: Sequence[ParallelText], folder: Path, settings: DataSettings) -> str:
+def write_corpus(texts: Sequence[ParallelText], folder: Path) -> str:
     """Writes train, dev and test into a new folder; returns a message with their sizes. No source line of dev
     or test is in train. Raises InputError as `choose_held_out` does."""
     held_out = choose_held_out(texts)
@@ -192,8 +170,7 @@ def write_corpus(texts: Sequence[ParallelText], folder: Path, settings: DataSett
             count += part == "train"
             for file, line in zip(files.get(part, []), pair, strict=False):
                 file.write(f"{line}\n")
-    direction = f"{settings.source_language} → {settings.target_language}"
-    return f"{direction}: {count:,} pairs to learn from, {len(held_out):,} held out"
+    return f"{count:,} pairs to learn from, {len(held_out):,} held out"
 
 
 def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list[str], str]:
@@ -204,7 +181,7 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
     batch = 160 if pairs >= LARGE else 32
     epochs = min(MOST_EPOCHS, max(13, FEWEST_UPDATES * batch / pairs))
     updates = round(epochs * pairs / batch)
-    common = [f"training.batch_size={batch}", "training.samples=0"]
+    common = [f"training.batch_size={batch}", "stopping.samples=0"]
     if fastest_precision(torch.device("cpu")) != "bfloat16":
         common += ["training.precision=float32", "search.precision=float32"]
     for size in ([], SMALLER):  # the smaller network if the whole one takes too long
@@ -226,8 +203,8 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
     )
     text += "; too little to learn much, so give more --minutes" if epochs < 1 else ""
     every = math.ceil(updates / validations)
-    limits = [f"training.max_updates={updates}", "training.max_epochs=0"]
-    limits += [f"training.validate_every={every}", f"training.save_every={every}"]
+    limits = [f"stopping.max_updates={updates}", "stopping.max_epochs=0"]
+    limits += [f"stopping.validate_every={every}", f"stopping.save_every={every}"]
     return [*common, *size, *limits, *overrides], text
 
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-from rnnsearch.config import apply_override, checked, read_named, read_recipe, validated
+from rnnsearch.config import (
+    checked,
+    merged,
+    read_named,
+    read_overrides,
+    read_recipe,
+    rename,
+    validated,
+)
 from rnnsearch.errors import InputError
 from rnnsearch.lab.test_set import TestSet, read_test_set
 from rnnsearch.settings import Positive, Seed, Settings
@@ -98,7 +106,12 @@ class Variant(_StudyTable):
     """instead of the study's"""
     model: dict[str, Any] = {}
     training: dict[str, Any] = {}
+    optimiser: dict[str, Any] = {}
+    dropout: dict[str, Any] = {}
+    known_alignments: dict[str, Any] = {}
+    stopping: dict[str, Any] = {}
     search: dict[str, Any] = {}
+    translation: dict[str, Any] = {}
 
 
 class Quick(_StudyTable):
@@ -242,6 +255,7 @@ def open_study(
     """
     where, table = read_named("study", study_file)
     folder = Path(where).parent  # of a built-in study, the current one
+    rename(where, *_tables(table))
     remedy = "`rnnsearch settings --study alignment` shows an example"
     study = checked(Study, table, where, remedy)
     changes = study.quick if quick else Quick()
@@ -256,17 +270,15 @@ def open_study(
         }
     study = study.model_copy(update=smaller)
 
+    late, read = read_overrides(overrides), cache(read_recipe)
+
     def resolved(variant: Variant, where: str) -> Settings:
         """Returns the settings: a recipe, changed by the study, the variant, [quick] and the overrides."""
         recipe = study.recipe if variant.recipe is None else variant.recipe
-        name, settings = read_recipe(folder / recipe if recipe.endswith(".toml") else recipe)
+        name, settings = read(folder / recipe if recipe.endswith(".toml") else recipe)
         validated(settings, name)
-        for late in (study.settings, variant.model_dump(exclude={"recipe", "seeds"}), changes.settings):
-            for section, values in late.items():
-                settings[section] = settings.get(section, {}) | values
-        for override in overrides:
-            apply_override(settings, override)
-        return validated(settings, where)
+        own = variant.model_dump(exclude={"recipe", "seeds"})
+        return validated(merged(settings, study.settings, own, changes.settings, late), where)
 
     return StudyFolder(
         path=out,
@@ -277,3 +289,10 @@ def open_study(
         variants={name: resolved(one, f"{where}: variant {name}") for name, one in study.variants.items()},
         sentences=changes.sentences,
     )
+
+
+def _tables(study: dict[str, Any]) -> list[Any]:
+    """Returns the tables of settings in a study's file: its own, those of --quick, and the variants."""
+    quick, variants = (study.get(key, {}) for key in ("quick", "variants"))
+    settings = [table.get("settings") for table in (study, quick) if isinstance(table, dict)]
+    return [*settings, *(variants.values() if isinstance(variants, dict) else ())]

@@ -63,7 +63,7 @@ SEARCH = (
     *("min_length_ratio", "max_length_ratio", "max_source_length", "faithful"),
     "confidence",
 )
-"""The search settings that the engine reads."""
+"""The settings of search and translation that the engine reads."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
                     "name": name,
                     "source": source,
                     "target": target,
-                    "taught_links": needs_links(run.settings.training),
+                    "taught_links": needs_links(run.settings.known_alignments),
                     "folder": f"{MODELS}/{name}",
                     "bytes": sizes[name],
                 }
@@ -146,7 +146,8 @@ def write_browser_model(run: Run, folder: Path) -> int:
     """Writes a run in the format of the engine (page/engine) into a new `folder`: `text.json`, and
     `model.safetensors` with int8 matrices. Returns their size in bytes."""
     network = run.load_network()
-    search = run.settings.search.model_dump(include=set(SEARCH))
+    tables = run.settings.search, run.settings.translation
+    search = {key: value for table in tables for key, value in table if key in SEARCH}
     copied = {kind: in_javascript(pattern) for kind, pattern in faithful.PARTS.items()}
     text = {
         "format": 1,

@@ -447,15 +447,15 @@ def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def translate_page(translator: Translator, page: Tagged, **search: Any) -> str:
-    """Returns the page with its text translated. search: settings to change. Raises InputError as
-    `Translator.translate` does."""
+def translate_page(translator: Translator, page: Tagged, settings: dict[str, Any]) -> str:
+    """Returns the page with its text translated. settings: to change, as in `Translator.translate`, whose
+    errors it raises."""
     paragraphs = [split(text, translator.source.tokeniser.language) for text in page.texts]
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph.sentences]
-    results = iter(translator.translate(sentences, **search))
+    results = iter(translator.translate(sentences, settings=settings))
     return page.rendered([(one, [next(results) for _ in one.sentences]) for one in paragraphs])
 
 
-def translate_html(translator: Translator, text: str, **search: Any) -> str:
+def translate_html(translator: Translator, text: str, settings: dict[str, Any]) -> str:
     """Returns the HTML with its text translated."""
-    return translate_page(translator, Markup(text), **search)
+    return translate_page(translator, Markup(text), settings)

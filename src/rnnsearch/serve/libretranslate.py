@@ -4,7 +4,6 @@ are `{"error": "…"}`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from rnnsearch.serve.service import Service, Translated
 from rnnsearch.serve.work_queue import check_limit
 from rnnsearch.system.files import parse_json
 from rnnsearch.text.formats.readers import LANGUAGES
+from rnnsearch.text.languages import ranked_languages
 from rnnsearch.text.tokens import base
 
 PATHS = ("/translate", "/detect", "/languages", "/frontend/settings", "/suggest", "/translate_file")
@@ -26,28 +26,17 @@ Detected = dict[str, Any]
 """The `language` of a text, and the `confidence` in it, in percent."""
 SURE = 50
 """Percent that a language has if it is more probable than all others together."""
-LONGEST_SAMPLE = 2_000
-"""Characters of a text that are used to identify its language: more would not make it more certain."""
 
 
-@cache
-def _identifier() -> Any:
-    """Returns the model that identifies languages."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-
-
-def ranked_languages(text: str) -> list[Detected]:
+def detected(text: str) -> list[Detected]:
     """Returns all languages, most probable first; nothing for an empty text."""
-    ranked = _identifier().rank(text[:LONGEST_SAMPLE]) if text.strip() else []
-    return [{"language": str(code), "confidence": round(100 * float(p), 1)} for code, p in ranked]
+    return [{"language": code, "confidence": round(100 * p, 1)} for code, p in ranked_languages(text)]
 
 
 def source_language(text: str, sources: Sequence[str]) -> Detected:
     """Returns the language of a text to be translated: one that is more probable than all others together,
     or else, as of a single word, the most probable one of the sources."""
-    ranked = ranked_languages(text)
+    ranked = detected(text)
     known = [one for one in ranked if one["language"] in map(base, sources)]
     best = [one for one in ranked[:1] if one["confidence"] > SURE] or known
     return best[0] if best else {"language": sources[0], "confidence": 0.0}
@@ -82,7 +71,7 @@ def libretranslate(service: Service) -> APIRouter:
         """Identifies the language of `q`."""
         text = "\n".join(as_list((await _fields(request, DetectFields, options.keys)).q))
         check_limit("the text", len(text), "characters", options.characters)
-        return json_response(ranked_languages(text)[:3])
+        return json_response(detected(text)[:3])
 
     @router.get("/languages")
     async def languages() -> Response:

@@ -81,6 +81,6 @@ class Markdown(Tagged):
             self._start(text, text)
 
 
-def translate_markdown(translator: Translator, text: str, **search: Any) -> str:
+def translate_markdown(translator: Translator, text: str, settings: dict[str, Any]) -> str:
     """Returns the Markdown with its text translated."""
-    return translate_page(translator, Markdown(text), **search)
+    return translate_page(translator, Markdown(text), settings)

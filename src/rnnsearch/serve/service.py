@@ -148,13 +148,13 @@ def load_models(options: Options) -> list[ServedModel]:
     models = []
     for name, (source, target), run in zip(names, pairs, runs, strict=True):
         translator = Translator.load(run.path, device=options.device, trust_code=False)
-        translator.search = changed(translator.search, options.search)
+        translator.settings = changed(translator.settings, options.search)
         split("a.", source)
         translator.translate(["a"])
         pair = translator.source.encode("a"), translator.target.encode("a")
         for posterior in (False, True):
             translator.force_encoded([pair], posterior=posterior, exact=not posterior)
-        taught = needs_links(run.settings.training)
+        taught = needs_links(run.settings.known_alignments)
         models.append(ServedModel(name, source, target, translator, examples_of(run.path), taught))
     return models
 
@@ -173,7 +173,7 @@ class Service:
 
     def __init__(self, models: Sequence[ServedModel], options: Options) -> None:
         self.models, self.options = models, options
-        self.queue = WorkQueue(self._work, models[0].translator.search.batch_size, options.queue)
+        self.queue = WorkQueue(self._work, models[0].translator.settings.search.batch_size, options.queue)
 
     def choose(self, name: str | None, source: str | None, target: str | None) -> ServedModel:
         """Returns the model for a request: that of the name, or the first one with those languages,
@@ -207,7 +207,7 @@ class Service:
         check_limit("the request", len(texts), "texts", self.options.sentences)
         if nbest > (beam or most) or (beam or 1) > most:
             raise HTTPException(422, f"beam may be {most} at most, and nbest at most the beam")
-        group = Group(model, beam or max(model.translator.search.beam, nbest), nbest)
+        group = Group(model, beam or max(model.translator.settings.search.beam, nbest), nbest)
         paragraphs: list[Paragraphs] = []
 
         def tasks() -> list[QueuedTask]:
@@ -246,9 +246,9 @@ class Service:
     def _task(self, group: Group, where: str, sentence: str, terms: Glossary | None) -> QueuedTask:
         """Encodes a sentence in parts. Raises HTTPException if it is too long."""
         translator = group.model.translator
-        most = min(translator.search.max_source_length, LONGEST_PART)
+        most = min(translator.settings.translation.max_source_length, LONGEST_PART)
         try:
-            settings = changed(translator.search, {"max_source_length": most})
+            settings = changed(translator.settings, {"translation.max_source_length": most})
             parts = translator.parts(sentence, settings=settings, glossary=terms)
         except InputError as error:
             raise HTTPException(413, f"{where}: {error}") from None
@@ -283,13 +283,11 @@ class Service:
                 cancelled=partial(self.queue.let_overtake, tasks),
             )
         parts = [part for item in items for part in item]
+        asked = {"search.beam": group.beam, "search.nbest": group.nbest, "search.batch_size": len(parts)}
+        settings = changed(translator.settings, asked)
         results = iter(
             translator.translate_parts(
-                parts,
-                cancelled=lambda: all(task.future.done() for task in tasks),
-                beam=group.beam,
-                nbest=group.nbest,
-                batch_size=len(parts),
+                parts, settings=settings, cancelled=lambda: all(task.future.done() for task in tasks)
             )
         )
         translated = [joined([next(results) for _ in item], translator.target.text) for item in items]

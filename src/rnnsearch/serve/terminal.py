@@ -82,7 +82,6 @@ class Conversation:
     @property
     def data(self) -> DataSettings:
         """The settings of text, with the languages."""
-        assert self.translator.settings is not None  # it was loaded
         return self.translator.settings.data
 
     @property
@@ -111,8 +110,8 @@ class Conversation:
     def translate(self, line: str) -> None:
         """Translates a sentence, to which commands then refer."""
         self.source = line
-        limit = changed(self.translator.search, self.search).max_source_length
-        results = self.translator.translate([self.source], **self.search)
+        limit = changed(self.translator.settings, self.search).translation.max_source_length
+        results = self.translator.translate([self.source], settings=self.search)
         for result in noted(results, self.translator.source, limit, self.say):
             self.show(result)
 
@@ -164,8 +163,9 @@ class Conversation:
             nbest = int(number or 5)
         except ValueError:
             raise InputError(":nbest needs a number", remedy="for example :nbest 5") from None
-        beam = max(nbest, self.search.get("beam", self.translator.search.beam))
-        (best,) = self.translator.translate([self.source], **self.search | {"nbest": nbest, "beam": beam})
+        search = changed(self.translator.settings, self.search).search
+        more = self.search | {"search.nbest": nbest, "search.beam": max(nbest, search.beam)}
+        (best,) = self.translator.translate([self.source], settings=more)
         for one in (best, *best.alternatives):
             line = in_colours("", one)[1]
             line.pad_left(1)

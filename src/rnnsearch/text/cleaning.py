@@ -44,7 +44,7 @@ from rnnsearch.text.preparation_report import (
     SideReport,
     TextReport,
 )
-from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.tokens import Tokeniser, given_words
 from rnnsearch.word_links import parse_links
 
 BLOCKS, DIGESTS, DROPPED = "blocks", "digests", "dropped.tsv.gz"
@@ -159,7 +159,7 @@ class Cleaner:
         for number, (lines, _) in enumerate(chunk.pairs, chunk.first):
             repaired, words = self.tokenised(lines, repairs)
             reasons.append(reason := self.drop_reason(words))
-            found = self._links(chunk, number, words, bool(reason)) if chunk.link_words else []
+            found = self._links(chunk, number, repaired, words, bool(reason)) if chunk.link_words else []
             if not reason:
                 kept.append(words)
                 links.append(found)
@@ -195,8 +195,8 @@ class Cleaner:
         counts = [
             PairWordCounts(
                 parse_links(links, file, number, swapped=self.links_reversed),
-                list(map(len, self._given(lines))),
-                list(map(len, self.tokenised(lines)[1])),
+                list(map(len, map(given_words, lines))),
+                list(map(len, self._link_words(*self.tokenised(lines)))),
             )
             for number, (lines, links) in enumerate(pairs[:RECOGNISED], 1)
         ]
@@ -210,20 +210,24 @@ class Cleaner:
         repaired = [side.repair(line, repairs) for side, line in zip(self.tokenisers, lines, strict=True)]
         return repaired, list(map(Tokeniser.words, self.tokenisers, repaired))
 
-    def _given(self, lines: LinePair) -> SidesWords:
-        """Returns the words that links refer to if they refer to given words."""
-        return list(map(Tokeniser.link_words, self.tokenisers, lines))
+    def _link_words(self, repaired: Sequence[str], words: SidesWords) -> SidesWords:
+        """Returns the words that links refer to if they do not refer to given words."""
+        sides = zip(self.tokenisers, repaired, words, strict=True)
+        return [side.link_words(line) if side.unspaced else own for side, line, own in sides]
 
-    def _links(self, chunk: Chunk, number: int, words: SidesWords, dropped: bool) -> list[int]:
+    def _links(
+        self, chunk: Chunk, number: int, repaired: Sequence[str], words: SidesWords, dropped: bool
+    ) -> list[int]:
         """Returns the links of a pair between the tokeniser's words, as positions of source and target
         alternating. The links of a dropped pair are only checked."""
         file, (lines, line) = chunk.links_file, chunk.pairs[number - chunk.first]
         links = parse_links(line, file, number, swapped=self.links_reversed)
-        given = self._given(lines) if chunk.link_words == "given" else words
+        is_given = chunk.link_words == "given"
+        given = list(map(given_words, lines)) if is_given else self._link_words(repaired, words)
         check_links(links, list(map(len, given)), file, number, chunk.link_words)
         if dropped or not links:
             return []
-        if chunk.link_words == "tokenised":
+        if given == words:
             return list(chain.from_iterable(sorted(set(links))))
         ranges = []
         for side, tokens, own, tokeniser in zip(SIDES, given, words, self.tokenisers, strict=True):

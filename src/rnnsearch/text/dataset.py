@@ -18,7 +18,7 @@ from jaxtyping import Int64, Integer, UInt
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rnnsearch.config import first_fault, without_removed
+from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError, require
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import check_regular, file_checksum, read_text, read_toml, reading
@@ -255,7 +255,7 @@ def read_contents(folder: Path) -> StoreContents:
         what = "is not a prepared dataset: it has no data.toml"
         raise InputError(what, file=folder, remedy=REMEDY)
     with reading(path, AGAIN, "is damaged"):
-        table = without_removed(read_toml(path))
+        table = read_toml(path)
     if (theirs := table.pop("format", None)) != FORMAT:
         what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")

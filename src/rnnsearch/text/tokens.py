@@ -218,11 +218,8 @@ class Tokeniser:
         return sum(map(len, words)) / UNSPACED[base(self.language)] if self.unspaced else len(words)
 
     def link_words(self, line: str) -> list[str]:
-        """Returns the words that given word links count: those between spaces, as aligners split them, or the
-        characters of unspaced text. A no-break space or a soft hyphen does not end a word."""
-        if not self.unspaced:
-            return given_words(line)
-        return [word.removeprefix(SPACE) for word in replace(self, runs=False).words(line)]
+        """Returns the words that links count: those of `words`, but characters of unspaced text."""
+        return replace(self, runs=False).words(line)
 
     def moses_words(self, line: str) -> list[str]:
         """Returns exactly the words of Moses's tokenizer.perl -no-escape, for scores that are defined by it.
@@ -252,7 +249,8 @@ class Tokeniser:
 
 
 def given_words(line: str) -> list[str]:
-    """Returns the words between spaces."""
+    """Returns the words between spaces, as aligners split them. A no-break space or a soft hyphen does not
+    end a word."""
     return [token for token in line.split(" ") if token]
 
 

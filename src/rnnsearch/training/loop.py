@@ -14,7 +14,7 @@ from pathlib import Path
 from rnnsearch.errors import InputError, require
 from rnnsearch.installed import need
 from rnnsearch.run import Run
-from rnnsearch.settings import Settings, TrainingSettings
+from rnnsearch.settings import Settings, StoppingSettings
 from rnnsearch.text.batches import Indices, Position, collate
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
@@ -110,12 +110,12 @@ class Session:
         self.run, self.order, self.trainer, self.progress, notes = context
         self.corpus, self.ranks, self.received = corpus, ranks, received
         self.threads, self.display = threads, display
-        self.training: TrainingSettings = self.run.settings.training
+        self.stopping: StoppingSettings = self.run.settings.stopping
         self.first_update = self.saved_update = self.progress.update
         self.signal = self.skipped_in_a_row = 0
         self.window: deque[tuple[float, int, float]] = deque(maxlen=SPEED_OVER)
         self.log = Log(self.run, self.progress, display.say)
-        self.best = BestWeights(self.run.model_path, self.progress, self.training.select_by, display.say)
+        self.best = BestWeights(self.run.model_path, self.progress, self.stopping.select_by, display.say)
         display.begin(self.trainer.total_updates, self.progress.update)
         for note in notes:
             display.say(note)
@@ -129,17 +129,18 @@ class Session:
         if not self.progress.update and self.corpus.dev:
             self.validate()
         stream = self.order.batches(Position(self.progress.epoch, self.progress.batch))
+        accumulate = self.run.settings.training.accumulate
         while not self.is_over():
-            self.update(list(islice(stream, self.training.accumulate)))
-            if self.progress.update % self.training.validate_every == 0:
+            self.update(list(islice(stream, accumulate)))
+            if self.progress.update % self.stopping.validate_every == 0:
                 self.validate()
-            if self.progress.update % self.training.save_every == 0:
+            if self.progress.update % self.stopping.save_every == 0:
                 self.save()
         self.end()
 
     def is_over(self) -> bool:
         """Tells whether training ends before the next update: rank 0 decides, or a signal to any rank."""
-        progress, reason = self.progress, reason_to_stop(self.training, self.progress)
+        progress, reason = self.progress, reason_to_stop(self.stopping, self.progress)
         every = self.ranks.gather((max(self.received, default=0), reason, self.threads.chosen))
         self.signal = max(number for number, _, _ in every)
         _, progress.finished, progress.threads = every[0]
@@ -148,10 +149,10 @@ class Session:
 
     def update(self, batches: list[tuple[Indices, Position]]) -> None:
         """Does one update with the pairs of these batches, counts it and displays it."""
-        progress, started = self.progress, time.monotonic()
-        linked = needs_links(self.training)
+        settings, progress, started = self.run.settings, self.progress, time.monotonic()
+        linked = needs_links(settings.known_alignments)
         whole = [collate(self.corpus.train, indices, linked=linked) for indices, _ in batches]
-        shares = [self.ranks.share(batch).to(self.training.device) for batch in whole]
+        shares = [self.ranks.share(batch).to(settings.training.device) for batch in whole]
         update = self.trainer.update(shares, progress.update + 1, sum(len(batch.source) for batch in whole))
         self.window.append((time.monotonic() - started, update.target_tokens, update.nll))
         progress.count(update, batches[-1][1], len(self.order))
@@ -170,7 +171,7 @@ class Session:
             self.threads.watch(tokens / seconds, progress.target_tokens / progress.seconds)
 
     def _diverged(self, what: str) -> InputError:
-        remedy = "train in a new folder with a lower training.learning_rate"
+        remedy = "train in a new folder with a lower optimiser.learning_rate"
         return InputError(f"{what} (update {self.progress.update})", file=self.run.path, remedy=remedy)
 
     def validate(self) -> None:
@@ -260,15 +261,15 @@ class Session:
         self.clock = now
 
 
-def reason_to_stop(training: TrainingSettings, progress: TrainingProgress) -> str:
+def reason_to_stop(stopping: StoppingSettings, progress: TrainingProgress) -> str:
     """Returns the reason why training should end; "" if it should continue."""
     done = {"updates": progress.update, "epochs": progress.epochs, "minutes": progress.seconds / 60}
     for unit, number in done.items():
-        limit = getattr(training, f"max_{unit}")
+        limit = getattr(stopping, f"max_{unit}")
         if limit and number >= limit:
-            return f"reached training.max_{unit} = {limit:.10g}"
-    if training.patience and progress.validations_since_best >= training.patience:
-        return f"no better development score in {training.patience} validations"
+            return f"reached stopping.max_{unit} = {limit:.10g}"
+    if stopping.patience and progress.validations_since_best >= stopping.patience:
+        return f"no better development score in {stopping.patience} validations"
     return ""
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rnnsearch.model.network import source_mask
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.settings import TrainingSettings
+from rnnsearch.settings import KnownAlignmentSettings
 
 AlignmentRows = Float[Tensor, "*rows source"]
 """α of target words, or their known alignment, over the source positions."""
@@ -98,17 +98,19 @@ def smoothed(
     return known.lerp(uniform.to(known.dtype).unsqueeze(1), mass) * known.any(-1, keepdim=True)
 
 
-def alignment_weight(settings: TrainingSettings, update: int) -> float:
-    """Returns λ of update 1, 2, …: constant, or on a line from `alignment_weight` at the first to
-    `alignment_final_weight` after the annealing."""
-    if not settings.alignment_annealing:
-        return settings.alignment_weight
-    share = min(1.0, (update - 1) / settings.alignment_annealing)
-    return (1.0 - share) * settings.alignment_weight + share * settings.alignment_final_weight
+def alignment_weight(settings: KnownAlignmentSettings, update: int) -> float:
+    """Returns λ of update 1, 2, …: constant, or on a line from `weight` at the first to `final_weight`
+    after the annealing."""
+    if not settings.annealing:
+        return settings.weight
+    share = min(1.0, (update - 1) / settings.annealing)
+    return (1.0 - share) * settings.weight + share * settings.final_weight
 
 
 def rows_to_force(
-    known: Float[Tensor, "batch target source"], settings: TrainingSettings, drawn: Float[Tensor, " batch"]
+    known: Float[Tensor, "batch target source"],
+    settings: KnownAlignmentSettings,
+    drawn: Float[Tensor, " batch"],
 ) -> Float[Tensor, "batch target source"] | None:
     """Returns the rows that replace α in the contexts of this batch: none, all, or the rows of some
     sentences.
@@ -116,19 +118,19 @@ def rows_to_force(
     drawn: a number from [0, 1) for each sentence. A sentence uses all of its links or none, so that sentences
     without are computed exactly as in search.
     """
-    match settings.alignment_forcing:
+    match settings.forcing:
         case "none":
             return None
         case "known":
             return known
         case "mixed":
-            chosen = drawn < settings.alignment_forcing_probability
+            chosen = drawn < settings.forcing_probability
             return known * chosen.to(known.device).view(-1, 1, 1)
 
 
-def needs_links(settings: TrainingSettings) -> bool:
+def needs_links(settings: KnownAlignmentSettings) -> bool:
     """Tells whether batches must carry their known alignment."""
-    return settings.alignment_loss != "none" or settings.alignment_forcing != "none"
+    return settings.loss != "none" or settings.forcing != "none"
 
 
 def _log(share: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from torch.optim.optimizer import StateDict
 from rnnsearch.errors import InputError
 from rnnsearch.model.layers import WordEmbedding
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.settings import TrainingSettings
+from rnnsearch.settings import OptimiserSettings, StoppingSettings
 
 CHUNK = 1 << 15
 """Number of elements that each thread processes at a time: few enough to stay in the cache."""
@@ -28,28 +28,29 @@ ROWS_TOGETHER = 64
 depend on the size of a chunk."""
 
 
-def make_optimiser(parameters: Iterable[nn.Parameter], settings: TrainingSettings) -> torch.optim.Optimizer:
+def make_optimiser(parameters: Iterable[nn.Parameter], settings: OptimiserSettings) -> torch.optim.Optimizer:
     """Returns the optimiser of the settings; the default is Adadelta (Zeiler 2012; ρ = 0.95, ε = 1e-6,
     learning rate 1), as in B.2."""
     rate, decay = settings.learning_rate, settings.weight_decay
-    match settings.optimiser:
+    match settings.method:
         case "adadelta":
             return Adadelta(parameters, lr=rate, rho=settings.rho, eps=settings.epsilon, weight_decay=decay)
         case "adam" | "adamw":
-            kind = torch.optim.Adam if settings.optimiser == "adam" else torch.optim.AdamW
+            kind = torch.optim.Adam if settings.method == "adam" else torch.optim.AdamW
             betas, epsilon = settings.betas, settings.epsilon
             return kind(parameters, lr=rate, weight_decay=decay, betas=betas, eps=epsilon, fused=True)
         case "sgd":
             return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
 
 
-def choose_gradients(network: TranslationNetwork, settings: TrainingSettings) -> None:
+def choose_gradients(network: TranslationNetwork, settings: OptimiserSettings) -> None:
     """Decides which embeddings have sparse gradients, with only the rows of a batch's words.
 
     Adadelta can leave out the rows of unseen words exactly, without weight decay; Adam changes every row at
     every update, and a GPU is faster with dense gradients. A matrix that is also W_o has dense ones.
     """
-    sparse = settings.optimiser == "adadelta" and not settings.weight_decay and settings.device == "cpu"
+    on_cpu = network.source_embedding.weight.device.type == "cpu"
+    sparse = settings.method == "adadelta" and not settings.weight_decay and on_cpu
     network.source_embedding.sparse_gradient = sparse
     network.target_embedding.sparse_gradient = sparse and not network.tied
 
@@ -60,7 +61,7 @@ def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
     return [embedding.weight for embedding in embeddings if embedding.sparse_gradient]
 
 
-def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
+def learning_rate(settings: OptimiserSettings, update: int, total: int) -> float:
     """Returns the learning rate of update 1, 2, …: it rises linearly over `warmup` updates, then follows the
     schedule; cosine and linear reach 0 at update `total`."""
     if update <= settings.warmup:
@@ -78,19 +79,18 @@ def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
     return settings.learning_rate * factor
 
 
-def total_updates(settings: TrainingSettings, updates_per_epoch: int | float) -> int:
+def total_updates(stopping: StoppingSettings, schedule: str, updates_per_epoch: int | float) -> int:
     """Returns the number of updates after which the settings end training; 0 if only time or patience ends
     it.
 
     Raises InputError for a schedule that needs this number if it is 0.
     """
-    limits = [settings.max_updates, math.ceil(settings.max_epochs * updates_per_epoch - 1e-6)]
+    limits = [stopping.max_updates, math.ceil(stopping.max_epochs * updates_per_epoch - 1e-6)]
     total = min((limit for limit in limits if limit), default=0)
-    if not total and settings.schedule in ("cosine", "linear"):
-        remedy = "set training.max_updates or training.max_epochs"
-        raise InputError(
-            f'training.schedule = "{settings.schedule}" needs a fixed number of updates', remedy=remedy
-        )
+    if not total and schedule in ("cosine", "linear"):
+        remedy = "set stopping.max_updates or stopping.max_epochs"
+        what = f'optimiser.schedule = "{schedule}" needs a fixed number of updates'
+        raise InputError(what, remedy=remedy)
     return total
 
 

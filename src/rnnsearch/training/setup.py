@@ -29,14 +29,16 @@ from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, sav
 from rnnsearch.training.loss import needs_links, negative_log_likelihood
 from rnnsearch.training.optimiser import total_updates
 from rnnsearch.training.ranks import Ranks
-from rnnsearch.training.trainer import Faster, Trainer
+from rnnsearch.training.trainer import BatchLoss, Faster, Trainer
 
-LIMITS = ("max_updates", "max_epochs", "max_minutes", "patience", "samples", "save_every", "validate_every")
-RATES = ("learning_rate", "schedule", "warmup", "clip_norm")
-MAY_CHANGE = {("training", key) for key in (*LIMITS, *RATES, "threads", "device")}
-"""Settings that may differ when a run is resumed. LIMITS affect only when training ends and is validated, and
-what is shown or saved. RATES affect later updates. The others change the rounding of updates; the device also
-changes dropout masks."""
+MAY_CHANGE = {
+    "stopping": "max_updates max_epochs max_minutes patience samples save_every validate_every",
+    "optimiser": "learning_rate schedule warmup clip_norm",
+    "training": "threads device",
+}
+"""Table → settings that may differ when a run is resumed. Those of stopping affect only when training ends
+and is validated, and what is shown or saved. Those of the optimiser affect later updates. The others change
+the rounding of updates; the device also changes dropout masks."""
 ROWS_OF_WORDS = {
     "source": ("source_embedding.weight",),
     "target": (
@@ -127,22 +129,23 @@ def fit_to_corpus(settings: Settings, corpus: Corpus, known_links: bool) -> tupl
     known_links: whether the weights may have learnt from word links already. What learns from them is then
     off if the dataset has none; otherwise raises InputError.
     """
-    training, notes = settings.training, []
-    if needs_links(training) and corpus.train.links is None:
-        keys = [key for key in ("alignment_loss", "alignment_forcing") if getattr(training, key) != "none"]
+    training, known, notes = settings.training, settings.known_alignments, []
+    if needs_links(known) and corpus.train.links is None:
+        keys = [key for key in ("loss", "forcing") if getattr(known, key) != "none"]
         if not known_links:
-            what = f'has no word links, which training.{keys[0]} = "{getattr(training, keys[0])}" learns from'
+            setting = f'known_alignments.{keys[0]} = "{getattr(known, keys[0])}"'
+            what = f"has no word links, which {setting} learns from"
             raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
-        training = training.model_copy(update=dict.fromkeys(keys, "none"))
-        off = " and ".join(f"training.{key}" for key in keys)
+        known = known.model_copy(update=dict.fromkeys(keys, "none"))
+        off = " and ".join(f"known_alignments.{key}" for key in keys)
         notes.append(f"{corpus.path} has no word links, which turns off {off}")
     in_bfloat16 = training.device == "cpu" and training.kernels and training.precision == "bfloat16"
     if in_bfloat16 and fastest_precision(torch.device("cpu")) == "float32":
         notes.append('bfloat16 may be slower on this CPU: try training.precision = "float32"')
     if corpus.dev is None:
-        effect = "the latest weights are saved, and training.patience has no effect"
+        effect = "the latest weights are saved, and stopping.patience has no effect"
         notes.append(f"warning: the corpus has no development set: {effect}")
-    settings = settings.model_copy(update={"data": corpus.settings, "training": training})
+    settings = settings.model_copy(update={"data": corpus.settings, "known_alignments": known})
     return settings, notes
 
 
@@ -171,7 +174,7 @@ def changes_of(path: Path, settings: Settings, corpus: Corpus) -> list[dict[str,
             new = getattr(getattr(settings, section), key)
             if new == value:
                 continue
-            if (section, key) not in MAY_CHANGE:
+            if key not in MAY_CHANGE.get(section, "").split():
                 what = f"was trained with {section}.{key} = {value!r}, which is now {new!r}"
                 remedy = "resume with the same settings, or begin another run with --from"
                 raise InputError(what, file=path, remedy=remedy)
@@ -221,19 +224,28 @@ def network_of(model: ModelSettings) -> dict[str, object]:
 def make_trainer(run: Run, order: BatchOrder, ranks: Ranks, weights: InitialWeights | None) -> Trainer:
     """Returns a trainer with these weights, or with new ones. Raises InputError for a network that memory
     cannot hold, and for updates of more than an epoch."""
-    training = run.settings.training
+    training, optimiser = run.settings.training, run.settings.optimiser
     copies = 1
     if training.device == "cpu":  # parameters and gradients, optimiser state, average
-        copies = 2 + 2 * (training.optimiser != "sgd") + (training.average_decay > 0)
+        copies = 2 + 2 * (optimiser.method != "sgd") + (optimiser.average_decay > 0)
     if training.accumulate > len(order):
         what = f"training.accumulate = {training.accumulate}, and an epoch has {len(order)} batches"
         raise InputError(what, remedy="an update must not read a pair twice: lower it or training.batch_size")
-    total = total_updates(training, len(order) / training.accumulate)
+    updates_per_epoch = len(order) / training.accumulate
+    total = total_updates(run.settings.stopping, optimiser.schedule, updates_per_epoch)
     torch.manual_seed(training.seed)
     network = run.make_network(trust_code=True, copies=copies)
     if weights is not None:
         weights.copy_to(network)
-    return Trainer(network.to(training.device), training, total, ranks, faster(training))
+    return trainer_of(network.to(training.device), run.settings, total, ranks)
+
+
+def trainer_of(
+    network: TranslationNetwork, settings: Settings, total_updates: int = 0, ranks: Ranks | None = None
+) -> Trainer:
+    """Returns a trainer of this network under these settings."""
+    loss = BatchLoss(network, settings.dropout, settings.known_alignments, faster(settings.training))
+    return Trainer(loss, settings.optimiser, total_updates, settings.training.seed, ranks)
 
 
 def faster(settings: TrainingSettings) -> Faster:

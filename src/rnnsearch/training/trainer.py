@@ -19,7 +19,7 @@ from rnnsearch.batch import Batch
 from rnnsearch.model.layers import Dropout
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
-from rnnsearch.settings import TrainingSettings
+from rnnsearch.settings import DropoutSettings, KnownAlignmentSettings, OptimiserSettings
 from rnnsearch.training.loss import (
     NegativeLogLikelihood,
     alignment_loss,
@@ -82,14 +82,25 @@ class Faster(NamedTuple):
 
 
 class BatchLoss(nn.Module):
-    """The loss of a batch and its statistics, as one module that DDP can wrap."""
+    """The loss of a batch and its statistics, as one module that DDP can wrap.
 
-    def __init__(self, network: TranslationNetwork, settings: TrainingSettings, faster: Faster) -> None:
+    dropout: also label smoothing. faster: equals that
+    compute faster.
+    """
+
+    def __init__(
+        self,
+        network: TranslationNetwork,
+        dropout: DropoutSettings | None = None,
+        known_alignments: KnownAlignmentSettings | None = None,
+        faster: Faster | None = None,
+    ) -> None:
         super().__init__()
-        self.network, self.settings, self.faster = network, settings, faster
-        self.dropout = Dropout(
-            settings.dropout_embedding, settings.dropout_recurrent, settings.dropout_readout
-        )
+        dropout = dropout or DropoutSettings()
+        self.network, self.faster = network, faster or Faster()
+        self.known_alignments = known_alignments or KnownAlignmentSettings()
+        self.dropout = Dropout(dropout.embedding, dropout.recurrent, dropout.readout)
+        self.label_smoothing = dropout.label_smoothing
 
     def forward(
         self, batch: Batch, replaced: Float[Tensor, "batch target source"] | None, weight: float
@@ -107,11 +118,11 @@ class BatchLoss(nn.Module):
         losses = []
         for direction, decoded in zip(network.directions, decoded_by_direction, strict=True):
             loss, plain = self._nll(direction.output, decoded, batch)
-            if self.settings.alignment_loss != "none":
+            if self.known_alignments.loss != "none":
                 assert batch.known_alignment is not None
                 known = batch.known_alignment * decoded.attended.unsqueeze(-1)
-                known = smoothed(known, batch.source_lengths, self.settings.alignment_smoothing)
-                term, linked = alignment_loss(decoded.weights, known, self.settings.alignment_loss)
+                known = smoothed(known, batch.source_lengths, self.known_alignments.smoothing)
+                term, linked = alignment_loss(decoded.weights, known, self.known_alignments.loss)
                 loss = loss + weight * term
                 alignment, rows = alignment + term.detach(), rows + linked
             losses.append(loss)
@@ -129,33 +140,34 @@ class BatchLoss(nn.Module):
         on_cpu, rows = real.device.type == "cpu", (decoded.features, batch.target)
         features, targets = (each[real] if on_cpu else each.flatten(0, 1) for each in rows)
         mask = None if on_cpu else real.flatten()
-        return self.faster.nll(output, features, targets, self.settings.label_smoothing, mask)
+        return self.faster.nll(output, features, targets, self.label_smoothing, mask)
 
 
 class Trainer:
-    """A network with its optimiser.
+    """A network with its loss and its optimiser.
 
-    total_updates: where the learning rate's schedule ends; 0 if it does not. ranks: the ranks that share each
-    batch; all must have the same network and optimiser state. faster: equals that compute faster.
+    total_updates: where the learning rate's schedule ends; 0 if it does not. seed: of dropout, and of the
+    sentences whose contexts are computed from known alignments. ranks: the ranks that share each batch; all
+    must have the same network and optimiser state.
     """
 
     def __init__(
         self,
-        network: TranslationNetwork,
-        settings: TrainingSettings,
-        total_updates: int,
+        loss: BatchLoss,
+        settings: OptimiserSettings,
+        total_updates: int = 0,
+        seed: int = 1,
         ranks: Ranks | None = None,
-        faster: Faster | None = None,
     ) -> None:
-        self.network, self.settings, self.total_updates = network, settings, total_updates
-        self.ranks = ranks or Ranks()
+        network = loss.network
+        self.network, self.settings = network, settings
+        self.known_alignments = loss.known_alignments
+        self.total_updates, self.seed, self.ranks = total_updates, seed, ranks or Ranks()
         self.parameters = list(network.parameters())
         choose_gradients(network, settings)
         self.optimiser = make_optimiser(self.parameters, settings)
         self.average = WeightAverage(network, settings.average_decay) if settings.average_decay else None
-        self.loss = self.ranks.wrap(
-            BatchLoss(network, settings, faster or Faster()), sparse_parameters(network)
-        )
+        self.loss = self.ranks.wrap(loss, sparse_parameters(network))
 
     def update(self, batches: Sequence[Batch], number: int, pairs: int | None = None) -> Update:
         """Does update `number` (1, 2, …): the loss is summed over the words of a sentence, its gradient
@@ -169,7 +181,7 @@ class Trainer:
         batches.
         """
         pairs = pairs or sum(len(batch.source) for batch in batches)
-        self.ranks.seed_dropout(self.settings.seed, number)
+        self.ranks.seed_dropout(self.seed, number)
         sums = self.add_gradients(batches, pairs, number)
         own_norm = gradient_norm(self.parameters).to(sums).view(1)
         every = self.ranks.gather(numbers_here(torch.cat((sums, own_norm))))
@@ -203,7 +215,7 @@ class Trainer:
         Returns the summed statistics of `BatchLoss` over these batches, on the network's device.
         """
         sums = torch.zeros(4, dtype=torch.float64, device=self.parameters[0].device)
-        weight = alignment_weight(self.settings, number)
+        weight = alignment_weight(self.known_alignments, number)
         for place, batch in enumerate(batches):
             # DDP exchanges gradients in the last backward pass only.
             self.loss.require_backward_grad_sync = place == len(batches) - 1  # type: ignore[assignment]
@@ -221,9 +233,9 @@ class Trainer:
         known, rank, world = batch.known_alignment, self.ranks.rank, self.ranks.world
         if known is None:
             return None
-        random = np.random.default_rng([self.settings.seed, number, place])
+        random = np.random.default_rng([self.seed, number, place])
         drawn = random.random(rank + world * len(known))[rank::world][: len(known)]
-        return rows_to_force(known, self.settings, torch.from_numpy(drawn))
+        return rows_to_force(known, self.known_alignments, torch.from_numpy(drawn))
 
     @contextmanager
     def for_use(self) -> Iterator[TranslationNetwork]:

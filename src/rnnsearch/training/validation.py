@@ -36,26 +36,26 @@ def validate(
     are requested, dev_bleu, in the tokenisation of the target language, and dev_metric, of the user's own
     function. Raises InputError if that function cannot be imported, or does not return a number.
     """
-    training, pairs = settings.training, corpus.dev
+    stopping, pairs = settings.stopping, corpus.dev
     if pairs is None or not len(pairs):
         return {}, []
-    nll, words = nll_and_words(network, pairs, training.batch_size)
+    nll, words = nll_and_words(network, pairs, settings.training.batch_size)
     scores = {"dev_nll": nll / len(pairs), "dev_nll_per_word": nll / words}
     lines, references = corpus.dev_source_lines, corpus.dev_target_lines
-    translator = Translator([network], corpus.source, corpus.target, settings.search)
-    every = training.validate_bleu or training.validate_metric
-    translated = lines if every else lines[: training.samples]
-    results = translator.translate(translated, beam=training.validate_beam, nbest=1)
+    translator = Translator([network], corpus.source, corpus.target, settings)
+    every = stopping.validate_bleu or stopping.validate_metric
+    translated = lines if every else lines[: stopping.samples]
+    results = translator.translate(translated, beam=stopping.validate_beam, nbest=1)
     hypotheses = [result.text for result in results]
-    if training.validate_bleu:
+    if stopping.validate_bleu:
         from rnnsearch.evaluation.bleu import bleu, tokenisation_of
 
         tokenise = tokenisation_of(settings.data.target_language)
         scores["dev_bleu"] = bleu(hypotheses, references, tokenise=tokenise).value
-    if training.validate_metric:
-        scores["dev_metric"] = own_score(training.validate_metric, hypotheses, references, lines)
+    if stopping.validate_metric:
+        scores["dev_metric"] = own_score(stopping.validate_metric, hypotheses, references, lines)
     # sentences spread over the set, the same every time
-    shown = np.linspace(0, len(hypotheses) - 1, min(training.samples, len(hypotheses))).astype(int)
+    shown = np.linspace(0, len(hypotheses) - 1, min(stopping.samples, len(hypotheses))).astype(int)
     return scores, [(lines[i], references[i], hypotheses[i]) for i in shown]
 
 
@@ -63,11 +63,11 @@ def own_score(name: str, *texts: Sequence[str]) -> float:
     """Returns the score of a user's function. texts: translations, references and sources. Raises InputError
     as `validate` does."""
     try:
-        return float(import_named("training.validate_metric", name)(*map(list, texts)))
+        return float(import_named("stopping.validate_metric", name)(*map(list, texts)))
     except Exception as error:  # foreign code may raise anything
         if isinstance(error, InputError):
             raise
-        what = f"training.validate_metric = {name!r} raised {type(error).__name__}: {error}"
+        what = f"stopping.validate_metric = {name!r} raised {type(error).__name__}: {error}"
         remedy = "it gets three lists of lines (translations, references, sources) and returns a number"
         raise InputError(what, remedy=remedy) from error
 

@@ -27,6 +27,7 @@ from rnnsearch.text.links import (
     symmetrise,
     tokeniser_ranges,
 )
+from rnnsearch.text.tokens import given_words
 from rnnsearch.translation.faithful import best_run
 from rnnsearch.translation.translator import END, Translator
 from rnnsearch.word_links import Link, format_links, hard_links, threshold_links
@@ -190,7 +191,7 @@ class Aligner:
         `Translator.load` does, and for a reverse model of other languages.
         """
         translator = Translator.load(run, device=device, trust_code=trust_code)
-        if reverse is None and is_name(run) and translator.settings is not None:
+        if reverse is None and is_name(run):
             reverse = opposite_model(translator.settings.data) or None
         if not reverse:
             return cls(translator)
@@ -236,10 +237,12 @@ class Aligner:
             return translator.force(map(as_lines, pairs), batch_size, first=first, **how)
 
         def given(codec: Codec, side: Words) -> Sequence[str] | None:
-            """Returns the words of a side that links refer to; None for those of the tokeniser."""
+            """Returns the words of a side that links refer to; None for those of the network."""
             if not isinstance(side, str):
                 return side
-            return codec.tokeniser.link_words(side) if self.words == "given" else None
+            if self.words == "given":
+                return given_words(side)
+            return codec.tokeniser.link_words(side) if codec.tokeniser.unspaced else None
 
         lines, forward, *back = tee(pairs, 2 + (self.reverse is not None))
         results = forced(self.translator, forward)

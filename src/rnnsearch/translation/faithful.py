@@ -1,5 +1,6 @@
-"""Keeps names, numbers, placeholders and unknown characters as they are in the source (`search.faithful`).
-Replaces unknown words (`search.replace_unk`), and writes the terms of a glossary.
+"""Keeps names, numbers, placeholders and unknown characters as they are in the source
+(`translation.faithful`). Replaces unknown words (`translation.replace_unk`), and writes the terms of a
+glossary.
 
 A network that writes subwords invents some words and misspells names. An invented word is replaced as UNK is
 (Luong et al. 2015; Jean et al. 2015): by the source word with the largest weight, or by its entry in the
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from rnnsearch.errors import InputError, require
-from rnnsearch.settings import SearchSettings
+from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.dictionary import terms_of
 from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines
@@ -126,7 +127,7 @@ def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class Faithful:
-    """Replaces words of a translation, as the search settings say.
+    """Replaces words of a translation, as the settings say.
 
     known: the words of the training data's target text. If None, no word counts as invented.
     dictionary: source word → the word to write instead of it.
@@ -143,7 +144,7 @@ class Faithful:
         words: Sequence[str],
         alignment: Weights,
         confidence: Sequence[float],
-        settings: SearchSettings,
+        settings: TranslationSettings,
     ) -> tuple[list[str], Weights, list[float], list[str]]:
         """Returns the words, their alignment (words, source words + 1), their confidence, and the numbers to
         check. Terms of a glossary are written whatever the settings."""

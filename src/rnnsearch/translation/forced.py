@@ -9,7 +9,7 @@ known, Bayes' rule gives the posterior:
 
 The posterior of y_i does not change the state s_{i−1}. That state is computed from ordinary contexts at
 first; then, in the decoder variant `released`, from the contexts Σ_j p(a_k = j | y_≤k, x) h_j of earlier
-words. Networks trained with known alignments (`training.alignment_forcing`) have seen contexts of a single
+words. Networks trained with known alignments (`known_alignments.forcing`) have seen contexts of a single
 annotation in training; other networks have not.
 """
 

@@ -29,7 +29,7 @@ MOST_WORDS = 5_000
 """Maximum number of words of a line: the alignment of a longer one would not fit in memory."""
 
 LONGEST_WORD = 100
-"""Maximum number of subwords that are read of a word with more than `search.max_source_length`."""
+"""Maximum number of subwords that are read of a word with more than `translation.max_source_length`."""
 
 FEWEST_LETTERS, ENOUGH_WORDS = 20, 100
 """Letters of ordinary words: fewer are too little evidence; and words: later ones are not examined."""
@@ -229,7 +229,7 @@ def noted(
     check, and of unknown source words.
 
     The first warning of a cut line comes at once; the number of cut lines and the unknown words come after
-    the last line. limit: `search.max_source_length`. first: the number of the first line.
+    the last line. limit: `translation.max_source_length`. first: the number of the first line.
     """
     cuts, words, unknown = 0, 0, 0
     examples: list[str] = []
@@ -238,8 +238,9 @@ def noted(
         if result.parts > 1 and sum(source.word_ids(sentence)[1]) > limit:
             cuts += 1
             if cuts == 1:
-                what = f"line {number} is longer than search.max_source_length = {limit}: it is translated in"
-                note(f"warning: {what} {result.parts} parts (write one sentence on each line)")
+                what = f"line {number} is longer than translation.max_source_length = {limit}"
+                what = f"{what}: it is translated in {result.parts} parts"
+                note(f"warning: {what} (write one sentence on each line)")
         if result.doubtful_numbers:
             numbers = ", ".join(map(printable, result.doubtful_numbers))
             note(f"warning: line {number}: numbers may differ from the source: {numbers} (check this line)")

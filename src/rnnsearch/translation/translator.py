@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from rnnsearch.batch import Batch, pad
-from rnnsearch.config import changed
+from rnnsearch.config import changed, with_short
 from rnnsearch.errors import InputError, require, require_number
 from rnnsearch.evaluation.confidence import word_confidence
 from rnnsearch.kernels import convert, fast_best_sums
@@ -22,7 +22,7 @@ from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.search.beam import Floats, Hypothesis, best_sums
 from rnnsearch.search.two_directions import search_directions
-from rnnsearch.settings import SearchOptions, SearchSettings, Settings
+from rnnsearch.settings import Settings, ShortOptions, TranslationSettings
 from rnnsearch.system.machine import fastest_precision, has_int8
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, given_pairs
@@ -68,8 +68,8 @@ EncodedPair = tuple[EncodedSentence, EncodedSentence]
 class Translator:
     """One trained model, or an ensemble of several of the same vocabularies.
 
-    networks: the models. source, target: codecs of both sides. search: the settings that a call does not
-    override. dictionary: source word → the word that `replace_unk` writes instead of it.
+    networks: the models. source, target: codecs of both sides. settings: those of the run, of which a call
+    may change some. dictionary: source word → the word that `replace_unk` writes instead of it.
     glossary: terms and their translations, which `translate` takes, too. The networks'
     weights must not change afterwards: they are converted once to the precision of the search."""
 
@@ -78,18 +78,16 @@ class Translator:
         networks: Sequence[TranslationNetwork],
         source: Codec,
         target: Codec,
-        search: SearchSettings | None = None,
+        settings: Settings | None = None,
         dictionary: Mapping[str, str] | None = None,
         glossary: Mapping[str, str] | None = None,
     ) -> None:
         self.networks: list[TranslationNetwork] = list(networks)
         self.source: Codec = source
         self.target: Codec = target
-        self.search: SearchSettings = search or SearchSettings()
+        self.settings: Settings = settings or Settings()
         self.dictionary: Mapping[str, str] = dictionary or {}
         self._terms = Glossary(source, target, glossary) if glossary else None
-        self.settings: Settings | None = None
-        """The settings of the loaded run, which `save_pretrained` writes; None if no run was loaded."""
         self._faithful = Faithful(source, target.known, self.dictionary, target.tokeniser.language)
         self._converted: dict[str, list[TranslationNetwork]] = {}
 
@@ -132,12 +130,10 @@ class Translator:
                     "one run with the other",
                 )
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
-        search = first.settings.search
-        if search.precision == "int8" and not has_int8(torch.device(device)):
-            search = changed(search, {"precision": "float32"})
-        translator = cls(networks, first.source, first.target, search, dictionary, glossary)
-        translator.settings = first.settings
-        return translator
+        settings = first.settings
+        if settings.search.precision == "int8" and not has_int8(torch.device(device)):
+            settings = changed(settings, {"search.precision": "float32"})
+        return cls(networks, first.source, first.target, settings, dictionary, glossary)
 
     @classmethod
     def from_pretrained(
@@ -159,13 +155,13 @@ class Translator:
         made from `card`.
 
         int8: 8-bit weights, a quarter of the size; searches are then in int8 unless told otherwise. The
-        folder is written completely or not at all. Raises InputError for an ensemble, for a translator that
-        was not loaded from a run, and if the folder contains other files.
+        folder is written completely or not at all. Raises InputError for an ensemble, and if the folder
+        contains other files.
         """
         from rnnsearch.pretrained.folder import save_model  # translating does not need it
 
         require("folder", folder, str, Path)
-        if self.settings is None or len(self.networks) != 1:
+        if len(self.networks) != 1:
             raise InputError(
                 "only a translator of one run can be saved as a model",
                 remedy="load one run with Translator.load",
@@ -178,15 +174,18 @@ class Translator:
         lines: Iterable[str],
         *,
         glossary: Mapping[str, str] | None = None,
-        **search: Unpack[SearchOptions],
+        settings: Mapping[str, Any] | None = None,
+        **options: Unpack[ShortOptions],
     ) -> list[Translation]:
-        """Returns the translation of each line. search: settings to change, for example beam=5, no_unk=True.
+        """Returns the translation of each line. Some settings are options, as in beam=5.
 
+        settings: any others to change, as in {"search.no_unk": True, "translation.faithful": True}.
         glossary: terms and their translations, of one or several words, instead of the translator's own. The
         words that attend to a term are replaced by its translation, which is written as it is given.
         Raises InputError for an unknown or invalid setting, and for a line that is no text or is too long.
         """
-        return list(self.stream(lines, full_batches=True, glossary=glossary, **search))
+        every = self.stream(lines, full_batches=True, glossary=glossary, settings=settings, **options)
+        return list(every)
 
     def stream(
         self,
@@ -195,7 +194,8 @@ class Translator:
         full_batches: bool = False,
         first: int = 1,
         glossary: Mapping[str, str] | None = None,
-        **search: Unpack[SearchOptions],
+        settings: Mapping[str, Any] | None = None,
+        **options: Unpack[ShortOptions],
     ) -> Iterator[Translation]:
         """Yields what `translate` returns, for input of any length. An empty line gives an empty translation.
 
@@ -204,12 +204,12 @@ class Translator:
         full_batches: wait for full batches instead, so that rounding does not depend on when lines arrive.
         first: the number of the first line in messages. Raises InputError as `translate` does.
         """
-        settings = changed(self.search, search)
+        used = changed(self.settings, with_short(settings or {}, options))
         terms = None if glossary is None else Glossary(self.source, self.target, glossary)
-        size, numbers, given = READ_AHEAD * settings.batch_size, count(first), given_lines(lines)
+        size, numbers, given = READ_AHEAD * used.search.batch_size, count(first), given_lines(lines)
         groups = [given] if full_batches else stream_batches(given, size)
         encoded = (
-            ((line, self.parts(line, next(numbers), settings, terms)) for line in group) for group in groups
+            ((line, self.parts(line, next(numbers), used, terms)) for line in group) for group in groups
         )
         blocks = chain.from_iterable(batches(group, size) for group in encoded)
         for number, block in enumerate(blocks):
@@ -217,7 +217,7 @@ class Translator:
             if number == 0:
                 words = (word for part in parts for word in part.words)
                 warn_of_target_language(words, self.source, self.target)
-            found = iter(self.translate_parts(parts, **search))
+            found = iter(self.translate_parts(parts, settings=used))
             for line, own in block:
                 yield indented(joined([next(found) for _ in own], self.target.text), line)
 
@@ -225,7 +225,7 @@ class Translator:
         self,
         line: str,
         number: int = 1,
-        settings: SearchSettings | None = None,
+        settings: Settings | None = None,
         glossary: Glossary | None = None,
     ) -> Sequence[EncodedSentence]:
         """Encodes a line under these settings: each of its sentences, or the parts of those that are longer
@@ -234,14 +234,15 @@ class Translator:
         number: line number for messages. glossary: instead of the translator's own. Raises InputError for a
         line that is too long to be translated.
         """
-        settings, source, terms = settings or self.search, self.source, glossary or self._terms
-        split = settings.split_sentences and source.tokeniser.kind == "moses"
+        how, source = (settings or self.settings).translation, self.source
+        terms = glossary or self._terms
+        split = how.split_sentences and source.tokeniser.kind == "moses"
         words_of, encode = source.words, source.encode_words
-        if settings.faithful:
+        if how.faithful:
             words_of, encode = partial(faithful_words, source), partial(encode_faithfully, source)
         parts: list[EncodedSentence] = []
         for sentence in sentences(line, source.tokeniser.language) if split else [line]:
-            parts += cut(encode(words_of(sentence)), encode, settings.max_source_length, number)
+            parts += cut(encode(words_of(sentence)), encode, how.max_source_length, number)
         if (words := sum(len(part.words) for part in parts)) > MOST_WORDS:
             what = f"line {number} has {words:,} words, and {MOST_WORDS:,} are the most"
             raise InputError(what, remedy="write one sentence on each line")
@@ -251,36 +252,37 @@ class Translator:
         self,
         parts: Sequence[EncodedSentence],
         *,
+        settings: Settings | None = None,
         cancelled: Callable[[], bool] = lambda: False,
-        **changes: Unpack[SearchOptions],
     ) -> list[Translation]:
         """Translates encoded parts separately; `joined` combines the translations of a line's parts.
 
-        changes: settings to change. cancelled: asked before every word of every batch, in the calling thread.
+        cancelled: asked before every word of every batch, in the calling thread.
         Once it returns True, SearchStoppedError is raised and nothing is returned. A batch whose largest
         tensor would not fit in memory is split.
         """
-        settings = changed(self.search, changes)
+        settings = settings or self.settings
+        search = settings.search
 
         def searched(some: list[EncodedSentence]) -> list[Translation]:
             ids, lengths = (part.to(self._device) for part in pad([one.ids for one in some]))
-            networks = self._fast(settings.precision, settings.kernels)
-            sums = fast_best_sums if settings.kernels else best_sums
+            networks = self._fast(search.precision, search.kernels)
+            sums = fast_best_sums if search.kernels else best_sums
             forced = partial(forced_decoding, self.networks)
-            beams = search_directions(networks, forced, ids, lengths, settings, cancelled, sums)
+            beams = search_directions(networks, forced, ids, lengths, search, cancelled, sums)
             return [
-                distinct([self._in_words(one, each, settings) for each in beam])
+                distinct([self._in_words(one, each, settings.translation) for each in beam])
                 for one, beam in zip(some, beams, strict=True)
             ]
 
         def cost(some: list[EncodedSentence]) -> int:
             positions = max(len(one.ids) for one in some)
             widest = max(len(self.target.vocabulary), self._annotation_size * positions)
-            return len(some) * settings.beam * widest
+            return len(some) * search.beam * widest
 
         full = [part for part in parts if part.words]
         work = partial(in_halves, cost=cost, most=LARGEST_TENSOR, work=searched)
-        done = iter(batched_by_length(full, lambda part: len(part.ids), settings.batch_size, work))
+        done = iter(batched_by_length(full, lambda part: len(part.ids), search.batch_size, work))
         return [next(done) if part.words else empty_translation() for part in parts]
 
     @property
@@ -384,12 +386,12 @@ class Translator:
             batch = Batch(*source, *target).to(self._device)
             log_p: Iterable[Floats | None] = repeat(None)
             if scored or (exact and posterior):
-                networks = self._fast("float32", self.search.kernels)
+                networks = self._fast("float32", self.settings.search.kernels)
                 probabilities, weights = forced_decoding(networks, batch, posterior=posterior and exact)
                 log_p = probabilities.cpu().numpy() if scored else log_p
             if not exact or not (scored or posterior):
                 precision = "float32" if exact else fastest_precision(self._device)
-                networks = self._fast(precision, self.search.kernels)
+                networks = self._fast(precision, self.settings.search.kernels)
                 weights = quick_alignment(networks, batch, posterior=posterior, cancelled=cancelled)
             return list(map(self._given, some, log_p, weights.cpu().numpy()))
 
@@ -413,7 +415,7 @@ class Translator:
         )
 
     def _in_words(
-        self, sentence: EncodedSentence, hypothesis: Hypothesis, settings: SearchSettings
+        self, sentence: EncodedSentence, hypothesis: Hypothesis, settings: TranslationSettings
     ) -> Translation:
         """Returns the hypothesis in words."""
         decoded = self.target.decode(hypothesis.ids)

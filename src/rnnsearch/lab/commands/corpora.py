@@ -59,11 +59,11 @@ def select(
     ]
     if len(amounts) != 1:
         raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
-    settings, layout = data_options(recipe, set_, columns, format_)
+    settings, layout, languages = data_options(pool, recipe, set_, columns, format_)
     with progress_bar() as progress:
         options = SelectOptions(layout, order, seed, overwrite, progress)
         report = select_pairs(in_domain, pool, out, amounts[0], settings, options)
-    print(report, end="")
+    print(f"languages {languages}\n{report}", end="")
 
 
 @describe(
@@ -132,9 +132,9 @@ def links(
         if forward:
             report = link_files(forward, reverse, out, method=method)
         else:
-            settings, layout = data_options(recipe, set_, columns, format_)
+            settings, layout, languages = data_options(texts, recipe, set_, columns, format_)
             corpora = parallel_texts(texts, layout=layout)
-            report = link_texts(
+            report = f"languages {languages}\n" + link_texts(
                 corpora, out, settings=settings, method=method, words=counted, progress=progress
             )
             if dictionary:

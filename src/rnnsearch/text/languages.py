@@ -1,0 +1,130 @@
+"""The languages of a parallel text, as its files' names or its lines tell them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rnnsearch.config import load_config
+from rnnsearch.errors import InputError
+from rnnsearch.text.codec import SIDES
+from rnnsearch.text.formats.opening import is_on_disk, text_suffix
+from rnnsearch.text.formats.readers import FORMATS, Layout, parallel_texts
+from rnnsearch.text.tokens import base
+
+SAMPLED, BLOCK = 400, 20
+"""Pairs from which languages are identified, in blocks of so many lines."""
+LEAST = 60
+"""Letters that a block needs to count."""
+LONGEST_SAMPLE = 2_000
+"""Characters of a text that are used to identify its language: more would not make it more certain."""
+CLEAR = 0.8
+"""Share of the blocks that must be in one language to identify it."""
+
+
+@cache
+def _identifier() -> Any:
+    """Returns the model that identifies languages."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def ranked_languages(text: str) -> list[tuple[str, float]]:
+    """Returns all languages with their probabilities, most probable first; nothing for an empty text."""
+    ranked = _identifier().rank(text[:LONGEST_SAMPLE]) if text.strip() else []
+    return [(str(code), float(probability)) for code, probability in ranked]
+
+
+def language_of(file: str | Path) -> str:
+    """Returns the language code that a file's name ends in, or the empty string."""
+    code = text_suffix(Path(file))[1:]
+    others = "txt", "src", "tgt", "trg", *FORMATS
+    return code if re.fullmatch("[a-z]{2,3}", code) and code not in others else ""
+
+
+def named_languages(files: Sequence[str | Path]) -> list[str]:
+    """Returns the language codes in the names of the first text's files, corpus.en corpus.fr or
+    corpus.en-fr.tsv; empty strings without."""
+    named = re.match(r"(?:.*[._])?([a-z]{2,3})-([a-z]{2,3})[.]", Path(files[0]).name)
+    return list(named.groups()) if named else [*map(language_of, files[:2]), ""][:2]
+
+
+class Languages(NamedTuple):
+    """Settings, `section.key=value`, with both languages, and what they are and why, for people to read."""
+
+    settings: list[str]
+    said: str
+
+
+def with_languages(
+    files: Sequence[str | Path], recipe: str, overrides: Sequence[str], layout: Layout | None = None
+) -> Languages:
+    """Returns the overrides, `section.key=value`, with both languages of the text.
+
+    A language that recipe and overrides leave open is that in the files' names, or else the one in which
+    most of the first lines are, or else the default. The message warns of text in another language than
+    recipe, overrides or names say. Raises InputError if both languages are the same.
+    """
+    data = load_config(recipe, overrides).data
+    reads = _read_languages(files, layout or Layout())
+    clear = list(map(_clear, reads))
+    names = named_languages(files)
+    if not all(clear) or clear[0] == clear[1]:
+        clear = ["", ""]
+    found, how, doubts = [], [], ""
+    for side, named, text, read in zip(SIDES, names, clear, reads, strict=True):
+        key = f"{side}_language"
+        code, why = getattr(data, key), "as set"
+        if key not in data.model_fields_set:
+            choices = (named, "by the file's name"), (text, "by the text"), (code, "assumed")
+            code, why = next(choice for choice in choices if choice[0])
+            found.append(f"data.{key}={code}")
+        doubts += _doubt(side, code, read)
+        how.append((code, why))
+    (source, why), (target, other) = how
+    if source == target:
+        remedy = "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
+        raise InputError(f"both sides are in one language, {source}", remedy=remedy)
+    reasons = why if why == other else f"{why}, {other}"
+    remedy = ": name others by --set data.source_language=… and data.target_language=…"
+    said = f"{source} → {target} ({reasons}{remedy * ('assumed' in (why, other))}){doubts}"
+    return Languages([*overrides, *found], said)
+
+
+def _read_languages(files: Sequence[str | Path], layout: Layout) -> list[Counter[str]]:
+    """Returns, for each side, how many blocks of its first lines are in each language. Nothing for streams,
+    which can be read only once, and for a text that cannot be read, which whoever needs it reports."""
+    counts = [Counter[str](), Counter[str]()]
+    if not all(map(is_on_disk, files)):
+        return counts
+    with suppress(InputError, OSError):
+        pairs = list(islice(parallel_texts(files, layout=layout)[0].pairs(), SAMPLED))
+        for first in range(0, len(pairs), BLOCK):
+            for count, lines in zip(counts, zip(*pairs[first : first + BLOCK], strict=True), strict=True):
+                if sum(map(str.isalpha, text := "\n".join(lines))) >= LEAST:
+                    count[ranked_languages(text)[0][0]] += 1
+    return counts
+
+
+def _clear(read: Counter[str]) -> str:
+    """Returns the language of most blocks, or the empty string."""
+    best, count = next(iter(read.most_common(1)), ("", 0))
+    return best if count >= CLEAR * read.total() else ""
+
+
+def _doubt(side: str, code: str, read: Counter[str]) -> str:
+    """Returns a line that warns if nearly all blocks, and several, are in one other language, and the model
+    knows the one that they should be in."""
+    known = {one for one, _ in ranked_languages("a")}
+    for other, count in read.most_common(1):
+        if count >= max(3, 0.95 * read.total()) and base(code) in known - set(read):
+            remedy = f"check the order of the files, or --set data.{side}_language={other}"
+            return f"\n  warning    the {side} text looks like {other}, not {code} ({remedy})"
+    return ""

@@ -1,0 +1,52 @@
+"""The languages of a text: those that are set, by the files' names, by the text, or assumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rnnsearch.errors import InputError
+from rnnsearch.text.languages import with_languages
+
+TEXT = {
+    "de": "Der Mann liest heute Abend ein Buch, und das Kind schläft schon.\n",
+    "en": "The man is reading a book tonight, and the child is asleep already.\n",
+    "ja": "昨日、私は図書館で新しい本を三冊借りました。とても面白いです。\n",
+    "xx": "12 34\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "texts", "own", "said"),
+    [
+        ("corpus.de corpus.en", "de en", "", "de → en (by the file's name)"),
+        ("corpus.ja-en.tsv", "ja", "", "ja → en (by the file's name)"),
+        ("a.txt b.txt", "ja en", "", "ja → en (by the text)"),
+        ("a.en b", "en de", "", "en → de (by the file's name, by the text)"),
+        ("a b", "xx xx", "", "en → fr (assumed: name others by"),
+        ("a b", "de xx", "", "en → fr (assumed: name others by"),
+        (
+            "a b",
+            "de en",
+            "source_language=nl target_language=en",
+            "nl → en (as set)\n  warning    the source",
+        ),
+        ("a.fr a.en", "de en", "", "the source text looks like de, not fr (check the order of the files"),
+        ("a.en a.de", "de en", "", "looks like de, not en"),
+    ],
+)
+def test_languages(
+    files: str, texts: str, own: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, code in zip(files.split(), texts.split(), strict=True):
+        Path(name).write_text(80 * TEXT[code], encoding="utf-8")
+    found = with_languages(files.split(), "demo", [f"data.{one}" for one in own.split()])
+    assert said in found.said
+    assert ("warning" in found.said) == ("looks like" in found.said)
+
+
+def test_one_language_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="both sides are in one language, de"):
+        with_languages([tmp_path / "a.de", tmp_path / "b.de"], "demo", [])
