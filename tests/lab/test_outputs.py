@@ -40,7 +40,7 @@ def test_set(tiny_corpus: Path) -> Texts:
 @pytest.fixture(scope="module")
 def run(tiny_run: Path) -> OpenedRun:
     """In batches of three."""
-    return open_run("tiny", tiny_run, {"batch_size": 3})
+    return open_run("tiny", tiny_run, {"search.batch_size": 3})
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +121,8 @@ def test_once_is_enough_until_the_key_changes(
         Outputs(opened, texts, kind, tmp_path)
         for opened, texts, kind in (
             (run, replace(few, source=[*few.source[:2], "Another."]), Kind.TRANSLATIONS),
-            (open_run("tiny", tiny_run, {"batch_size": 3, "beam": 2}), few, Kind.TRANSLATIONS),
-            (open_run("tiny", tmp_path / "copy", {"batch_size": 3}), few, Kind.TRANSLATIONS),
+            (open_run("tiny", tiny_run, {"search.batch_size": 3, "search.beam": 2}), few, Kind.TRANSLATIONS),
+            (open_run("tiny", tmp_path / "copy", {"search.batch_size": 3}), few, Kind.TRANSLATIONS),
             (run, few, Kind.REFERENCES),
             (run, few, Kind.POSTERIOR),
             (run, replace(few, reference=[*few.reference[:2], "Un autre."]), Kind.REFERENCES),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.lab.test_set import name_runs, read_hypotheses, read_systems, read_test_sets
+from rnnsearch.lab.test_set import file_stem, name_runs, read_hypotheses, read_systems, read_test_sets
 
 
 @pytest.fixture
@@ -88,4 +88,4 @@ def test_plain_lines_are_kept_as_they_are(tmp_path: Path) -> None:
     file = tmp_path / "moses.test.fr"
     file.write_text("Un homme.\n\n a = b \u2028c ||| d\n", encoding="utf-8")
     expected = ["Un homme.", "", " a = b  c ||| d"]  # a line separator inside a line is a space
-    assert read_hypotheses(file, 3) == expected
+    assert (file_stem(str(file)), read_hypotheses(file, 3)) == ("moses", expected)

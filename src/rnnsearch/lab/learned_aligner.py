@@ -34,7 +34,7 @@ from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 from rnnsearch.training.loop import train
 
-RECIPE = "aligner"
+ALIGNER_RECIPE = "aligner"
 AS_GIVEN: dict[str, Any] = {"french_elisions": False}
 """Settings of the text: `align` counts the words of the given lines, so nothing is repaired."""
 UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25

@@ -63,7 +63,7 @@ class MeasureOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class SystemScore:
     """A number of a table or a point of a curve, with its bootstrap interval. value: None if no sentence has
     such a length. pairs: ALL or KNOWN. words: range of lengths; None for all."""
 
@@ -94,15 +94,15 @@ class Measures:
     test: TestSet
     systems: list[System]
     statistics: dict[str, Statistics]
-    scores: list[Score]
+    scores: list[SystemScore]
     signatures: dict[str, str]
     known: list[int] | None = None
     lengths: list[int] = field(default_factory=list)
     buckets: list[LengthBand] = field(default_factory=list)
-    by_length: list[Score] = field(default_factory=list)
+    by_length: list[SystemScore] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
 
-    def score(self, system: str, metric: str, pairs: str = ALL) -> Score | None:
+    def score(self, system: str, metric: str, pairs: str = ALL) -> SystemScore | None:
         """Returns one score; None where a system has no such score."""
         named = system, metric, pairs
         return next((one for one in self.scores if (one.system, one.metric, one.pairs) == named), None)
@@ -314,7 +314,7 @@ def _scores(
     words: Sequence[LengthBand | None],
     options: MeasureOptions,
     pairs: str = "",
-) -> list[Score]:
+) -> list[SystemScore]:
     """Returns the scores of all systems on these lengths. Without `pairs`, NLL per sentence is left out: it
     grows with the length anyway."""
     scores = []
@@ -327,10 +327,10 @@ def _scores(
                 chosen = None if band is None else band.chosen
                 sentences = len(one) if band is None else band.sentences
                 if not sentences:
-                    scores.append(Score(system, metric, band, 0))
+                    scores.append(SystemScore(system, metric, band, 0))
                     continue
                 value, (low, high) = one.score(chosen).value, one.interval(chosen, samples=options.samples)
-                score = Score(system, metric, band, sentences, value, low, high, pairs)
+                score = SystemScore(system, metric, band, sentences, value, low, high, pairs)
                 scores.append(score)
                 if metric == NLL_PER_WORD and pairs:
                     value, low, high = map(perplexity, (value, low, high))

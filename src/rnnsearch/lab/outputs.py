@@ -34,9 +34,9 @@ from rnnsearch.translation.forced import ROUNDS
 from rnnsearch.translation.translator import Translator
 from rnnsearch.word_links import Link, hard_links
 
-FORCED_TOGETHER = 64
+FORCED_BATCH = 64
 """Pairs of one batch in forced decoding."""
-FORMAT = 2
+OUTPUT_FORMAT = 2
 """A part of every key: outputs in another format are made again."""
 SMALLEST_WEIGHT = 5e-4
 """Smaller weights are not written, except the largest of each row. In a long sentence, only a few weights
@@ -45,7 +45,7 @@ PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
 """Fields of a translation that are written as they are."""
 
 
-Pair = tuple[int, str, str]
+NumberedPair = tuple[int, str, str]
 """Line number from 0, source, reference."""
 
 
@@ -292,7 +292,7 @@ class Outputs:
         references = [] if self.kind == Kind.TRANSLATIONS else self.test.reference
         settings = json.dumps(self.settings, sort_keys=True)
         return checksum(
-            str(FORMAT), self.kind, self.run.run.checksum, settings, *self.test.source, *references
+            str(OUTPUT_FORMAT), self.kind, self.run.run.checksum, settings, *self.test.source, *references
         )
 
     @cached_property
@@ -302,7 +302,7 @@ class Outputs:
         return self.folder / file_name(self.run.name) / file
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[NumberedPair]:
         """The pairs that have outputs: all, or those without words unknown to the run, in source and
         reference (Table 1, second column)."""
         codecs = self.run.run.source, self.run.run.target
@@ -324,10 +324,10 @@ class Outputs:
 
     def _make(self, progress: Progress) -> None:
         """Makes the outputs that are missing, block by block."""
-        run, batch_size = self.run, FORCED_TOGETHER if self.forced else int(self.run.search["batch_size"])
+        run, batch_size = self.run, FORCED_BATCH if self.forced else int(self.run.search["batch_size"])
         codec: Codec = run.run.target if self.forced else run.run.source
         header = {
-            "format": FORMAT,
+            "format": OUTPUT_FORMAT,
             "key": self.key,
             "run": run.name,
             "test set": self.test.name,
@@ -338,7 +338,7 @@ class Outputs:
             "rnnsearch": package_version(),
         }
 
-        def length(pair: Pair) -> int:
+        def length(pair: NumberedPair) -> int:
             return len(codec.encode(pair[2] if self.forced else pair[1]).ids)
 
         self._work(self.pairs[:1])  # the first call converts the weights, which is not translation time
@@ -348,7 +348,7 @@ class Outputs:
                 file.append(block, map(as_line, made))
                 progress(f"{run.name}, {self.test.name}: {self.kind}", file.done, len(self.pairs))
 
-    def _timed(self, batch: Sequence[Pair]) -> list[OutputLine]:
+    def _timed(self, batch: Sequence[NumberedPair]) -> list[OutputLine]:
         """Returns the outputs of one batch, each with its share of the time, in proportion to source
         words."""
         begun = time.perf_counter()
@@ -360,7 +360,7 @@ class Outputs:
             for output, own in zip(made, words, strict=True)
         ]
 
-    def _work(self, batch: Sequence[Pair]) -> list[OutputLine]:
+    def _work(self, batch: Sequence[NumberedPair]) -> list[OutputLine]:
         """Returns the outputs of one batch."""
         numbers, sources, references = zip(*batch, strict=True)
         translator = self.run.translator

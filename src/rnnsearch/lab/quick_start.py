@@ -56,19 +56,19 @@ SMALLER = [
     "model.maxout_size=128",
 ]
 """Changes of the recipe for a network of half its size."""
-FEWEST, HELD_OUT = 500, 500
+FEWEST_PAIRS, HELD_OUT = 500, 500
 """Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
 test."""
-LENGTHS = range(10, 250)
+HELD_OUT_LENGTHS = range(10, 250)
 """Allowed numbers of characters of a held-out sentence."""
 FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
 LARGE = 20_000
 """Number of pairs from which on the recipe's batch size is used."""
-VALIDATIONS, SHOWN = 20, 5
+VALIDATIONS, SHOWN_SENTENCES = 20, 5
 """Maximum number of validations; number of development sentences on the page."""
 CURVES = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
 """Key of a validation → the name of its curve on the page."""
-SCORES = ("BLEU", "95 % interval", "chrF2", "Length ratio")
+PAGE_SCORES = ("BLEU", "95 % interval", "chrF2", "Length ratio")
 """Columns of the report's Table 1 that the page shows."""
 REFRESH = 10
 """Seconds after which the page loads itself again."""
@@ -130,16 +130,21 @@ def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
     usable, total, same, seen = [], 0, 0, set[int]()
     for number, (left, right) in enumerate(pairs_of(texts)):
         total, same = number + 1, same + (left == right)
-        if len(left) in LENGTHS and len(right) in LENGTHS and left != right and hash(left) not in seen:
+        if (
+            len(left) in HELD_OUT_LENGTHS
+            and len(right) in HELD_OUT_LENGTHS
+            and left != right
+            and hash(left) not in seen
+        ):
             usable.append(number)
             if len(seen) < LARGE:
                 seen.add(hash(left))
     if total and same > total / 2:
         what = f"{same:,} of {total:,} lines are the same in both files"
         raise InputError(what, remedy="give a text and its translation")
-    if len(usable) < FEWEST:
+    if len(usable) < FEWEST_PAIRS:
         what = f"{len(usable):,} different sentence pairs, of {total:,}, are too few to learn from"
-        raise InputError(what, remedy=f"give at least {FEWEST:,}, better tens of thousands")
+        raise InputError(what, remedy=f"give at least {FEWEST_PAIRS:,}, better tens of thousands")
     each = min(HELD_OUT, len(usable) // 20)
     drawn = random.Random(1).sample(usable, 2 * each)
     return dict.fromkeys(drawn[:each], "dev") | dict.fromkeys(drawn[each:], "test")
@@ -221,7 +226,7 @@ class PageDisplay(Display):
         lines = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
         pairs = sorted(lines, key=lambda pair: len(pair[0]))
         quarter = len(pairs) // 4
-        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN)][:SHOWN]
+        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN_SENTENCES)][:SHOWN_SENTENCES]
         self.growth: list[tuple[int, list[str]]] = []
         with suppress(OSError, ValueError):
             self.growth = read_json(page / "growth.json")
@@ -236,7 +241,7 @@ class PageDisplay(Display):
             state, score, done = "training begins", self.score, bool(self.score)
             if rows:
                 state = f"update {rows[-1]['update']:,} after {rows[-1]['seconds'] / 60:.1f} min"
-            heads = [Column(name, ".2f") for name in SCORES if name in score]
+            heads = [Column(name, ".2f") for name in PAGE_SCORES if name in score]
             scores = Table("scores", "On text that was held out", heads, [[score[one.name] for one in heads]])
             blocks: list[Block] = [*([scores] if done else []), *curves(rows)]
             page = Document(

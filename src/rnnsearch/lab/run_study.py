@@ -53,13 +53,13 @@ PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 END_WITH_PARENT = partial(PRCTL, 1, signal.SIGTERM) if PRCTL else None
 """Asks Linux for SIGTERM when the parent is killed (PR_SET_PDEATHSIG); a training then saves and ends. Made
 here because a process that was just forked should do as little as possible."""
-Row = dict[str, Any]
+ResultRow = dict[str, Any]
 
 
 class Measured(NamedTuple):
     """A run's row of results.jsonl, and its statistics by test set; these are empty if the run failed."""
 
-    row: Row
+    row: ResultRow
     statistics: dict[str, Statistics]
 
     @property
@@ -127,7 +127,7 @@ def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Pro
     corpus, store = folder.path / "corpus", folder.path / "store"
     if not corpus.exists():
         with whole_folder(corpus, lambda path: False) as parts:
-            write_corpus(folder, parts)
+            write_texts(folder, parts)
     content = {"corpus": inputs.model_dump(), "data": data.model_dump(), "bytes": sizes}
     write_text(note, json.dumps(content, indent=2) + "\n")
     tests = {name: folder.read_test(name) for name in folder.tests}
@@ -151,7 +151,7 @@ def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Pro
     return tests
 
 
-def write_corpus(folder: StudyFolder, out: Path) -> None:
+def write_texts(folder: StudyFolder, out: Path) -> None:
     """Writes train and dev as plain text, with the links that are given."""
     inputs = folder.study.corpus
     if inputs.builtin:
@@ -174,7 +174,7 @@ def write_corpus(folder: StudyFolder, out: Path) -> None:
         write_text(out / "train.links", "".join(f"{line}\n" for line in lines))
 
 
-def read_rows(results: Path) -> dict[str, Row]:
+def read_rows(results: Path) -> dict[str, ResultRow]:
     """Returns the rows that an earlier call has written, by run. Raises InputError for other content."""
     if not results.exists():
         return {}

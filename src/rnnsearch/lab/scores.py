@@ -20,7 +20,7 @@ from rnnsearch.evaluation.alignment_error import (
     require_same_start,
     warn_if_exchanged,
 )
-from rnnsearch.lab.measures import ALL, Measures, Score, Statistics, number_rows
+from rnnsearch.lab.measures import ALL, Measures, Statistics, SystemScore, number_rows
 from rnnsearch.lab.metrics import AER, LENGTH_RATIO, SCORES
 from rnnsearch.lab.page import Table, Value, as_text, columns, finite
 from rnnsearch.lab.significance import comparisons
@@ -69,7 +69,7 @@ def _lines(measures: Measures) -> Iterator[str]:
             yield f"{score.metric} {score.value:.{SCORES[score.metric].digits}f}{signature}"
 
 
-def _length_table(points: Mapping[str, Sequence[Score]]) -> Table:
+def _length_table(points: Mapping[str, Sequence[SystemScore]]) -> Table:
     """Returns a row for each range of lengths, and a column for each system."""
     rows: list[list[Value]] = []
     for scores in zip(*points.values(), strict=True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rnnsearch.evaluation.statistics import FEWEST, LengthBand, SufficientStatistics, buckets
 from rnnsearch.lab.figures import Curve, curve_figure
-from rnnsearch.lab.measures import ALL, KNOWN, Measures, Score, Statistics
+from rnnsearch.lab.measures import ALL, KNOWN, Measures, Statistics, SystemScore
 from rnnsearch.lab.metrics import (
     AER,
     BLEU,
@@ -42,17 +42,18 @@ TABLE_1 = (
     *((metric, ALL) for metric in (LENGTH_RATIO, NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY)),
 )
 """(metric, pairs) of Table 1, which has the interval of BLEU, too."""
-IN_STUDY = {metric: METRICS[metric].heading for metric in (BLEU, CHRF, NLL_PER_WORD, *OF_LINKS)}
-IN_STUDY[NLL_PER_WORD] = "NLL/word"
+IN_STUDY = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL/word"} | {
+    metric: shown.heading for metric, shown in OF_LINKS.items()
+}
 """Metric → heading of its column in the tables of a study."""
 SIGNIFICANT = 0.05
 DRAWN = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL per word, in nats"}
 """Metric → label of the axis of its curves by length."""
 BY_LENGTH = {"bleu": BLEU, "departure": DEPARTURE}
 """The same for a study: name of the table and the figure → metric."""
-BOUNDS = (0, 10, 20, 30, 40, 50, 60, 80)
+STUDY_BOUNDS = (0, 10, 20, 30, 40, 50, 60, 80)
 """Bounds of a study's bands of source lengths, in words."""
-PARTS = {"a quarter": 0.25, "half": 0.5, "the end": 1.0}
+POINTS = {"a quarter": 0.25, "half": 0.5, "the end": 1.0}
 """Points of training that the table of a study shows."""
 DEVELOPMENT = {"dev_nll": NLL_PER_SENTENCE, "dev_bleu": BLEU}
 """Key of a validation → its score."""
@@ -234,9 +235,9 @@ def _by_length(curves: Sequence[Curve], bands: Sequence[LengthBand], label: str)
     return curve_figure(curves, "source words; below: sentences", label, ticks=ticks)
 
 
-def points_of(measures: Measures, metric: str) -> dict[str, list[Score]]:
+def points_of(measures: Measures, metric: str) -> dict[str, list[SystemScore]]:
     """Returns the scores by length of one metric, by system."""
-    points: dict[str, list[Score]] = {}
+    points: dict[str, list[SystemScore]] = {}
     for one in measures.by_length:
         if one.metric == metric:
             points.setdefault(one.system, []).append(one)
@@ -247,7 +248,7 @@ def seeds_by_length(
     test: str, lengths: Sequence[int], systems: Mapping[str, Sequence[Statistics]]
 ) -> Iterator[Block]:
     """Yields a table and a figure of the mean over the runs, for each metric by source length."""
-    bands = [band for band in buckets(lengths, BOUNDS) if band.sentences >= FEWEST]
+    bands = [band for band in buckets(lengths, STUDY_BOUNDS) if band.sentences >= FEWEST]
     for key, metric in BY_LENGTH.items() if len(bands) > 1 else ():
         curves = []
         for place, (name, runs) in enumerate(systems.items()):
@@ -319,7 +320,7 @@ def seeds_learning(variants: Variants, test: str | None) -> Iterator[Block]:
     for name, seeds in variants.items():
         run = next(iter(seeds.values())).row
         row: list[Value] = [name, (run["parameters"] or 0) / 1e6, _minutes(seeds)]
-        for key, part in product(DEVELOPMENT, PARTS.values()):
+        for key, part in product(DEVELOPMENT, POINTS.values()):
             before = [score for update, _, score in points[key][name] if update <= part * run["updates"]]
             row.append(before[-1] if before else None)
         rows.append(row)
@@ -328,7 +329,7 @@ def seeds_learning(variants: Variants, test: str | None) -> Iterator[Block]:
         "development set."
     )
     heads = [Column("Variant"), Column("million parameters", ".2f"), Column("minutes", ",.0f")]
-    heads += [Column(f"{score}, {part}", ".2f") for score in ("NLL", "BLEU") for part in PARTS]
+    heads += [Column(f"{score}, {part}", ".2f") for score in ("NLL", "BLEU") for part in POINTS]
     yield Table("cost", "Size, time and development scores", heads, rows, [note])
     for (key, score), axis in product(DEVELOPMENT.items(), ("updates", "minutes")):
         curves = []

@@ -200,6 +200,11 @@ def read_hypotheses(file: str | Path, lines: int) -> list[str]:
     return text
 
 
+def file_stem(file: str) -> str:
+    """Returns the name of a system whose translations are in a file."""
+    return Path(file).name.split(".")[0] or file if file != "-" else "stdin"
+
+
 def comparable(lines: Iterable[str], file: str | Path) -> list[str]:
     """Returns the lines of a text whose score is asked for, in Unicode's NFC and without ligatures. Issues an
     InputWarning if that changes some."""

@@ -17,7 +17,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.files import is_stream, prepare_output
 from rnnsearch.system.progress import progress_bar
 
-Amount = Annotated[int | None, typer.Option(min=1, max=10**15)]
+SelectedAmount = Annotated[int | None, typer.Option(min=1, max=10**15)]
 
 
 @describe(
@@ -38,9 +38,9 @@ def select(
     in_domain: list[str],
     pool: list[str],
     out: str,
-    words: Amount = None,
+    words: SelectedAmount = None,
     share: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None,
-    pairs: Amount = None,
+    pairs: SelectedAmount = None,
     columns: Columns = None,
     format_: str = "",
     recipe: str = "",
@@ -150,12 +150,12 @@ def link_by_networks(
     """Aligns two files with a model and its opposite, or with two networks that are trained first."""
     from rnnsearch.cli.align import align
     from rnnsearch.lab.eflomal_links import vote_files
-    from rnnsearch.lab.learned_aligner import RECIPE, align_with_models, learn_links
+    from rnnsearch.lab.learned_aligner import ALIGNER_RECIPE, align_with_models, learn_links
     from rnnsearch.text.links import VOTES
 
     folder = out.with_name(f"{out.name}.work")
     if aligner == "rnnsearch":
-        aligners = learn_links(files, folder, words, recipe or RECIPE, own)
+        aligners = learn_links(files, folder, words, recipe or ALIGNER_RECIPE, own)
     else:
         aligners = align_with_models(aligner, files, folder, words)
     how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": VOTES[-1]}

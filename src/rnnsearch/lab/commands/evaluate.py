@@ -65,7 +65,7 @@ def evaluate(
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.scores import measures_json, measures_text
     from rnnsearch.lab.significance import FEW
-    from rnnsearch.lab.test_set import read_hypotheses, read_systems, read_test_set
+    from rnnsearch.lab.test_set import file_stem, read_hypotheses, read_systems, read_test_set
     from rnnsearch.text.tokens import Tokeniser
 
     files, references = hyp or [], ref or []
@@ -79,9 +79,7 @@ def evaluate(
     test = read_test_set("", src, references[0]).with_references(references[1:])
     if not tokenise and (other := unspaced_tokenisation(test.reference)):
         say(f"13a does not split the words of these references: use --tokenise {other}")
-    names = [Path(file).name.split(".")[0] or file if file != "-" else "stdin" for file in files]
-    texts = [read_hypotheses(file, len(test.reference)) for file in files]
-    systems = list(map(System, names, texts))
+    systems = [System(file_stem(file), read_hypotheses(file, len(test.reference))) for file in files]
     shown = references if references[1:] else references[0]
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": resamples}
     tokeniser = Tokeniser("moses", multi_bleu) if multi_bleu else None

@@ -41,7 +41,7 @@ class RayTask(StrEnum):
     ALIGN = "align"
 
 
-FORMATS = {
+ANSWER_FORMATS = {
     RayTask.TRANSLATE: tuple(FORMS),
     RayTask.SCORE: ("text", "json"),
     RayTask.ALIGN: ("pharaoh", "jsonl", "matrices"),
@@ -87,7 +87,7 @@ def ray(
     from rnnsearch.lab.ray import answer_corpus, find_shards
 
     one_of(device, "--device", ("cpu", "cuda"))
-    form = output_format(format_, FORMATS[task])
+    form = output_format(format_, ANSWER_FORMATS[task])
     if task is not RayTask.ALIGN:
         refuse({"--reverse-run": reverse_run}, f"has no effect on `ray {task}`", "remove it")
     if task is not RayTask.TRANSLATE:
@@ -102,7 +102,7 @@ def ray(
     if task is RayTask.TRANSLATE:
         search = translation_search(set_, dictionary)
         known, terms = (path and path.resolve() for path in (dictionary, glossary))
-        work = Translating(translation_format(format_, FORMATS[task], search), search, known, terms)
+        work = Translating(translation_format(format_, ANSWER_FORMATS[task], search), search, known, terms)
     elif task is RayTask.SCORE:
         work = Scoring(form, score_batch(set_))
     else:
