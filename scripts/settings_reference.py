@@ -27,7 +27,7 @@ take effect in `rnnsearch train`. `[search]` and `[translation]` hold the defaul
 `rnnsearch align`: their options change them.
 
 Earlier versions had the settings of `[optimiser]`, `[dropout]`, `[known_alignments]` and `[stopping]` in `[training]`, and those of
-`[translation]` in `[search]`. Old names are still read: `training.learning_rate`, for example, and one line says that it is now
+`[translation]` in `[search]`. The old names are still read, and one line says the new ones: training.learning_rate is now
 `optimiser.learning_rate`.
 
 The column *the paper* has the value that the paper states (Bahdanau, Cho & Bengio 2015, with the section), or *not used* for methods that

@@ -45,7 +45,7 @@ SHORT = {
     **{name: f"search.{name}" for name in ("beam", "nbest", "batch_size", "normalise")},
     "replace_unk": "translation.replace_unk",
 }
-"""Keyword argument of `Translator.translate` → its setting."""
+"""Option of `Translator.translate` → its setting."""
 
 BUILT_IN = {"recipe": "recipes", "study": "lab/studies"}
 """Kind of TOML file that comes with the package → its folder."""
@@ -71,13 +71,13 @@ def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
 
 
 def with_short(changes: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the changes, with those of keyword arguments, by their names in SHORT. Raises InputError for
-    an unknown name, and for a setting that is given twice."""
-    for name in short.keys() - SHORT.keys():
-        likely = suggested_key(Sections, [name]) or "as in"
-        remedy = f'{likely} other settings are given as settings={{"search.{name}": …}}'
-        raise InputError(f"there is no option {name}", remedy=remedy)
+    """Returns the changes, with those of options, by their names in SHORT. Raises InputError for an unknown
+    name, and for a setting that is given twice."""
     for name in short:
+        if name not in SHORT:
+            tables = [table for table in TRANSLATING if name in dict(getattr(Sections(), table))]
+            given = f'give settings={{"{tables[0]}.{name}": …}}' if tables else did_you_mean(name, SHORT)
+            raise InputError(f"there is no option {name}", remedy=given)
         if SHORT[name] in changes:
             raise InputError(f"{name} and {SHORT[name]} are the same", remedy="give one of them")
     return {**changes, **{SHORT[name]: value for name, value in short.items()}}

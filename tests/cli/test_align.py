@@ -144,7 +144,7 @@ MISTAKES = """
 --align.words some → align.words: Input should be 'tokenised' or 'given'
 --align.threshold 2 → align.threshold: Input should be less than or equal to 1
 --align.symmetrise product → --reverse-run
---search.beam 2 → search.beam has no effect on this command
+--search.beam 2 → search.beam has no effect here
 --format picture --out out → cannot be used with --out
 """
 

@@ -68,13 +68,13 @@ train demo --data s --out r --modle.hidden_size 3 → unknown setting modle (did
 translate run --search.baem 3 → unknown setting search.baem (did you mean 'search.beam'?
 translate run --serach.beam=3 → unknown setting serach (did you mean 'search'?
 translate run --beem.search 3 → unknown setting beem (
-translate run --training.seed 3 → training.seed has no effect on this command
+translate run --training.seed 3 → training.seed has no effect here
 translate run --search.beam → --search.beam needs a value
 translate run --search.beam --json → --search.beam needs a value
 translate run --search.beam 3 --search.beam=4 → --search.beam is given twice
-translate run --search.beam 3 --beam 4 → --beam and --search.beam are the same
+translate run --search.beam 3 --beam 4 → beam and search.beam are the same
 translate run --search.beam 0 → search.beam: Input should be greater than 0
-align run a b --search.beam 3 → search.beam has no effect on this command
+align run a b --search.beam 3 → search.beam has no effect here
 aer --search.beam 3 → No such option: --search.beam
 translate run --beam 3 --beam=4 → --beam is given 2 times (give it once)
 score run a b --device cpu --device cuda → --device is given 2 times

@@ -12,6 +12,7 @@ from command_line import sets, sizes
 from rnnsearch.config import load_config
 from rnnsearch.lab import bench
 from rnnsearch.settings import Settings
+from rnnsearch.training.trainer import Trainer
 
 SMALL = [*sizes(8), "training.batch_size=3", "search.batch_size=3", "search.beam=2"]
 
@@ -25,13 +26,13 @@ def test_training_is_whole_updates(settings: Settings, monkeypatch: pytest.Monke
     """A warm-up and the repetitions, each one update of the batch; throughput is tokens, sentences and
     seconds of one another."""
     updates: list[tuple[int, ...]] = []
-    update = bench.Trainer.update
+    update = Trainer.update
 
     def counted(self: Any, batches: Any, number: int, pairs: int) -> Any:
         updates.append((number, *batches[0].target.shape))
         return update(self, batches, number, pairs)
 
-    monkeypatch.setattr(bench.Trainer, "update", counted)
+    monkeypatch.setattr(Trainer, "update", counted)
     result = bench.bench_training(settings, words=20, length=5, repetitions=2)
     assert updates == [(1, 3, 6), (2, 3, 6), (3, 3, 6)]
     assert result.words_per_second == pytest.approx(3 * 6 / result.seconds)

@@ -63,6 +63,17 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
     assert Path("try/run/model.safetensors").exists()
 
 
+def test_neighbours_are_held_out_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick_start, "HELD_OUT", 100)
+    for side in "ab":
+        (tmp_path / side).write_text("".join(f"sentence {side} number {n}\n" for n in range(2_000)))
+    found = quick_start.choose_held_out(parallel_texts([tmp_path / "a", tmp_path / "b"]))
+    for part in ("dev", "test"):
+        numbers = [number for number, one in found.items() if one == part]
+        assert len(numbers) == 100
+        assert sum(number + 1 in numbers for number in numbers) >= 80  # all but the last of five
+
+
 def test_no_held_out_source_line_is_in_training(tiny_corpus: Path, tmp_path: Path) -> None:
     files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
     quick_start.write_corpus(parallel_texts(files), tmp_path / "corpus")

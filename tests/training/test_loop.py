@@ -134,8 +134,9 @@ def test_what_makes_the_weights_worse_is_not_called_the_best(
 def test_a_training_that_diverges_is_no_success(
     corpus: Corpus, tmp_path: Path, rate: float, optimiser: str, said: str
 ) -> None:
+    diverging = f"optimiser.learning_rate={rate}", f"optimiser.method={optimiser}"
     with pytest.raises(InputError, match=rf"{said}.*lower optimiser.learning_rate"):
-        train(corpus, tmp_path / "run", max_updates=5, learning_rate=rate, optimiser=optimiser)
+        train(corpus, tmp_path / "run", *diverging, max_updates=5)
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
@@ -319,9 +320,9 @@ def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(corpus: Co
 
 def test_an_update_of_more_than_an_epoch_is_refused(corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="accumulate = 7, and an epoch has 6 batches"):
-        train(corpus, tmp_path / "run", accumulate=7)
+        train(corpus, tmp_path / "run", "training.accumulate=7")
     assert not (tmp_path / "run").exists()
-    run, _ = train(corpus, tmp_path / "run", accumulate=6, max_updates=2)
+    run, _ = train(corpus, tmp_path / "run", "training.accumulate=6", max_updates=2)
     assert read_statistics(run.path)["epochs"] == 2
 
 

@@ -178,8 +178,9 @@ def test_what_is_no_text_is_one_line(translator: Translator, method: str, given:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"no_unk": True}, "did you mean 'search.no_unk'? other settings are given as settings={"),
-        ({"beem": 3}, "there is no option beem"),
+        ({"no_unk": True}, 'there is no option no_unk (give settings={"search.no_unk": …})'),
+        ({"faithful": True}, 'there is no option faithful (give settings={"translation.faithful": …})'),
+        ({"beem": 3}, "there is no option beem (did you mean 'beam'?)"),
         ({"beam": 3, "settings": {"search.beam": 4}}, "beam and search.beam are the same (give one"),
         ({"settings": {"training.seed": 4}}, "training.seed has no effect here"),
     ],

@@ -176,20 +176,15 @@ def _spread(args: Iterable[str], several: set[str]) -> Iterator[str]:
 def search_changes(settings: Sequence[str] | None, **short: Any) -> dict[str, Any]:
     """Returns the settings of search and translation that the command line changes: `section.key` → value.
 
-    settings: those of `--set`. short: those of search that have an option of their own, by their names; None
-    for one that is not given. Raises InputError as `overrides_of` does, and for a setting that is given
+    settings: those of `--set`. short: those that have an option of their own, by their names; None for one
+    that is not given. Raises InputError as `overrides_of` does, and for a setting that is given
     twice.
     """
-    from rnnsearch.config import TRANSLATING, overrides_of
+    from rnnsearch.config import TRANSLATING, overrides_of, with_short
 
     tables = overrides_of(settings or (), TRANSLATING)
     changed = {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
-    own = {f"search.{name}": value for name, value in short.items() if value is not None}
-    for name in own.keys() & changed:
-        raise InputError(
-            f"--{name.removeprefix('search.')} and --{name} are the same", remedy="give one of them"
-        )
-    return changed | own
+    return with_short(changed, {name: value for name, value in short.items() if value is not None})
 
 
 say = note

@@ -59,6 +59,8 @@ SMALLER = [
 FEWEST_PAIRS, HELD_OUT = 500, 500
 """Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
 test."""
+STRETCHES = 20
+"""Number of stretches of neighbouring pairs in each of the two."""
 HELD_OUT_LENGTHS = range(10, 250)
 """Allowed numbers of characters of a held-out sentence."""
 FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
@@ -70,6 +72,8 @@ CURVES = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)
 """Key of a validation → the name of its curve on the page."""
 PAGE_SCORES = ("BLEU", "95 % interval", "chrF2", "Length ratio")
 """Columns of the report's Table 1 that the page shows."""
+FOR_UPDATES = 0.75
+"""Share of the minutes for updates; validations and what is slower than it was measured have the rest."""
 REFRESH = 10
 """Seconds after which the page loads itself again."""
 
@@ -122,8 +126,9 @@ def try_corpus(
 
 
 def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
-    """Returns the pairs to hold out: number → dev or test. In a small corpus they have different source
-    lines.
+    """Returns the pairs to hold out: number → dev or test. They are in stretches of neighbours, because
+    neighbours resemble each other, and one in the training text would make the other easy. In a small corpus
+    they have different source lines.
 
     Raises InputError if the text is not parallel, too small, or the same on both sides.
     """
@@ -146,8 +151,13 @@ def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
         what = f"{len(usable):,} different sentence pairs, of {total:,}, are too few to learn from"
         raise InputError(what, remedy=f"give at least {FEWEST_PAIRS:,}, better tens of thousands")
     each = min(HELD_OUT, len(usable) // 20)
-    drawn = random.Random(1).sample(usable, 2 * each)
-    return dict.fromkeys(drawn[:each], "dev") | dict.fromkeys(drawn[each:], "test")
+    length = max(1, each // STRETCHES)
+    starts = range(0, len(usable) - length + 1, length)
+    drawn = [
+        usable[start : start + length] for start in random.Random(1).sample(starts, 2 * (each // length))
+    ]
+    dev, test = chain.from_iterable(drawn[::2]), chain.from_iterable(drawn[1::2])
+    return dict.fromkeys(dev, "dev") | dict.fromkeys(test, "test")
 
 
 def pairs_of(texts: Sequence[ParallelText]) -> Iterator[LinePair]:
@@ -156,10 +166,10 @@ def pairs_of(texts: Sequence[ParallelText]) -> Iterator[LinePair]:
 
 
 def write_corpus(texts: Sequence[ParallelText], folder: Path) -> str:
-    """Writes train, dev and test into a new folder; returns a message with their sizes. No source line of dev
-    or test is in train. Raises InputError as `choose_held_out` does."""
+    """Writes train, dev and test into a new folder; returns a message with their sizes. No line of dev or
+    test is in train, on either side. Raises InputError as `choose_held_out` does."""
     held_out = choose_held_out(texts)
-    held = {left for number, (left, _) in enumerate(pairs_of(texts)) if number in held_out}
+    held = {line for number, pair in enumerate(pairs_of(texts)) if number in held_out for line in pair}
     count = 0
     folder.mkdir()
     with ExitStack() as stack:
@@ -171,11 +181,11 @@ def write_corpus(texts: Sequence[ParallelText], folder: Path) -> str:
             for part in PARTS
         }
         for number, pair in enumerate(pairs_of(texts)):
-            part = held_out.get(number, "" if pair[0] in held else "train")
+            part = held_out.get(number, "train" if held.isdisjoint(pair) else "")
             count += part == "train"
             for file, line in zip(files.get(part, []), pair, strict=False):
                 file.write(f"{line}\n")
-    return f"{count:,} pairs to learn from, {len(held_out):,} held out"
+    return f"{count:,} pairs to learn from, {len(held_out):,} held out in stretches"
 
 
 def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list[str], str]:
@@ -194,21 +204,21 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
         update = bench_training(settings, words=words, length=length, repetitions=3).seconds
         speed = bench_translation(settings, words=words, length=length, repetitions=1).sentences_per_second
         validation = len(corpus.dev_source_lines) / speed
-        if update * updates <= 60 * minutes:
+        if update * updates <= FOR_UPDATES * 60 * minutes:
             break
-    share = min(1.0, 60 * minutes / (update * updates))
+    share = min(1.0, FOR_UPDATES * 60 * minutes / (update * updates))
     epochs, updates = share * epochs, max(1, round(share * updates))
     validations = max(2, min(VALIDATIONS, int(0.2 * update * updates / validation)))
     seconds = update * updates + validation * validations
     text = (
         f"recipe {RECIPE}{' at half its size' if size else ''}: {updates:,} updates of {batch} pairs "
         f"({epochs:.1f} epochs), {update:.2f} s each, and {validations} validations: "
-        f"about {math.ceil(seconds / 60):,} min of training, by 3 updates and a search measured just now; "
-        "longer where other programs use the cores"
+        f"about {math.ceil(seconds / 60):,} min of training, by 3 updates and a search measured just now, "
+        f"and {minutes:g} at most; the report takes some more"
     )
     text += "; too little to learn much, so give more --minutes" if epochs < 1 else ""
     every = math.ceil(updates / validations)
-    limits = [f"stopping.max_updates={updates}", "stopping.max_epochs=0"]
+    limits = [f"stopping.max_updates={updates}", "stopping.max_epochs=0", f"stopping.max_minutes={minutes}"]
     limits += [f"stopping.validate_every={every}", f"stopping.save_every={every}"]
     return [*common, *size, *limits, *overrides], text
 

@@ -148,7 +148,9 @@ def load_models(options: Options) -> list[ServedModel]:
     models = []
     for name, (source, target), run in zip(names, pairs, runs, strict=True):
         translator = Translator.load(run.path, device=options.device, trust_code=False)
-        translator.settings = changed(translator.settings, options.search)
+        settings = changed(translator.settings, options.search)
+        most = min(settings.translation.max_source_length, LONGEST_PART)
+        translator.settings = changed(settings, {"translation.max_source_length": most})
         split("a.", source)
         translator.translate(["a"])
         pair = translator.source.encode("a"), translator.target.encode("a")
@@ -246,10 +248,8 @@ class Service:
     def _task(self, group: Group, where: str, sentence: str, terms: Glossary | None) -> QueuedTask:
         """Encodes a sentence in parts. Raises HTTPException if it is too long."""
         translator = group.model.translator
-        most = min(translator.settings.translation.max_source_length, LONGEST_PART)
         try:
-            settings = changed(translator.settings, {"translation.max_source_length": most})
-            parts = translator.parts(sentence, settings=settings, glossary=terms)
+            parts = translator.parts(sentence, glossary=terms)
         except InputError as error:
             raise HTTPException(413, f"{where}: {error}") from None
         subwords, words = sum(len(part.ids) for part in parts), sum(len(part.words) for part in parts)

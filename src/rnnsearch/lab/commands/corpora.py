@@ -199,6 +199,7 @@ def try_(
     with resumable():
         scores = try_corpus(files, out, minutes, set_ or (), show)
     print("scores   " + ", ".join(f"{name} {value:.2f}" for name, value in scores.items()))
+    print("         of pairs like those learned from: text of another kind gets lower scores")
     run = shlex.quote(str(out / "run"))
     print(f"page     {out / 'page' / 'index.html'}\n", *next_lines(), sep="\n")
     print(f"  rnnsearch translate {run}")
