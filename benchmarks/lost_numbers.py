@@ -81,10 +81,15 @@ def made(language: str, lines: int) -> list[str]:
 def numbers(line: str) -> Counter[str]:
     """Returns the numbers of a line: how often each occurs. Parts count singly."""
     line = re.sub(r"\b([IVX]+)e\b", lambda found: str(roman(found[1])), line)
+    line = re.sub(
+        r"\b(\d{1,3}) (?:thousand|mille) (\d{1,3})\b",
+        lambda found: found[1] + found[2].zfill(3),
+        line,
+    )
     line = re.sub(r"(\d) (?:thousand|mille)\b", r"\1 000", line)
     grouped = r"(?<![\d.,])[1-9]\d{0,2}(?:[ ,.'\u00a0\u202f]\d{3}(?!\d))+"
     line = re.sub(grouped, lambda found: re.sub(r"\D", "", found[0]), line)
-    clock = r"\b(\d{1,2})((?:[:.]\d\d)?) ?p\.?m\b"
+    clock = r"\b(\d{1,2})((?:(?:[:.]| ?h ?)\d\d)?) ?p\.?m\b"
     line = re.sub(clock, lambda found: f"{int(found[1]) % 12 + 12}{found[2]}", line)
     return Counter(found.lstrip("0") or "0" for found in re.findall(r"\d+", line))
 

@@ -22,10 +22,10 @@ KERNELS = (
     products.FastLinear.EQUALS,
     products.FastOutput.EQUALS,
     gated.FastDecoder.EQUALS,
-    output_loss.EQUALS,
-    topk.EQUALS,
-    posterior.EQUALS,
-    static_page.EQUALS,
+    output_loss.LOSS_EQUALS,
+    topk.SUMS_EQUALS,
+    posterior.POSTERIOR_EQUALS,
+    static_page.ENGINE_EQUALS,
 )
 
 

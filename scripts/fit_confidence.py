@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rnnsearch import Translator
 from rnnsearch.config import changed
-from rnnsearch.evaluation.confidence import IDENTITY, Numbers, calibrated, logit
+from rnnsearch.evaluation.confidence import IDENTITY, Probabilities, calibrated, logit
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.system.files import read_toml, write_text
@@ -71,7 +71,7 @@ def fit_confidence(
 
 def words_of_translations(
     translations: Sequence[Translation], references: Sequence[Sequence[str]]
-) -> tuple[Numbers, NDArray[np.bool_]]:
+) -> tuple[Probabilities, NDArray[np.bool_]]:
     """Returns the confidence of all words but the copied ones, and whether each is right. references: one for
     each translation, in words."""
     confidence = np.array([value for one in translations for value in one.confidence])
@@ -92,7 +92,7 @@ def right_words(words: Sequence[str], reference: Sequence[str]) -> list[bool]:
     return right
 
 
-def fit(probability: Numbers, right: NDArray[np.bool_]) -> tuple[float, float]:
+def fit(probability: Probabilities, right: NDArray[np.bool_]) -> tuple[float, float]:
     """Returns the slope and bias of maximum likelihood for these words.
 
     probability: of each word, from `word_confidence` without calibration. right: whether it is right. The
@@ -117,7 +117,7 @@ class Bin(NamedTuple):
     right: float
 
 
-def reliability(confidence: Numbers, right: NDArray[np.bool_], bins: int = 10) -> list[Bin]:
+def reliability(confidence: Probabilities, right: NDArray[np.bool_], bins: int = 10) -> list[Bin]:
     """Returns the bins (all of the same width) that have words, lowest first."""
     number = np.minimum((confidence * bins).astype(int), bins - 1)
     found = []

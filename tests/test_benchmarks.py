@@ -36,6 +36,13 @@ def growth(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+def test_the_page_of_the_study_has_the_bounds_that_are_computed() -> None:
+    bounds = runpy.run_path(str(BENCHMARKS / "interval_bounds.py"))
+    page = bounds["PAGE"].read_text("utf-8")
+    assert "\n".join(bounds["rows"](page)) in page
+
+
+@pytest.mark.slow
 def test_growth_measures_every_command_on_files_of_each_size(tmp_path: Path) -> None:
     write(tmp_path, 600, 3)
     recipe = tmp_path / "recipe.toml"

@@ -24,7 +24,7 @@ import torch
 import typer
 from command_line import Command, sets, sizes
 
-from rnnsearch.cli.answers import as_json
+from rnnsearch.cli.answers import json_line
 from rnnsearch.cli.commands import app
 from rnnsearch.config import load_config, recipe_names, validated
 from rnnsearch.errors import InputError
@@ -264,7 +264,7 @@ def test_files_page_names_every_file(tiny_store: Path, tiny_run: Path, tiny_subw
 def test_files_page_names_every_field() -> None:
     translation = Translation("", [], ["</s>"], 0.0, [], np.zeros((0, 1), dtype=np.float32))
     table = PAGES["docs/reference/files.md"].partition("| field |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(json.loads(as_json(0, translation)))
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(json.loads(json_line(0, translation)))
 
 
 TINY = """

@@ -55,7 +55,7 @@ API = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"
 NAMES = re.findall(r"^::: ([\w.]+)$", API.read_text("utf-8"), re.MULTILINE)
 """Whoever changes that page changes what users rely on: docs/reference/stability.md says how."""
 PUBLIC = [name.removeprefix("rnnsearch.") for name in NAMES if name.count(".") == 1]
-TYPES = {"Link", "Energies", "Initialiser", "Keys", "Memory", "State", "Weights"}
+TYPES = {"Link", "Alpha", "Energies", "Initialiser", "Keys", "Memory", "Query"}
 """Names of types that are no classes, and so have no docstring of their own."""
 
 

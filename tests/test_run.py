@@ -15,7 +15,7 @@ import torch
 
 from rnnsearch import Translator
 from rnnsearch.errors import InputError
-from rnnsearch.run import Run, check_folder
+from rnnsearch.run import Run, check_new
 from rnnsearch.system.tensors import load_tensors, save_tensors
 
 
@@ -41,13 +41,13 @@ def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_folder_with_other_files_is_no_place_for_a_run(tmp_path: Path, resume: bool) -> None:
-    check_folder(tmp_path / "new", resume)
-    check_folder(tmp_path, resume)
+    check_new(tmp_path / "new", resume)
+    check_new(tmp_path, resume)
     (tmp_path / "thesis").touch()
-    with pytest.raises(InputError, match="is not empty, and holds no run"):
-        check_folder(tmp_path, resume)
+    with pytest.raises(InputError, match="exists and is not empty"):
+        check_new(tmp_path, resume)
     (tmp_path / "checkpoints").mkdir()  # of a training that was killed before it had its settings
-    check_folder(tmp_path, resume)
+    check_new(tmp_path, resume)
 
 
 def test_an_unknown_setting_in_a_stored_run_is_refused(tiny_run: Path, tmp_path: Path) -> None:

@@ -29,10 +29,10 @@ TRAIN_PAIRS, HELD_OUT_PAIRS = 12_000, 500
 DEMO_SENTENCE = "The European Economic Area does not protect the man."
 
 
-PARTS = ("train", "dev", "test")
+CORPUS_PARTS = ("train", "dev", "test")
 
 
-Step = Callable[[str, Callable[[Path], object]], Path]
+MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 """(name, function that writes to a path) → the path of a finished step in a work folder."""
 
 
@@ -51,7 +51,7 @@ def run_demo(folder: Path, overrides: Sequence[str] = ()) -> Demo:
     settings, picture = load_config("demo", overrides), folder / "alignment.png"
     with work_folder(folder, "demo", settings.model_dump_json()) as step:
         corpus = step("corpus", lambda out: write(out, TRAIN_PAIRS, HELD_OUT_PAIRS))
-        learned, dev, test = ((corpus / f"{part}.en", corpus / f"{part}.fr") for part in PARTS)
+        learned, dev, test = ((corpus / f"{part}.en", corpus / f"{part}.fr") for part in CORPUS_PARTS)
         options = PrepareOptions(links=[corpus / "train.links"])
         store = step(
             "store",
@@ -68,7 +68,7 @@ def run_demo(folder: Path, overrides: Sequence[str] = ()) -> Demo:
 
 
 @contextmanager
-def work_folder(folder: Path, doing: str, key: str) -> Iterator[Step]:
+def work_folder(folder: Path, doing: str, key: str) -> Iterator[MakeOnce]:
     """Yields a function that returns the path of a step in the folder, and first makes it if it is not there.
     A step is a file or folder, whole or not there.
 

@@ -9,9 +9,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-LONGEST = 1000
+LONGEST_MESSAGE = 1000
 """Maximum number of characters of a message: longer ones lose their middle."""
-_LONGEST_NAME = 100
+_LONGEST_SHOWN = 100
 
 
 class InputError(Exception):
@@ -22,10 +22,6 @@ class InputError(Exception):
     ) -> None:
         place = "" if file is None else f"{escaped(file)}: " if line is None else f"{escaped(file)}:{line}: "
         super().__init__(place + one_line(what + (f" ({remedy})" if remedy else "")))
-
-
-class SearchStoppedError(Exception):
-    """Raised in a translation that its caller has asked to stop; it has no result."""
 
 
 class InputWarning(UserWarning):
@@ -51,13 +47,13 @@ def require_number(name: str, value: Any, least: float, most: float = inf, *, wh
 
 
 def _short(value: object) -> str:
-    return repr(value)[:_LONGEST_NAME]
+    return repr(value)[:_LONGEST_SHOWN]
 
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
     """Returns `did you mean 'train'?` if one of the known words resembles this one, else the empty string.
     prefix: put before that word."""
-    found = get_close_matches(word[:_LONGEST_NAME], list(known), n=1)
+    found = get_close_matches(word[:_LONGEST_SHOWN], list(known), n=1)
     return f"did you mean '{prefix}{found[0]}'?" if found else ""
 
 
@@ -75,9 +71,9 @@ def escaped(name: object) -> str:
 
 def one_line(text: str) -> str:
     """Returns a message on one line: line breaks become spaces, other characters are escaped as in `escaped`.
-    A message longer than LONGEST loses its middle."""
+    A message longer than LONGEST_MESSAGE loses its middle."""
     line = escaped(" ".join(text.splitlines()))
-    if len(line) <= LONGEST:
+    if len(line) <= LONGEST_MESSAGE:
         return line
-    half = LONGEST // 2
+    half = LONGEST_MESSAGE // 2
     return f"{line[:half]} … {line[-half:]}"

@@ -5,7 +5,7 @@ A recipe names such a class as `package.module:Class`, in `model.alignment`, `mo
 change.
 """
 
-from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State, Weights
+from rnnsearch.model.alignment.base import Alignment, Alpha, Energies, Keys, Memory, Query
 from rnnsearch.model.cells import Cell
 from rnnsearch.model.encoder import Encoded, Encoder
 from rnnsearch.model.layers import Initialiser, Linear, gaussian, orthogonal, zeros
@@ -13,6 +13,7 @@ from rnnsearch.model.readout import Readout
 
 __all__ = [
     "Alignment",
+    "Alpha",
     "Cell",
     "Encoded",
     "Encoder",
@@ -21,9 +22,8 @@ __all__ = [
     "Keys",
     "Linear",
     "Memory",
+    "Query",
     "Readout",
-    "State",
-    "Weights",
     "gaussian",
     "orthogonal",
     "zeros",

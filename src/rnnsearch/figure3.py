@@ -44,7 +44,7 @@ _FONT = 9.0
 _PAD = 0.05
 _LARGEST = 16.0
 _DOTS_PER_INCH = 200
-_CJK = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_CJK_LETTERS = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 _LONGEST_LABEL = 32
 _BETWEEN = 0.25  # inches between two pictures
@@ -101,8 +101,8 @@ def comparison_figure(
         sizes = []
         for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
             axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=str(number))
-            sizes.append(_draw(axes, panel, matrix, gold))
-        _fit(figure, sizes)
+            sizes.append(_draw_matrix(axes, panel, matrix, gold))
+        _fit_figure(figure, sizes)
         if path is not None:
             save_figure(figure, Path(path))
     return figure
@@ -146,7 +146,7 @@ def _missing_glyphs() -> Iterator[None]:
             codes.add(int(found[1]))
         else:
             warnings.warn(one.message, one.category, stacklevel=3)
-    for package in sorted({"cjk" if _CJK.match(chr(code)) else "core" for code in codes}):
+    for package in sorted({"cjk" if _CJK_LETTERS.match(chr(code)) else "core" for code in codes}):
         _warn_of_font(f"fonts-noto-{package}")
 
 
@@ -157,7 +157,7 @@ def _warn_of_font(package: str) -> None:
     warnings.warn(f"{what} (install fonts, for example the package {package})", InputWarning, stacklevel=2)
 
 
-def _draw(
+def _draw_matrix(
     axes: Axes, panel: Panel, matrix: NDArray[np.float64], gold: GoldLinks | None
 ) -> tuple[float, float]:
     """Draws one matrix. Returns its width and height in inches."""
@@ -228,7 +228,7 @@ def matrix_of(
     return matrix
 
 
-def _fit(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
+def _fit_figure(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
     """Gives every matrix its size in inches, and the figure the room for all labels; the matrices' tops are
     level."""
     boxes = []  # around a matrix and its labels, in inches from the lower left corner of the matrix
@@ -319,7 +319,7 @@ def alignment_text(
     for start, end in pairwise(bounds):
         standing = zip_longest(*(heading[::-1] for heading in headings[start:end]), fillvalue="")
         top = [margin + "".join(set_cell_size(letter, cell) for letter in line) for line in standing]
-        rows = _rows(labels, matrix, cells, start, end)
+        rows = _text_rows(labels, matrix, cells, start, end)
         texts.append("\n".join([*(line.rstrip() for line in top[::-1]), *rows]))
     return "\n\n".join(texts)
 
@@ -367,7 +367,7 @@ def _downwards(token: str) -> list[str]:
     return letters if len(letters) <= _TALLEST_LABEL else [*letters[: _TALLEST_LABEL - 1], _SKIPPED]
 
 
-def _rows(
+def _text_rows(
     labels: Sequence[str], matrix: NDArray[np.float64], cells: Sequence[Sequence[str]], start: int, end: int
 ) -> list[str]:
     """Returns the rows of one piece, the columns start … end − 1. Adjacent rows that have neither a shade nor

@@ -28,7 +28,7 @@ EXTRAS = {
 }
 """Extra → its packages, by their import names."""
 
-GROUP = "rnnsearch.models"
+MODELS_GROUP = "rnnsearch.models"
 """Group of the entry points."""
 VARIABLE = "RNNSEARCH_MODELS"
 """Environment variable with further folders."""
@@ -86,7 +86,7 @@ def model_names(
 
 def _base_folders() -> list[Path]:
     packages = []
-    for entry in entry_points(group=GROUP):
+    for entry in entry_points(group=MODELS_GROUP):
         try:
             spec = find_spec(entry.module)  # for a top-level module, nothing is imported
         except (ImportError, ValueError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DIGITS = 5
-_SHOWN = 60
+_SHOWN_LETTERS = 60
 
 
 class _Record:
@@ -68,7 +68,7 @@ class Translation(_Record):
     doubtful_numbers: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        text = self.text if len(self.text) <= _SHOWN else f"{self.text[: _SHOWN - 1]}…"
+        text = self.text if len(self.text) <= _SHOWN_LETTERS else f"{self.text[: _SHOWN_LETTERS - 1]}…"
         sizes = f"{len(self.tokens)} tokens, {len(self.source_tokens)} source tokens"
         more = f", {len(self.alternatives)} alternatives" if self.alternatives else ""
         score = "" if math.isnan(self.score) else f"score {self.score:.4f}, "

@@ -19,6 +19,7 @@ from rnnsearch.installed import folder_of, package_version
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.settings import Settings
 from rnnsearch.system.files import (
+    check_folder,
     checksum,
     content_key,
     file_checksum,
@@ -34,7 +35,7 @@ from rnnsearch.text.codec import SIDES, Codec, codec_checksums, codec_files, loa
 if TYPE_CHECKING:
     from rnnsearch.text.dataset import Corpus
 
-FORMAT = 1
+RUN_FORMAT = 1
 """Version of a run's layout, which grows when older runs can no longer be read."""
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
 """File from which training resumes, in the folder of a run."""
@@ -83,7 +84,7 @@ class Run:
     def create(self) -> Run:
         """Makes the folder and writes settings and vocabularies; weights come later. Raises InputError if it
         holds a run or other files already, or cannot be written."""
-        check_folder(self.path)
+        check_new(self.path)
         with writing(self.path):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
             self.log_path.mkdir(exist_ok=True)
@@ -104,12 +105,12 @@ class Run:
             table = read_toml(file)
         header = table.pop("run", {})
         header = header if isinstance(header, dict) else {}
-        if header.get("format") != FORMAT:
+        if header.get("format") != RUN_FORMAT:
             theirs = (
                 f"format {header.get('format', 'unknown')} (rnnsearch {header.get('rnnsearch', 'unknown')})"
             )
             raise InputError(
-                f"is a run of {theirs}; this is rnnsearch {package_version()}, format {FORMAT}",
+                f"is a run of {theirs}; this is rnnsearch {package_version()}, format {RUN_FORMAT}",
                 file=path,
                 remedy="use that version, or train again",
             )
@@ -176,24 +177,24 @@ class Run:
         return network.to(place).eval()
 
 
-def check_folder(path: Path, resume: bool = False) -> None:
+def check_new(path: Path, resume: bool = False) -> None:
     """Raises InputError if no run can be made in the folder: it holds a run, unless that is to be
-    resumed, or other files."""
-    if (path / "config.toml").exists():
-        if resume:
-            return
+    resumed, or other files than those of a training that was killed."""
+    if (path / "config.toml").exists() and not resume:
         remedy = "--resume to go on with it, or name another folder for --out"
         raise InputError("holds a run already", file=path, remedy=remedy)
-    begun = (path / CHECKPOINT).parent.is_dir()  # by a training that was killed
-    if path.is_dir() and not begun and any(one.name != ".lock" for one in path.iterdir()):
-        what, remedy = "is not empty, and holds no run", "name another folder for --out"
-        raise InputError(what, file=path, remedy=remedy)
+    check_folder(path, lambda one: (one / "config.toml").exists() or (one / CHECKPOINT).parent.is_dir())
 
 
 def write_config(folder: Path, settings: Settings, **about: Any) -> None:
     """Writes config.toml: settings, versions, and checksums of the codecs' files in the folder. about:
     further keys of its table `run`, such as a model's card."""
-    header = {"format": FORMAT, "rnnsearch": package_version(), **about, "checksums": codec_checksums(folder)}
+    header = {
+        "format": RUN_FORMAT,
+        "rnnsearch": package_version(),
+        **about,
+        "checksums": codec_checksums(folder),
+    }
     write_text(
         folder / "config.toml", tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)})
     )

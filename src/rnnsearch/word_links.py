@@ -132,6 +132,26 @@ def threshold_links(weights: NDArray[np.float32], threshold: float) -> list[Link
     return sorted((int(source), int(target)) for target, source in np.argwhere(reached))
 
 
+def merge_subwords(
+    weights: NDArray[np.float32],
+    source_word_of: Sequence[int],
+    target_word_of: Sequence[int],
+    target_words: int,
+) -> NDArray[np.float32]:
+    """Returns the alignment of words: sums over the subwords of a source word, means over those of a target
+    word.
+
+    weights: (target ids, source ids). source_word_of: the end of sentence counts as a last word. Result:
+    (target_words, source words). Rows sum to 1; the row of a word whose ids all read no context is 0.
+    """
+    summed = np.zeros((len(weights), source_word_of[-1] + 1), dtype=np.float64)
+    np.add.at(summed.T, np.asarray(source_word_of), weights[:, : len(source_word_of)].T)
+    result = np.zeros((target_words, summed.shape[1]), dtype=np.float64)
+    np.add.at(result, np.asarray(target_word_of, dtype=np.intp), summed)
+    result /= np.maximum(result.sum(1, keepdims=True), np.finfo(np.float64).tiny)
+    return result.astype(np.float32)
+
+
 def _items(line: str, file: Path | str, number: int) -> Iterator[tuple[int, str, int]]:
     items = _json_items(line, file, number) if line.lstrip().startswith("{") else line.split()
     for item in items:

@@ -40,7 +40,7 @@ Ended = Callable[[int, str], tuple[Any, int]]
 @pytest.fixture(autouse=True)
 def _blocks_of_two_and_four(monkeypatch: pytest.MonkeyPatch) -> None:
     """2, 4, 4 and 1 of the eleven lines."""
-    monkeypatch.setattr(line_file, "READ_AHEAD", 2)
+    monkeypatch.setattr(line_file, "LINES_AHEAD", 2)
 
 
 PAIRS = [
@@ -263,7 +263,7 @@ def test_a_pair_that_cannot_be_aligned_is_named(
 ) -> None:
     """Batches are sorted by length; the message has the number of the line all the same, and what was done
     stays."""
-    monkeypatch.setattr("rnnsearch.translation.translator.LARGEST_ALIGNMENT", 800)
+    monkeypatch.setattr("rnnsearch.translation.scorer.LARGEST_PAIR", 800)
     refused = command(f"{ALIGN.format(run=tiny_run)} --out out")
     assert_refused(refused, "pair 8 has 31 × 31 words")
     assert PARTIAL.read_text().count("\n") == 6
@@ -273,7 +273,7 @@ PROGRAM = """
 import os, signal
 from rnnsearch.cli import main
 from rnnsearch.system import line_file
-line_file.READ_AHEAD = 2
+line_file.LINES_AHEAD = 2
 write, states = line_file.write_text, []
 def killed(*arguments):
     write(*arguments)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rnnsearch.cli.answers import as_json
+from rnnsearch.cli.answers import json_line
 from rnnsearch.cli.models import models
 from rnnsearch.cli.translate import as_nbest
 from rnnsearch.records import Translation
@@ -26,7 +26,7 @@ NOTHING = Translation("", [], ["</s>"], 0.0, [], np.zeros((0, 1), dtype=np.float
 
 
 def test_json_holds_everything_on_one_line() -> None:
-    line = as_json(0, RESULT)
+    line = json_line(0, RESULT)
     assert "\n" not in line
     assert "été" in line  # letters, not \u00e9
     plain = {
@@ -40,7 +40,7 @@ def test_json_holds_everything_on_one_line() -> None:
     alternative = plain | {"text": "été", "score": -2.0, "finished": False}
     expected = plain | {"text": "l'été", "score": -0.12346, "finished": True, "alternatives": [alternative]}
     assert json.loads(line) == expected
-    found = json.loads(as_json(0, NOTHING))
+    found = json.loads(json_line(0, NOTHING))
     assert (found["text"], found["tokens"], found["alignment"], found["alternatives"]) == ("", [], [], [])
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from rnnsearch.errors import InputError
 from rnnsearch.kernels import digest, fast_best_sums
 from rnnsearch.kernels.gated import FastDecoder
-from rnnsearch.kernels.output_loss import EQUALS as LOSS
+from rnnsearch.kernels.output_loss import LOSS_EQUALS as LOSS
 from rnnsearch.kernels.products import FastLinear, FastOutput
 from rnnsearch.model import decoder
 from rnnsearch.run import Run

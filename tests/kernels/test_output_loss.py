@@ -12,7 +12,7 @@ from small import drawn
 from torch import Tensor, nn
 
 from rnnsearch.kernels import output_loss as module
-from rnnsearch.kernels.output_loss import negative_log_likelihood
+from rnnsearch.kernels.output_loss import chunked_nll
 from rnnsearch.model.readout import OutputLayer
 
 ROWS, SIZE, WORDS = 11, 4, 7
@@ -43,9 +43,9 @@ def gradients(loss: Tensor, output: OutputLayer, features: Tensor) -> tuple[Tens
 def test_cross_entropy(smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of 1, 2, 3, 11 rows and more: the last may be shorter. `chunk` below K still makes progress, a
     row at a time."""
-    monkeypatch.setattr(module, "CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr(module, "LOSS_CHUNK", chunk)
     output, features, targets = inputs()
-    loss, nll = negative_log_likelihood(output, features, targets, smoothing)
+    loss, nll = chunked_nll(output, features, targets, smoothing)
     expected = reference(output, features, targets, smoothing)
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(nll, reference(output, features, targets).detach())
@@ -58,13 +58,13 @@ def test_cross_entropy(smoothing: float, chunk: int, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_padding_left_out_by_a_mask(smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if its rows were not there, without choosing rows; one group of chunks has no real row at all."""
-    monkeypatch.setattr(module, "CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr(module, "LOSS_CHUNK", chunk)
     monkeypatch.setattr(module, "GROUP_ELEMENTS", chunk)
     output, features, targets = inputs()
     real = torch.arange(ROWS) % 3 != 1
     real[:2] = False
-    loss, nll = negative_log_likelihood(output, features, targets, smoothing, real=real)
-    expected, expected_nll = negative_log_likelihood(output, features[real], targets[real], smoothing)
+    loss, nll = chunked_nll(output, features, targets, smoothing, real=real)
+    expected, expected_nll = chunked_nll(output, features[real], targets[real], smoothing)
     torch.testing.assert_close((loss, nll), (expected, expected_nll))
     found = gradients(3 * loss, output, features)
     torch.testing.assert_close(found, gradients(3 * expected, output, features))
@@ -72,7 +72,7 @@ def test_padding_left_out_by_a_mask(smoothing: float, chunk: int, monkeypatch: p
 
 def test_no_rows() -> None:
     output, features, targets = inputs(rows=0)
-    loss, nll = negative_log_likelihood(output, features, targets, 0.1)
+    loss, nll = chunked_nll(output, features, targets, 0.1)
     assert float(loss.detach()) == float(nll) == 0.0
     assert not any(gradient.any() for gradient in gradients(loss, output, features))
 
@@ -83,7 +83,7 @@ def test_large_logits() -> None:
     features = torch.tensor([[1e4]], requires_grad=True)
     output = layer(torch.tensor([[1.0], [0.0]]), torch.zeros(2))
     for target, expected in ((0, 0.0), (1, 1e4)):
-        loss, _ = negative_log_likelihood(output, features, torch.tensor([target]))
+        loss, _ = chunked_nll(output, features, torch.tensor([target]))
         assert float(loss.detach()) == expected
         assert bool(torch.autograd.grad(loss, features)[0].isfinite().all())
 
@@ -92,7 +92,7 @@ def test_sums_of_many_rows_are_exact() -> None:
     """The sum is kept in double precision: 300,000 rows of log 2, in float32, to 7 digits."""
     rows = 300_000
     output, targets = layer(torch.zeros(2, 1), torch.zeros(2)), torch.zeros(rows, dtype=torch.long)
-    loss, nll = negative_log_likelihood(output, torch.zeros(rows, 1), targets)
+    loss, nll = chunked_nll(output, torch.zeros(rows, 1), targets)
     assert float(nll) == pytest.approx(rows * math.log(2), rel=2e-7)
     assert float(loss.detach()) == float(nll)
 
@@ -104,7 +104,7 @@ def test_bfloat16_products(smoothing: float) -> None:
     weight = torch.randn(300, 32) * 0.3
     features, output = torch.randn(200, 32).requires_grad_(), layer(weight, torch.randn(300))
     targets = torch.randint(0, 300, (200,))
-    loss, nll = negative_log_likelihood(output, features, targets, smoothing, dtype=torch.bfloat16)
+    loss, nll = chunked_nll(output, features, targets, smoothing, dtype=torch.bfloat16)
     expected = reference(output, features, targets, smoothing)
     assert loss.dtype == nll.dtype == torch.float32
     assert 0 < abs(loss.item() - expected.item()) < 2e-3 * expected.item()

@@ -23,7 +23,7 @@ def test_best_sums_are_those_of_a_stable_sort(kind: str, seed: int, monkeypatch:
     """Also where the last block is not whole, a hypothesis or a word is impossible, and fewer are left than
     asked for."""
     random = np.random.default_rng(seed)
-    monkeypatch.setattr(topk, "BLOCK", int(random.integers(2, 12)))
+    monkeypatch.setattr(topk, "SCORE_BLOCK", int(random.integers(2, 12)))
     before = torch.from_numpy(random.integers(-3, 0, size=(5, 4)).astype(np.float32))
     after = torch.from_numpy(VALUES[kind](random, (5, 4, 50)).astype(np.float32))
     before[0, 1] = before[3] = after[:, :, seed % 2] = -torch.inf

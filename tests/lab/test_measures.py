@@ -91,7 +91,7 @@ SECOND = System(
 def everything() -> Measures:
     wanted = MeasureOptions(by_length=True, significance=OF_TEXTS, samples=50)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rnnsearch.lab.significance.FEWEST", 2)
+        patch.setattr("rnnsearch.lab.significance.FEWEST_SENTENCES", 2)
         return measure(TEST, [FIRST, SECOND], wanted)
 
 

@@ -60,7 +60,7 @@ def made(command: Command, line: str, out: Path) -> Path:
     """The folder of the report; the first test that asks makes it."""
     if not (out / "index.html").exists():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("rnnsearch.lab.tables.FEWEST", 1)
+            patch.setattr("rnnsearch.lab.tables.FEWEST_SENTENCES", 1)
             result = command(f"{line} --out {out}")
         assert (result.code, result.err) == (0, "")
         assert result.lines == [str(out / "index.html")]
@@ -128,7 +128,7 @@ def test_a_second_report_does_not_translate_again(
         "figures/figure-2-bleu.svg",
     )
     before = [_without_date((made / name).read_bytes()) for name in names]
-    monkeypatch.setattr("rnnsearch.lab.tables.FEWEST", 1)
+    monkeypatch.setattr("rnnsearch.lab.tables.FEWEST_SENTENCES", 1)
     monkeypatch.setattr(Translator, "translate", refuse)
     monkeypatch.setattr(Translator, "force", refuse)
     assert command(f"{line} --out {made}").code == 0

@@ -182,6 +182,14 @@ def test_a_missing_file_is_named_before_anything_is_made(tmp_path: Path) -> None
     assert not (tmp_path / "out" / "store").exists()
 
 
+def test_a_folder_with_other_files_is_no_study(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").touch()
+    with pytest.raises(InputError, match="out: exists and is not empty"):
+        run_study(study_in(tmp_path, STUDY), say=lambda text: None)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
 def test_distance_from_links_by_hand() -> None:
     weights = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]], np.float32)
     one = Translation("", ["x", "y", "z"], ["a", "b", "</s>"], 0.0, [], weights)

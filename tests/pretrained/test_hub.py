@@ -155,7 +155,7 @@ def test_nothing_that_is_refused_stays(
     hub: type[Hub], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: str, message: str
 ) -> None:
     hub.hostile = hostile
-    monkeypatch.setattr("rnnsearch.pretrained.hub.LARGEST", 10**6)
+    monkeypatch.setattr("rnnsearch.pretrained.hub.LARGEST_MODEL", 10**6)
     with pytest.raises(InputError, match=f"model 'someone/en-fr' cannot be fetched: .*{message}"):
         Translator.from_pretrained("someone/en-fr")
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from loopback import Loopback
 
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.serve.routes import digest
 from rnnsearch.serve.service import LONGEST_PART, Options, ServedModel, Service
 from rnnsearch.serve.work_queue import QueuedTask, WorkQueue
 from rnnsearch.text.codec import EncodedSentence
+from rnnsearch.translation.scorer import Scorer
+from rnnsearch.translation.translator import Translator
 
 from .conftest import Held, wait_until
 from .test_connections import request
@@ -199,10 +200,10 @@ def test_what_is_too_long_does_not_get_into_the_queue(
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "fields"),
+    ("owner", "method", "path", "fields"),
     [
-        ("translate_parts", "/v1/translate", {"text": "A cat .\nA dog ."}),
-        ("force_encoded", "/v1/align", {"source_text": "A cat .", "target_text": "Un chat ."}),
+        (Translator, "translate_parts", "/v1/translate", {"text": "A cat .\nA dog ."}),
+        (Scorer, "force_encoded", "/v1/align", {"source_text": "A cat .", "target_text": "Un chat ."}),
     ],
 )
 def test_work_that_nobody_waits_for_stops(
@@ -210,6 +211,7 @@ def test_work_that_nobody_waits_for_stops(
     served: list[ServedModel],
     loopback_of: Callable[..., Loopback],
     monkeypatch: pytest.MonkeyPatch,
+    owner: type,
     method: str,
     path: str,
     fields: dict[str, str],
@@ -217,13 +219,13 @@ def test_work_that_nobody_waits_for_stops(
     calls = []
     server = loopback_of(make_service(deadline=600))
 
-    def search(parts: Any, cancelled: Callable[[], bool], **_: Any) -> Any:
+    def search(*parts: Any, each_step: Callable[[], object], **_: Any) -> Any:
         calls.append(parts)
         server.skip(600)
-        wait_until(cancelled)
-        raise SearchStoppedError
+        while True:
+            each_step()
 
-    monkeypatch.setattr(served[0].translator, method, search)
+    monkeypatch.setattr(owner, method, search)
     assert server.post(path, model="en-fr", **fields)[0] == 503
     monkeypatch.undo()
     assert server.post(**CAT)[0] == 200

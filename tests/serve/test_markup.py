@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.records import Translation
 from rnnsearch.serve import html as markup
 from rnnsearch.serve.html import Markup, Tagged
@@ -163,8 +162,8 @@ def test_an_element_searches_the_sentences_in_which_it_lies(monkeypatch: pytest.
     made = page.rendered([(paragraph, results)])
     assert made.split() == ["<u>A</u>", "<u>B.</u>"] * 199 + ["<u>A</u>", "<u>B.</u>" + "<u>" * 200]
     assert set(searched) == {1}
-    with pytest.raises(SearchStoppedError):
-        page.rendered([(paragraph, results)], lambda: True)
+    with pytest.raises(StopIteration):
+        page.rendered([(paragraph, results)], iter([1]).__next__)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from rnnsearch import Translator
 from rnnsearch.serve.terminal import steps
-from rnnsearch.translation.translator import merge_subwords
+from rnnsearch.word_links import merge_subwords
 
 SOURCE, TARGET = "The old man sees the house.", "Le vieil homme voit la maison."
 

@@ -130,21 +130,20 @@ def test_the_root_folder_is_refused() -> None:
 
 
 HOLDING = """
-import sys, time
+import sys
 from pathlib import Path
 from rnnsearch.system.files import only_one
 with only_one(Path(sys.argv[1]), "baking"):
     print("there", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
 @pytest.mark.processes
 def test_only_one_process_at_a_time(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDING, str(folder)], stdout=subprocess.PIPE, text=True
-    ) as other:
+    words, pipe = [sys.executable, "-c", HOLDING, str(folder)], subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "there\n"
         said = rf"folder: another process \({other.pid}\) is baking here \(wait for it or end it"
@@ -281,7 +280,7 @@ def test_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     file.write_bytes(b"a = '\xff'")
     with pytest.raises(ValueError, match="utf-8"):
         read_toml(file)
-    monkeypatch.setattr(files, "LARGEST", 5)
+    monkeypatch.setattr(files, "LARGEST_FILE", 5)
     with pytest.raises(ValueError, match="more than 5 bytes"):
         read_toml(file)
 

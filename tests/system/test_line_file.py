@@ -26,7 +26,7 @@ def work(path: Path, ends_at: int = -1, items: list[str] = ITEMS) -> list[list[s
 
 
 def test_blocks_grow_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rnnsearch.system.line_file.READ_AHEAD", 4)
+    monkeypatch.setattr("rnnsearch.system.line_file.LINES_AHEAD", 4)
     assert [len(block) for block in work(tmp_path / "out")] == [1, 2, 4, 4]
 
 

@@ -108,7 +108,7 @@ def test_opening_reads_nothing_of_the_sentences(store: Path) -> None:
 
 LINES = 1_600
 SLOW = """
-import sys, time
+import sys
 from pathlib import Path
 from rnnsearch.settings import DataSettings
 from rnnsearch.text import cleaning
@@ -119,7 +119,7 @@ cleaning.PAIRS = 500  # so few lines are enough for workers
 def wait(text, done, total):
     if text == sys.argv[4]:
         print("there", flush=True)
-        time.sleep(60)
+        sys.stdin.read()
 
 if __name__ == "__main__":
     settings = DataSettings.model_validate({"tokeniser": "space"})
@@ -139,7 +139,8 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
     script = tmp_path / "slow.py"
     script.write_text(SLOW)
     command = [sys.executable, str(script), str(source), str(target), str(store), stage]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "there\n"
         children = [

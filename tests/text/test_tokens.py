@@ -47,6 +47,19 @@ def test_well_formed_text_comes_back(language: str, line: str) -> None:
         assert tokeniser.text(tokeniser.words(line)) == line
 
 
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("fr", "Il parle d’« encourager », d'« un » et d'\"oeil\"."),
+        ("it", "Parla dell’“arte” e dell'«uomo»."),
+        ("en", "In the '60s and '70s, the ’80s."),
+    ],
+)
+def test_apostrophes_before_quotations_and_decades_come_back(language: str, line: str) -> None:
+    tokeniser = Tokeniser("moses", language)
+    assert tokeniser.text(tokeniser.words(line)) == line
+
+
 @pytest.mark.parametrize("language", ["en", "fr", "de", "es", "it", "pt", "ru", "cs"])
 def test_amounts_and_signs_come_back(language: str) -> None:
     tokeniser = Tokeniser("moses", language)
@@ -130,6 +143,7 @@ ODD = [
     "Le cha\u0302teau e\ufb03cace Ｈｅｌｌｏ， \u200f 10\u00a0% a\u2011b ze\u200dro",
     "👨‍👩‍👧‍👦 👍🏽 🇫🇷🇩🇪 🎉🎉",
     "It’s ‘ok’ “x” «a» »b« l’homme 10:30 1990–95 a/b #tag me@x.org",
+    "d’« un » d'« un » l'\"oeil\" dell’“arte” in the '60s and ’80s",
     "' ' 's \" x \" ( ? ) $ 5 % , .. ?! 5 ' s",
     'n° 5 C++17 R&D − 2 +3 € 4 $/kg US$ 9 F# it. " says \'no way\' 3 °C. 7° # a #abcde "x" -y',
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 
@@ -36,14 +34,13 @@ def test_fewer_threads_must_be_clearly_faster(
 
 
 class Machine:
-    """Four cores, a clock, and how long a time step takes with each number of threads."""
+    """Four cores, and how long a time step takes with each number of threads."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.now, self.busy, self.measured, self.said = 0.0, False, 0, list[str]()
+        self.busy, self.measured, self.said = False, 0, list[str]()
         patch.setattr(threads, "set_up_cpu", lambda threads, processes: 4)
         patch.setattr(threads, "core_count", lambda: 4)
         patch.setattr(torch, "set_num_threads", lambda number: None)
-        patch.setattr(threads, "time", SimpleNamespace(monotonic=lambda: self.now))
         patch.setattr(threads, "seconds_by_threads", self.seconds)
 
     def seconds(self, *_: object) -> dict[int, float]:
@@ -61,18 +58,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(monkeypatch)
 
 
-def test_a_machine_that_is_busy_at_the_start_is_said_and_looked_at_again(machine: Machine) -> None:
+def test_a_machine_that_is_busy_at_the_start_is_said(machine: Machine) -> None:
     machine.busy = True
-    chooser = machine.begun()
-    assert chooser.chosen == 1
+    assert machine.begun().chosen == 1
     assert machine.said.pop().startswith("computing with 1 of 4 threads: other programs use the cores (")
     machine.busy = False
-    chooser.watch(speed=100.0, usual=100.0)  # too soon
-    assert (chooser.chosen, machine.measured) == (1, 1)
-    machine.now += threads.MEASURED_EVERY
-    chooser.watch(speed=100.0, usual=100.0)
-    assert chooser.chosen == 4
-    assert machine.said.pop().startswith("computing with 4 of 4 threads: the cores are free (")
+    assert (machine.begun().chosen, machine.said) == (4, [])
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,15 @@ a right one stays | in 18h05 now | en 6:05 p.m. et | 0 1 1 2 | en 6:05 p.m. et
 a number gets its digits | 15 books | quinze livre | 0 1 | 15 livre
 a number that is missing is added | the 15 books | le livre | 0 2 | le 15 livre
 a number of nothing goes | the 15 books | le 1 15 livre | 0 0 1 2 | le 15 livre
+an evening stays one | to 9 pm now | à 9 heures et | 0 1 1 3 | à 21 heures et
+an evening in one word | to 9pm now | à 9 h 00 et | 0 1 1 1 2 | à 21 h 00 et
+midnight | to 12.30 am | à 12 h 30 | 0 1 1 1 | à 0 h 30
+an evening that is named | to 9 pm | à 9 heures du soir | 0 1 1 3 3 | à 9 heures du soir
+an evening that is copied | to 9pm | à 9pm | 0 1 | à 9pm
+thousands with a word inside | costs 6 thousand 74 euros | costs 6 74 euros | 0 1 1 2 | costs 6 074 euros
+thousands of two kinds | costs 5 thousand 352 now | costs 5 mille 352 et | 0 1 1 1 2 | costs 5 mille 352 et
 Roman numerals are numbers | the 19th book | le XIXe livre | 0 1 2 | le XIXe livre
-thousands inside a number are none | 9 thousand 200 | 9 000 200 | 0 1 2 | 9 200
+thousands inside a number are none | 9 thousand 200 | 9 000 200 | 0 0 0 | 9 200
 an address is whole | see https://a.b/c-d?e now | lit XX et | 0 1 2 | lit https://a.b/c-d?e et
 an address ends at a tag | <b>https://a.b/c</b> | XX | 1 | <b> https://a.b/c </b>
 an e-mail address is whole | to anna@b.org. | à XX . | 0 1 2 | à anna@b.org .
@@ -102,6 +109,7 @@ several placeholders | %1$s ${x} {{ n }} __CODE__ | XX XX XX XX | 0 1 2 3 | %1$s
 paths | in C:\a\b.txt and /a/b.txt, a/bb.txt | en XX et XX , XX | 0 1 2 3 4 5 | en C:\a\b.txt et /a/b.txt , a/bb.txt
 domains | a.b and aa.org/b. | a.b et XX . | 0 1 2 3 | a.b et aa.org/b .
 code | get() a_b=c aaBb a::b --a=b -v | XX XX XX XX XX XX | 0 1 2 3 4 5 | get() a_b=c aaBb a::b --a=b -v
+names with an ampersand | AT&T and R&D said | la XX et XX dit | 0 0 1 2 3 | la AT&T et R&D dit
 what looks like code | the-book and/or a - b | le | 0 | le
 placeholders of other systems | :a <%= b %> $t(c) [[d]] $e %{f} | XX XX XX XX XX XX | 0 1 2 3 4 5 | :a <%= b %> $t(c) [[d]] $e %{f}
 a message with its forms | a {n, plural, one {# a} other {b}} said | a XX dit | 0 1 2 | a {n, plural, one {# a} other {b}} dit
@@ -186,7 +194,8 @@ the 3rd book | la troisième livre | 0 1 2 | 3rd
 a dozen | 12 | 1 | 12
 the 15 and 2 books | le 2 quinze livre | 0 3 1 4 |
 in 9 pm | à 21 heures | 0 1 2 |
-9 thousand 200 | 9 000 200 | 0 1 2 | 9 000 200
+9 thousand 200 now | 9 000 et | 0 0 1 |
+1.168 thousand | 1,168 000 | 0 1 | 1,168 000
 """
 """Source, target, the source word that each target word looked at, the numbers to check."""
 

@@ -179,8 +179,8 @@ def test_what_would_fill_the_memory_is_done_in_smaller_batches(
     made = Translator.load(tiny_run)
     pairs = list(zip(SENTENCES, SENTENCES[::-1], strict=True))
     expected, scored = made.translate(SENTENCES), list(made.force(pairs))
-    monkeypatch.setattr(translator, "LARGEST_TENSOR", 1)
-    monkeypatch.setattr(forced, "LARGEST_TENSOR", 1)
+    monkeypatch.setattr(translator, "SEARCHED_ELEMENTS", 1)
+    monkeypatch.setattr(forced, "FORCED_ELEMENTS", 1)
     for some, others in ((expected, made.translate(SENTENCES)), (scored, list(made.force(pairs)))):
         assert [one.tokens for one in some] == [other.tokens for other in others]
         assert [one.score for one in some] == pytest.approx([other.score for other in others], rel=1e-4)
@@ -189,7 +189,7 @@ def test_what_would_fill_the_memory_is_done_in_smaller_batches(
 def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(
     tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rnnsearch.translation.translator.LARGEST_ALIGNMENT", 50)
+    monkeypatch.setattr("rnnsearch.translation.scorer.LARGEST_PAIR", 50)
     pairs = [("The man.", "L'homme."), ("The man sees. " * 4, "L'homme voit. " * 4)]
     found = Translator.load(tiny_run).force(pairs)
     assert next(found).tokens
@@ -213,7 +213,7 @@ def test_a_long_development_pair_makes_its_batch_smaller(
         return forced.forced_decoding(networks, batch)
 
     monkeypatch.setattr(validation, "forced_decoding", recorded)
-    monkeypatch.setattr(forced, "LARGEST_TENSOR", 1500)
+    monkeypatch.setattr(forced, "FORCED_ELEMENTS", 1500)
     assert nll_and_words(network, pairs, 16) == (pytest.approx(expected, rel=1e-6), words)
     assert sum(count for count, _ in sizes) == len(pairs)
     assert all(elements <= 1500 for count, elements in sizes if count > 1)

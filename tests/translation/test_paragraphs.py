@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.translation.source_lines import split
+from rnnsearch.translation.source_lines import split_paragraphs
 
 
 @given(
@@ -13,7 +13,7 @@ from rnnsearch.translation.source_lines import split
     st.sampled_from(["en", "fr", "", "zz"]),
 )
 def test_sentences_and_gaps_are_the_text(text: str, language: str) -> None:
-    found = split(text, language)
+    found = split_paragraphs(text, language)
     assert found.joined(found.sentences) == text
     assert len(found.gaps) == len(found.sentences) + 1
     assert all(gap.strip() == "" for gap in found.gaps)
@@ -24,4 +24,4 @@ def test_sentences_and_gaps_are_the_text(text: str, language: str) -> None:
 
 
 def test_translations_of_other_lengths_take_the_places_of_the_sentences() -> None:
-    assert split(" One. Two!\n\n", "en").joined(["", "Deux fois."]) == "  Deux fois.\n\n"
+    assert split_paragraphs(" One. Two!\n\n", "en").joined(["", "Deux fois."]) == "  Deux fois.\n\n"

@@ -87,5 +87,5 @@ def test_of_both_directions_and_several_networks_it_is_the_mean(monkeypatch: pyt
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     _, whole = forced_decoding([network()], BATCH, posterior=True)
-    monkeypatch.setattr(forced, "CHUNK_ELEMENTS", 12)
+    monkeypatch.setattr(forced, "LOGITS_AT_ONCE", 12)
     torch.testing.assert_close(forced_decoding([network()], BATCH, posterior=True)[1], whole)

@@ -10,7 +10,6 @@ import torch
 from posterior_by_hand import BATCH, LENGTHS, SOURCE, TARGET, TARGET_LENGTHS, by_hand, network
 
 from rnnsearch.batch import Batch
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels import convert
 from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.network import TranslationNetwork
@@ -230,7 +229,7 @@ def test_empty_lines_and_single_words() -> None:
     assert found.squeeze(2).tolist() == [[1.0, 0.0], [0.0, 0.0]]
 
 
-def test_it_stops_where_it_is_cancelled() -> None:
-    asked = iter([False, True])
-    with pytest.raises(SearchStoppedError):
-        quick([network()], cancelled=lambda: next(asked))
+def test_an_error_between_rows_ends_it() -> None:
+    steps = iter([1])
+    with pytest.raises(StopIteration):
+        quick([network()], each_step=lambda: next(steps))

@@ -16,12 +16,11 @@ import pytest
 
 from rnnsearch import InputError, Translation, Translator
 from rnnsearch.config import changed
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.kernels.products import Converted
 from rnnsearch.translation.batching import READ_AHEAD
 from rnnsearch.translation.faithful import LONGEST_ARTICLE
-from rnnsearch.translation.translator import merge_subwords
+from rnnsearch.word_links import merge_subwords
 
 LINES = [
     "The man sees the horse.",
@@ -64,22 +63,23 @@ def test_the_promised_interface(tiny_run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "picture.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_a_translation_stops_between_steps_when_it_is_cancelled(reader: Translator) -> None:
+def test_an_error_between_steps_ends_a_translation(reader: Translator) -> None:
     settings = changed(reader.settings, {"search.batch_size": 2})
     asked = itertools.count()
 
-    def counted(limit: float) -> bool:
-        return next(asked) >= limit
+    def counted(limit: float) -> None:
+        if next(asked) >= limit:
+            raise KeyboardInterrupt
 
     parts = [part for line in LINES if line for part in reader.parts(line)]
-    whole = reader.translate_parts(parts, cancelled=lambda: counted(math.inf), settings=settings)
+    whole = reader.translate_parts(parts, each_step=lambda: counted(math.inf), settings=settings)
     assert whole == reader.translate_parts(parts, settings=settings)
     steps = next(asked)
     assert steps > 8
     for limit in (0, 3, steps - 1):
         asked = itertools.count()
-        with pytest.raises(SearchStoppedError):
-            reader.translate_parts(parts, cancelled=partial(counted, limit), settings=settings)
+        with pytest.raises(KeyboardInterrupt):
+            reader.translate_parts(parts, each_step=partial(counted, limit), settings=settings)
         assert next(asked) == limit + 1  # not one step more
 
 
@@ -204,7 +204,7 @@ def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run:
             LINES[:1], settings={"search.precision": "int8"}
         )
         assert (again.settings, again.dictionary) == (used.settings, used.dictionary)
-        assert used._converted  # what was converted is still there
+        assert used._networks._converted  # what was converted is still there
 
 
 def test_forced_decoding_takes_words_that_the_vocabulary_lacks(translator: Translator) -> None:
@@ -292,11 +292,11 @@ def test_int8_products(translator: Translator) -> None:
     """Scores are those of float32 but for the rounding, also with nothing to translate; each matrix is
     converted once."""
     first = translator.translate(LINES, beam=3, settings={"search.precision": "int8"})
-    (converted,) = translator._converted["int8"]
+    (converted,) = translator._networks.converted("int8", kernels=True)
     products = {layer: layer._product for layer in converted.modules() if isinstance(layer, Converted)}
     assert sum(isinstance(each, Int8Linear) for each in products.values()) > 5
     again = translator.translate(LINES, beam=3, settings={"search.precision": "int8"})
-    assert translator._converted["int8"] == [converted]
+    assert translator._networks.converted("int8", kernels=True) == [converted]
     assert all(layer._product is product for layer, product in products.items())
     assert [result.score for result in again] == [result.score for result in first]
     found = [(line, result) for line, result in zip(LINES, first, strict=True) if line and result.finished]

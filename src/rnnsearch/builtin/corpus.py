@@ -114,10 +114,10 @@ def write_examples(folder: Path, name: str, pairs: Sequence[GeneratedPair]) -> N
 @cache
 def _read(name: str) -> list[GeneratedPair]:
     data = gzip.decompress((resources.files(__package__) / name).read_bytes()).decode()
-    return [_parsed(line) for line in data.splitlines()]
+    return [_parse_pair(line) for line in data.splitlines()]
 
 
-def _parsed(line: str) -> GeneratedPair:
+def _parse_pair(line: str) -> GeneratedPair:
     source, target, links = line.split("\t")
     places = (link.split("-") for link in links.split())
     return GeneratedPair(

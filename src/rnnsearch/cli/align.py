@@ -12,8 +12,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, as_json
-from rnnsearch.cli.options import Cores, Strings, describe, output_format, refuse, say_if_empty
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, json_line
+from rnnsearch.cli.options import Strings, describe, output_format, refuse, say_if_empty
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:  # it would load torch
@@ -39,12 +39,8 @@ def align(
     reverse_run: list[Path] | None = None,
     format_: str = "",
     json: bool = False,
-    out: str | None = None,
-    overwrite: bool = False,
-    threads: Cores = 0,
     set_: Strings = None,
-    device: str = "cpu",
-    trust_code: bool = False,
+    place: Place,
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
     0), or what --format says."""
@@ -52,8 +48,8 @@ def align(
 
     form = output_format(format_, ALIGN_FORMATS, "matrices" if json else "")
     if form == "picture":
-        refuse({"--format picture": out is not None}, "cannot be used with --out")
-    place, reverse = Place(out, overwrite, device, threads, trust_code), reverse_run or []
+        refuse({"--format picture": place.out is not None}, "cannot be used with --out")
+    reverse = reverse_run or []
     task = Aligning(form, align_options(set_, runs[0], reverse), reverse)
     names, source, target = runs_and_texts(runs)
     check_pairs(source, target)
@@ -128,12 +124,8 @@ def score(
     runs: list[str],
     *,
     json: bool = False,
-    out: str | None = None,
-    threads: Cores = 0,
     set_: Strings = None,
-    overwrite: bool = False,
-    device: str = "cpu",
-    trust_code: bool = False,
+    place: Place,
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
     scores."""
@@ -142,11 +134,10 @@ def score(
     from rnnsearch.text.nbest import is_nbest, parse_nbest, rerank
 
     batch_size = score_batch(set_)
-    place = Place(out, overwrite, device, threads, trust_code)
     task = Scoring("json" if json else "text", batch_size)
     names, source, target = runs_and_texts(runs)
     if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
-        if json or out is not None:
+        if json or place.out is not None:
             what = "--json and --out cannot be used with an n-best list"
             raise InputError(what, file=target, remedy="write it with > FILE")
         score_pairs = partial(place.load(names).score, batch_size=batch_size)
@@ -186,7 +177,7 @@ class Scoring(Task):
         def answer(pairs: Any, first: int) -> Any:
             return translator.force(pairs, self.batch_size, first=first)
 
-        write = as_json if self.form == "json" else lambda _, result: f"{result.score:.5f}"
+        write = json_line if self.form == "json" else lambda _, result: f"{result.score:.5f}"
         return Work(answer, write, self.batch_size)
 
     def key(self, runs: Runs) -> str:

@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from rnnsearch.cli.options import Cores
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import is_stream
 from rnnsearch.system.progress import is_quiet, progress_bar, show
@@ -26,14 +27,13 @@ Observe = Callable[[Iterator[Any], int], Iterator[Any]]
 """(results, number of the first, counted from 1) → the same results, for notes about them."""
 
 
-class Place(NamedTuple):
-    """Options that say where the work is done and where the answers go. out: file; None: print."""
+@dataclass(frozen=True)
+class Loading:
+    """Options that say where and how runs are loaded."""
 
-    out: str | None
-    overwrite: bool
-    device: str
-    threads: int
-    trust_code: bool
+    device: str = "cpu"
+    threads: Cores = 0
+    trust_code: bool = False
 
     def load(self, runs: Runs, dictionary: Path | None = None, glossary: Path | None = None) -> Translator:
         """Returns the translator of one run, or of an ensemble."""
@@ -47,6 +47,14 @@ class Place(NamedTuple):
         return Translator.load(
             *runs, device=self.device, trust_code=self.trust_code, dictionary=words, glossary=terms
         )
+
+
+@dataclass(frozen=True)
+class Place(Loading):
+    """Options that say where the work is done and where the answers go. out: file; None: print."""
+
+    out: str | None = None
+    overwrite: bool = False
 
 
 class Work(NamedTuple):
@@ -154,7 +162,7 @@ def line_progress(
             raise InputError(str(error), file=source) from None
 
 
-def as_json(_: int, result: Translation) -> str:
+def json_line(_: int, result: Translation) -> str:
     """Returns a line of JSON: text, tokens, score, the alignment matrix (target × source) and other
     fields."""
     return json.dumps(result.to_dict(), ensure_ascii=False)

@@ -51,14 +51,14 @@ EXAMPLES: dict[Callable[..., None], str] = {
     settings: "rnnsearch settings training",
 }
 """The commands of the core, in the order of the help, each with the example that its help shows."""
-GROUP = "rnnsearch.commands"
+COMMANDS_GROUP = "rnnsearch.commands"
 """Group of the entry points that name further commands, in the same form."""
 
 
 def installed_commands() -> dict[Callable[..., None], str]:
     """Returns the commands of the core and of the packages around it that are there."""
     found = dict(EXAMPLES)
-    for entry in sorted(entry_points(group=GROUP)):
+    for entry in sorted(entry_points(group=COMMANDS_GROUP)):
         with contextlib.suppress(ModuleNotFoundError):  # the package is not there
             found |= entry.load()
     return found
@@ -75,7 +75,7 @@ def common(quiet: Quiet = False, debug: Debug = False, version: Version = False)
     """Declares the options of all commands; their callbacks act on them."""
 
 
-def main() -> None:
+def run_program() -> None:
     """Runs the command line and exits.
 
     Exit codes: 0; 2 for bad usage, bad input or a machine that is too small; 130 after Ctrl-C; 1 for an error

@@ -34,7 +34,7 @@ def models(
     from rnnsearch.pretrained.card import listed_models
 
     if save is not None:
-        return save_model(save, out, int8, card)
+        return save_as_model(save, out, int8, card)
     refuse({"--out": out, "--int8": int8, "--card": card}, "belongs to --save", "add --save RUN")
     found = listed_models()
     if not found:
@@ -54,7 +54,7 @@ def models(
     return None
 
 
-def save_model(run: Path, out: Path | None, int8: bool, card: Path | None) -> None:
+def save_as_model(run: Path, out: Path | None, int8: bool, card: Path | None) -> None:
     """Saves a run as a model. Without a card, it has the examples of the run."""
     from rnnsearch.pretrained.card import ModelCard, examples_of, read_card
     from rnnsearch.translation.translator import Translator

@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -20,7 +22,8 @@ from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.installed import installed_models, is_name, need, package_version
 from rnnsearch.system.progress import QUIET, note
 
-Command = TypeVar("Command", bound=Callable[..., None])
+Command = Callable[..., None]
+OPTION = inspect.Parameter.KEYWORD_ONLY
 DEBUG = "RNNSEARCH_DEBUG"
 """The environment variable that `--debug` sets."""
 WIDE = 120
@@ -56,7 +59,7 @@ Cores = Annotated[int, typer.Option(min=0, max=1_024)]
 """A number of threads or processes; 0: one per core."""
 Columns = tuple[str, str] | None
 GoldFrom = Annotated[int | None, typer.Option(min=0, max=1)]
-Positive = Annotated[int, typer.Option(min=1, max=10**9)]
+PositiveOption = Annotated[int, typer.Option(min=1, max=10**9)]
 
 COMMON = """
 set_ SECTION.KEY=VALUE: Any setting; or: --SECTION.KEY VALUE.
@@ -77,24 +80,49 @@ gold_from: Position of the first word in the gold links; default: 1 in NAACL fil
 
 def describe(text: str, extra: str = "") -> Callable[[Command], Command]:
     """Gives a command's arguments and options their help. text: lines `name METAVAR: help`, as in COMMON.
-    Keyword-only parameters are options, the others are arguments. extra: what the command always needs."""
+    Keyword-only parameters are options, the others are arguments. Of a parameter that is a dataclass, each
+    field is an option. extra: what the command always needs."""
 
     def described(command: Command) -> Command:
         command.extra = extra  # type: ignore[attr-defined]
-        return _described(command, COMMON + inspect.cleandoc(text))
+        return _with_help(_with_fields(command), COMMON + inspect.cleandoc(text))
 
     return described
 
 
-def _described(command: Command, text: str) -> Command:
-    hints = get_type_hints(command, include_extras=True)
-    kinds = {each.name: each.kind for each in inspect.signature(command).parameters.values()}
+def _with_fields(command: Command) -> Command:
+    """Returns the command with the fields of each dataclass among its parameters in place of it."""
+    hints, signature = get_type_hints(command, include_extras=True), inspect.signature(command)
+    records = {name: hints.pop(name) for name in signature.parameters if is_dataclass(hints[name])}
+    parameters = []
+    for name, each in signature.parameters.items():
+        if record := records.get(name):
+            parameters += [one.replace(kind=OPTION) for one in inspect.signature(record).parameters.values()]
+            hints |= get_type_hints(record, include_extras=True)
+        else:
+            parameters.append(each)
+
+    @wraps(command)
+    def flat(*arguments: Any, **options: Any) -> None:
+        for name, record in records.items():
+            own = {each.name for each in fields(record)} & options.keys()
+            options[name] = record(**{each: options.pop(each) for each in own})
+        command(*arguments, **options)
+
+    flat.__annotations__ = hints
+    flat.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return flat
+
+
+def _with_help(command: Command, text: str) -> Command:
+    hints, signature = get_type_hints(command, include_extras=True), inspect.signature(command)
+    kinds = {each.name: each.kind for each in signature.parameters.values()}
     names = {*kinds, *re.findall(r"(?m)^\w+", COMMON)}
     _, *lines = re.split(rf"(?m)^({'|'.join(names)})(?: (.+?))?: ", text)
     for name, metavar, about in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
         if name not in kinds:
             continue
-        is_option = kinds[name] is inspect.Parameter.KEYWORD_ONLY
+        is_option = kinds[name] is OPTION
         kind, info = hints[name], typer.Option() if is_option else typer.Argument()
         if hasattr(kind, "__metadata__"):
             kind, info = get_args(kind)
@@ -103,7 +131,8 @@ def _described(command: Command, text: str) -> Command:
         if is_option:
             info.param_decls = (f"--{name.strip('_').replace('_', '-')}",)
         hints[name] = Annotated[kind, info]
-    command.__annotations__ = hints
+    shown = [each.replace(annotation=hints[each.name]) for each in signature.parameters.values()]
+    command.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
     return command
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,27 @@ _VOCABULARY_SETTINGS = (
 """Settings of [data] that a vocabulary was made with."""
 
 
+@dataclass(frozen=True)
+class TextOptions:
+    """Options that say how to read and to tokenise parallel text."""
+
+    columns: Columns = None
+    format_: str = ""
+    recipe: str = ""
+    set_: Strings = None
+
+
+@dataclass(frozen=True)
+class MoreOfCorpus:
+    """Options that say what a dataset has besides its pairs."""
+
+    dev: Strings = None
+    links: Strings = None
+    links_reversed: bool = False
+    repeat: str = ""
+    vocabulary: str = ""
+
+
 @describe(
     """
     files FILE...: Source and target files alternating, or bilingual files. .gz, .bz2, .xz, .zst and .zip are
@@ -43,15 +65,8 @@ def prepare(
     files: list[str],
     *,
     out: Path,
-    dev: Strings = None,
-    links: Strings = None,
-    links_reversed: bool = False,
-    repeat: str = "",
-    vocabulary: str = "",
-    columns: Columns = None,
-    format_: str = "",
-    recipe: str = "",
-    set_: Strings = None,
+    more: MoreOfCorpus,
+    text: TextOptions,
     overwrite: bool = False,
     workers: Cores = 0,
 ) -> None:
@@ -61,34 +76,32 @@ def prepare(
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 
-    parts = [part.strip() for part in repeat.split(",")] if repeat else []
+    parts = [part.strip() for part in more.repeat.split(",")] if more.repeat else []
     if not all(part in map(str, range(1, MOST_REPETITIONS + 1)) for part in parts):
         what = f"--repeat takes whole numbers from 1 to {MOST_REPETITIONS:,} with commas between them"
-        raise InputError(f"{what}, not {repeat!r}", remedy="give one number per corpus, as in --repeat 1,3")
-    run = Run.open(vocabulary) if vocabulary else None
-    settings, layout, languages = data_options(files, recipe, set_, columns, format_, run)
+        raise InputError(
+            f"{what}, not {more.repeat!r}", remedy="give one number per corpus, as in --repeat 1,3"
+        )
+    run = Run.open(more.vocabulary) if more.vocabulary else None
+    settings, layout, languages = data_options(files, text, run)
     with progress_bar() as progress:
         options = PrepareOptions(
-            links=links or [],
-            links_reversed=links_reversed,
+            links=more.links or [],
+            links_reversed=more.links_reversed,
             repeat=list(map(int, parts)),
             vocabulary={"source": run.source, "target": run.target} if run else {},
             overwrite=overwrite,
             workers=workers or core_count(),
             progress=progress,
         )
-        texts, development = (parallel_texts(names, layout=layout) if names else [] for names in (files, dev))
+        both = files, more.dev
+        texts, development = (parallel_texts(names, layout=layout) if names else [] for names in both)
         report = prepare_texts(texts, out, dev=development, settings=settings, options=options)
     show(f"languages {languages}\n{report.text()}".removesuffix("\n"))
 
 
 def data_options(
-    files: Sequence[str],
-    recipe: str,
-    overrides: Strings,
-    columns: Columns,
-    format_: str,
-    run: Run | None = None,
+    files: Sequence[str], text: TextOptions, run: Run | None = None
 ) -> tuple[DataSettings, Layout, str]:
     """Returns the data settings of the recipe and overrides, with the languages of the files; where the
     sides are in bilingual files; and a message with the languages. Settings of the vocabulary come from the
@@ -101,10 +114,10 @@ def data_options(
     from rnnsearch.text.formats.readers import Layout
     from rnnsearch.text.languages import with_languages
 
-    kind: Any = format_  # checked there
-    sides, own = columns or ("", ""), [*(overrides or ())]
+    kind: Any = text.format_  # checked there
+    sides, own = text.columns or ("", ""), [*(text.set_ or ())]
     if run is not None:
-        settings = load_config(recipe, own).data
+        settings = load_config(text.recipe, own).data
         kept = run.settings.data.model_dump(include=set(_VOCABULARY_SETTINGS))
         for override in own:
             key = override.partition("=")[0].strip().removeprefix("data.")
@@ -112,6 +125,6 @@ def data_options(
                 what = f"data.{key} does not fit the vocabulary of {run.path}"
                 raise InputError(what, remedy=f"it was made with data.{key} = {kept[key]}: do not set it")
         own += [f"data.{key}={json.dumps(value)}" for key, value in kept.items()]
-    own, said = with_languages(files, recipe, own, Layout(kind, *sides))
-    settings = load_config(recipe, own).data
+    own, said = with_languages(files, text.recipe, own, Layout(kind, *sides))
+    settings = load_config(text.recipe, own).data
     return settings, Layout(kind, *sides, settings.source_language, settings.target_language), said

@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, as_json
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, json_line
 from rnnsearch.cli.options import (
-    Cores,
     Strings,
     describe,
     is_run,
@@ -41,11 +40,22 @@ def as_nbest(number: int, result: Translation) -> str:
 
 FORMS: dict[str, Callable[[int, Translation], str]] = {
     "text": lambda _, result: result.text,
-    "json": as_json,
+    "json": json_line,
     "nbest": as_nbest,
 }
 """Format of lines → function of the number of a line, from 0, and its translation."""
 PAGES = ("html", "markdown")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Options that say how to translate."""
+
+    beam: int | None = None
+    nbest: int | None = None
+    set_: Strings = None
+    dictionary: Path | None = None
+    glossary: Path | None = None
 
 
 @describe(
@@ -63,32 +73,24 @@ PAGES = ("html", "markdown")
 def translate(
     runs: list[str],
     *,
-    beam: int | None = None,
-    nbest: int | None = None,
+    wanted: Wanted,
     json: bool = False,
     format_: str = "",
-    out: str | None = None,
-    threads: Cores = 0,
-    set_: Strings = None,
-    dictionary: Path | None = None,
-    glossary: Path | None = None,
     alignment_plots: Path | None = None,
-    overwrite: bool = False,
-    device: str = "cpu",
-    trust_code: bool = False,
+    place: Place,
 ) -> None:
     """Translate text line by line, stdin without FILE: output line N is the translation of input line N.
     At a terminal, type sentences, or :help."""
-    search = translation_search(set_, dictionary, beam=beam, nbest=nbest)
+    dictionary, glossary = wanted.dictionary, wanted.glossary
+    search = translation_search(wanted.set_, dictionary, beam=wanted.beam, nbest=wanted.nbest)
     form = translation_format(format_, (*FORMS, *PAGES), search, "json" if json else "")
-    place = Place(out, overwrite, device, threads, trust_code)
     *names, file = runs
     if is_run(file) or (not names and file != "-"):
         names, file = runs, "-"
     if not names:
         raise InputError("there is no run to load", remedy="give RUN [FILE]")
     load = partial(place.load, dictionary=dictionary, glossary=glossary)
-    lines_only = out is not None or alignment_plots
+    lines_only = place.out is not None or alignment_plots
     if form in PAGES:
         if lines_only or search.get("search.nbest", 1) > 1:
             what = f"--format {form} writes a page only"

@@ -82,9 +82,9 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
         raise InputError("no sentence to score", remedy="the links and the gold links are empty")
     found, in_sure, in_possible, sure, possible = _counts(links, gold).sum(axis=0).tolist()
     return AlignmentScore(
-        precision=_share(in_possible, found),
-        recall=_share(in_sure, sure),
-        aer=1.0 - _share(in_sure + in_possible, found + sure),
+        precision=_quotient(in_possible, found),
+        recall=_quotient(in_sure, sure),
+        aer=1.0 - _quotient(in_sure + in_possible, found + sure),
         links=found,
         sure=sure,
         possible=possible,
@@ -256,7 +256,7 @@ def entropy(weights: NDArray[np.floating]) -> float:
     return float(-(α * np.log(np.where(α > 0, α, 1.0))).sum(axis=1).mean()) + 0.0
 
 
-def _share(part: int, whole: int) -> float:
+def _quotient(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 

@@ -18,7 +18,7 @@ IDENTITY = (1.0, 0.0)
 """Slope and bias that leave the probability as it is."""
 _LARGEST_LOGIT = 15.0
 
-Numbers = NDArray[np.float64]
+Probabilities = NDArray[np.float64]
 
 
 def word_confidence(
@@ -34,13 +34,13 @@ def word_confidence(
     return [float(value) for value in calibrated(np.exp(sums), calibration)]
 
 
-def calibrated(probability: Numbers, calibration: tuple[float, float]) -> Numbers:
+def calibrated(probability: Probabilities, calibration: tuple[float, float]) -> Probabilities:
     """Returns σ(slope · logit p + bias)."""
     slope, bias = calibration
     return np.asarray(1 / (1 + np.exp(-(slope * logit(probability) + bias))))
 
 
-def logit(probability: Numbers) -> Numbers:
+def logit(probability: Probabilities) -> Probabilities:
     """Returns ln p/(1 − p), within ±15."""
     with np.errstate(divide="ignore"):
         logit = np.log(probability) - np.log1p(-probability)

@@ -18,9 +18,9 @@ from rnnsearch.errors import InputError
 
 DRAWN_AT_ONCE = 4_000_000
 """Sentences drawn at once by the bootstrap: about 100 MB."""
-BOUNDS = (0, 10, 20, 30, 40, 50, 60)
+LENGTH_BOUNDS = (0, 10, 20, 30, 40, 50, 60)
 """Bounds of the length buckets: 1–10, 11–20, …, 51–60, and longer."""
-FEWEST = 20
+FEWEST_SENTENCES = 20
 """Minimum number of sentences: a score of fewer is noise."""
 
 Subset = NDArray[np.bool_] | NDArray[np.intp]
@@ -135,7 +135,7 @@ class LengthBand:
         return f"{self.shortest}+" if self.longest is None else f"{self.shortest}–{self.longest}"
 
 
-def buckets(lengths: Sequence[int], bounds: Sequence[int] = BOUNDS) -> list[LengthBand]:
+def buckets(lengths: Sequence[int], bounds: Sequence[int] = LENGTH_BOUNDS) -> list[LengthBand]:
     """Returns adjacent bands: from above one bound to the next one, and above the last. A length of 0 counts
     as 1.
 

@@ -111,7 +111,7 @@ class FastDecoder(Decoder):
         return DecoderState(states, context, weights, None)
 
 
-ROWS_TOGETHER = 1024
+GRADIENT_ROWS = 1024
 """Rows of one product in `weight_gradient`."""
 
 
@@ -119,8 +119,8 @@ def weight_gradient(
     deltas: Float[Tensor, "rows out"], inputs: Float[Tensor, "rows in"], dtype: torch.dtype
 ) -> Float[Tensor, "out in"]:
     """Returns deltasᵀ inputs, computed in blocks of rows that fit a core's cache."""
-    whole = len(deltas) // ROWS_TOGETHER * ROWS_TOGETHER
-    left, right = (rows[:whole].unflatten(0, (-1, ROWS_TOGETHER)) for rows in (deltas, inputs))
+    whole = len(deltas) // GRADIENT_ROWS * GRADIENT_ROWS
+    left, right = (rows[:whole].unflatten(0, (-1, GRADIENT_ROWS)) for rows in (deltas, inputs))
     gradient = (deltas[whole:].t() @ inputs[whole:]).to(dtype)
     for part in torch.bmm(left.mT, right) if whole else ():
         gradient += part
@@ -317,14 +317,14 @@ class _TeacherForce(torch.autograd.Function):
         )
 
 
-CHUNK_ELEMENTS = 1 << 18
+ENERGIES_AT_ONCE = 1 << 18
 """Elements worked on at a time."""
 
-Query = Float[Tensor, "batch hypotheses key"]
+QueryOfStep = Float[Tensor, "batch hypotheses key"]
 V = Float[Tensor, "1 key"]
 
 
-def energies_of(twice_query: Query, twice_keys: Keys, v: V) -> Energies:
+def energies_of(twice_query: QueryOfStep, twice_keys: Keys, v: V) -> Energies:
     """Returns e_ij of one step of training, given 2 W_a s_{i−1} and 2 U_a h_j."""
     twice_v, total = 2.0 * v[0], v.sum()
     energies = twice_query.new_empty(*twice_query.shape[:2], twice_keys.shape[1])
@@ -334,8 +334,8 @@ def energies_of(twice_query: Query, twice_keys: Keys, v: V) -> Energies:
 
 
 def add_gradients(
-    twice_query: Query, twice_keys: Keys, v: V, gradient: Energies, of_keys: Keys, of_v: V
-) -> Query:
+    twice_query: QueryOfStep, twice_keys: Keys, v: V, gradient: Energies, of_keys: Keys, of_v: V
+) -> QueryOfStep:
     """Returns the gradient of W_a s_{i−1}, given that of the energies. Adds to `of_v` the gradient of v, and
     to `of_keys` that of the keys without its factor 4 v."""
     of_query = torch.empty_like(twice_query)
@@ -351,12 +351,12 @@ def add_gradients(
 
 
 def _sigmoids(
-    twice_query: Query, twice_keys: Keys
+    twice_query: QueryOfStep, twice_keys: Keys
 ) -> Iterator[tuple[slice, Float[Tensor, "rows hypotheses source key"]]]:
     """Yields a few sentences at a time, and their σ(2 (q + k)) in the same memory for all: new memory would
     not be in the cache."""
     of_sentence = twice_query.shape[1], *twice_keys.shape[1:]
-    size = max(1, CHUNK_ELEMENTS // max(1, math.prod(of_sentence)))
+    size = max(1, ENERGIES_AT_ONCE // max(1, math.prod(of_sentence)))
     buffer = twice_query.new_empty(min(size, len(twice_query)), *of_sentence)
     for start in range(0, len(twice_query), size):
         rows = slice(start, start + size)

@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.model.readout import OutputLayer
 
-CHUNK_ELEMENTS = 200_000
+LOSS_CHUNK = 200_000
 """Logits that a core works on at once, in float32."""
 GROUP_ELEMENTS = 32_000_000
 """Logits, later their gradients, in memory at once, in the dtype of the products."""
@@ -29,18 +29,19 @@ GROUP_ROWS = 512
 they would not fit its shared cache."""
 
 
-EQUALS = ("training.loss:negative_log_likelihood", "model.readout:OutputLayer.logits")
+LOSS_EQUALS = ("training.loss:negative_log_likelihood", "model.readout:OutputLayer.logits")
+WHAT = "training computes the loss"
 
 
 def fast_loss(dtype: torch.dtype) -> partial[tuple[Tensor, Tensor]] | None:
     """Returns the kernel of `training.loss:negative_log_likelihood`; None if that function is edited. dtype:
     of the three products of a float32 layer."""
-    if plain_instead(EQUALS, "training computes the loss"):
+    if plain_instead(LOSS_EQUALS, WHAT):
         return None
-    return partial(negative_log_likelihood, dtype=dtype)
+    return partial(chunked_nll, dtype=dtype)
 
 
-def negative_log_likelihood(
+def chunked_nll(
     output: OutputLayer,
     features: Float[Tensor, "rows feature"],
     targets: Int64[Tensor, " rows"],
@@ -138,7 +139,7 @@ def _rows_at_once(weight: Float[Tensor, "words feature"]) -> tuple[int, int]:
     group = max(1, GROUP_ELEMENTS // len(weight))
     if weight.device.type != "cpu":
         return group, group
-    return min(group, GROUP_ROWS), max(1, CHUNK_ELEMENTS // len(weight))
+    return min(group, GROUP_ROWS), max(1, LOSS_CHUNK // len(weight))
 
 
 def _slices(length: int, size: int) -> Iterator[slice]:

@@ -11,8 +11,8 @@ from torch import Tensor
 from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.search import beam
 
-EQUALS = ("search.beam:best_sums",)
-BLOCK = 256
+SUMS_EQUALS = ("search.beam:best_sums",)
+SCORE_BLOCK = 256
 """Size of a block of scores, of which only the highest is compared at first."""
 
 
@@ -25,27 +25,27 @@ def fast_best_sums(
     blocks with equal maxima, the first ones come first, as of equal sums.
     """
     hypotheses, words = after.shape[1:]
-    blocks = words // BLOCK
+    blocks = words // SCORE_BLOCK
     few = hypotheses * blocks <= count
     if (
         few
         or after.device.type != "cpu"
         or after.dtype != torch.float32
-        or plain_instead(EQUALS, "search sorts")
+        or plain_instead(SUMS_EQUALS, "search sorts")
     ):
         return beam.best_sums(before, after, count)
     rows, starts = torch.arange(len(after)).unsqueeze(1), torch.arange(hypotheses).unsqueeze(1) * words
-    inside = after[:, :, : blocks * BLOCK].unflatten(2, (blocks, BLOCK))
+    inside = after[:, :, : blocks * SCORE_BLOCK].unflatten(2, (blocks, SCORE_BLOCK))
     # Rounding is monotone: the sum of the maximum is the maximum of the sums.
     maxima = (before.unsqueeze(2) + inside.amax(3)).flatten(1)  # (batch, hypotheses × blocks)
     chosen = _order(maxima, torch.arange(hypotheses * blocks)).topk(count, sorted=False).indices
     slot, block = chosen // blocks, chosen % blocks  # (batch, count)
-    sums = before.gather(1, slot).unsqueeze(2) + inside[rows, slot, block]  # (batch, count, BLOCK)
-    first = (slot * words + block * BLOCK).unsqueeze(2)
-    left = before.unsqueeze(2) + after[:, :, blocks * BLOCK :]
-    left_at = (starts + torch.arange(blocks * BLOCK, words)).flatten().expand(len(after), -1)
+    sums = before.gather(1, slot).unsqueeze(2) + inside[rows, slot, block]  # (batch, count, SCORE_BLOCK)
+    first = (slot * words + block * SCORE_BLOCK).unsqueeze(2)
+    left = before.unsqueeze(2) + after[:, :, blocks * SCORE_BLOCK :]
+    left_at = (starts + torch.arange(blocks * SCORE_BLOCK, words)).flatten().expand(len(after), -1)
     values = torch.cat((sums.flatten(1), left.flatten(1)), 1)
-    indices = torch.cat(((first + torch.arange(BLOCK)).flatten(1), left_at), 1)
+    indices = torch.cat(((first + torch.arange(SCORE_BLOCK)).flatten(1), left_at), 1)
     places = _order(values, indices).topk(count).indices
     return values.gather(1, places), indices.gather(1, places)
 

@@ -21,8 +21,8 @@ from rnnsearch.records import Translation
 from rnnsearch.system.files import write_text, writing
 from rnnsearch.system.progress import note
 from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.aligner import AlignedPair
-from rnnsearch.translation.translator import END
 from rnnsearch.word_links import Link
 
 PICTURES = 100

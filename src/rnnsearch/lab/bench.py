@@ -17,6 +17,7 @@ from torch import Tensor
 from rnnsearch.batch import Batch
 from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.search.beam import beam_search
 from rnnsearch.search.two_directions import search_directions
 from rnnsearch.settings import Settings
 from rnnsearch.system.machine import hardware, set_up_cpu
@@ -99,8 +100,8 @@ def bench_translation(settings: Settings, *, words: int, length: int, repetition
     fast = convert(network, getattr(torch, limits.precision))
 
     def translate() -> None:
-        forced = partial(forced_decoding, [network])
-        search_directions([fast], forced, ids, lengths, limits, sums=fast_best_sums)
+        forced, find = partial(forced_decoding, [network]), partial(beam_search, sums=fast_best_sums)
+        search_directions([fast], forced, ids, lengths, limits, find)
 
     seconds = timed(translate, repetitions, device)
     what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)

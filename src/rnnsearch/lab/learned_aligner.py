@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from rnnsearch.config import load_config
-from rnnsearch.demo import Step, work_folder
+from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.lab.eflomal_links import align_texts, link_files, require_eflomal
@@ -34,7 +34,7 @@ from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 from rnnsearch.training.loop import train
 
-ALIGNER_RECIPE = "aligner"
+LINKS_RECIPE = "aligner"
 AS_GIVEN: dict[str, Any] = {"french_elisions": False}
 """Settings of the text: `align` counts the words of the given lines, so nothing is repaired."""
 UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
@@ -48,7 +48,7 @@ class Aligners(NamedTuple):
 
     runs: tuple[str, str]
     eflomal: tuple[Path, Path]
-    step: Step
+    step: MakeOnce
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def align_with_models(
 
 
 def eflomal_links(
-    step: Step, files: Sequence[Path], settings: DataSettings, words: LinkWords, learn_from: str = ""
+    step: MakeOnce, files: Sequence[Path], settings: DataSettings, words: LinkWords, learn_from: str = ""
 ) -> tuple[Path, Path]:
     """Returns eflomal's link files of both directions. learn_from: the languages of the texts if a network is
     to learn from them; texts that are too small for that are refused."""

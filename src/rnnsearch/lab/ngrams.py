@@ -15,7 +15,7 @@ from rnnsearch.text.vocabulary import EOS, Vocabulary
 Ids = Int64[np.ndarray, " _"]
 Floats = Float64[np.ndarray, " _"]
 
-UNSEEN = -1
+NO_NGRAM = -1
 
 FALLBACK = (0.5, 1.0, 1.5)
 """D_1, D_2, D_3+ where a text is too small to estimate them: some n-grams must occur once, some twice, some
@@ -35,9 +35,9 @@ def encode_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> E
     is len(vocabulary)."""
     sentences = list(sentences)
     starts = np.cumsum([0, *(len(sentence) + 2 for sentence in sentences)])
-    ids = np.full(starts[-1], UNSEEN)
+    ids = np.full(starts[-1], NO_NGRAM)
     ids[starts[:-1]], ids[starts[1:] - 1] = len(vocabulary), EOS
-    ids[ids == UNSEEN] = vocabulary.ids(chain.from_iterable(sentences))
+    ids[ids == NO_NGRAM] = vocabulary.ids(chain.from_iterable(sentences))
     return EncodedText(ids, starts)
 
 
@@ -89,14 +89,14 @@ class NgramModel(NamedTuple):
         # The number of the context of each position, for one length after the other.
         contexts = np.zeros(len(text.ids), np.int64)
         for keys, logs, backoffs in zip(self.keys, self.logs, self.backoffs, strict=True):
-            ends = np.flatnonzero(contexts != UNSEEN)
+            ends = np.flatnonzero(contexts != NO_NGRAM)
             before = contexts[ends]
             numbers = _places(keys, before * (self.words + 1) + text.ids[ends])
-            # `numbers` may be UNSEEN, -1: then the last entry is looked up in vain.
+            # `numbers` may be NO_NGRAM, -1: then the last entry is looked up in vain.
             result[ends] = np.where(
-                numbers != UNSEEN, logs[numbers] if len(logs) else 0, result[ends] + backoffs[before]
+                numbers != NO_NGRAM, logs[numbers] if len(logs) else 0, result[ends] + backoffs[before]
             )
-            contexts = np.full(len(contexts), UNSEEN)
+            contexts = np.full(len(contexts), NO_NGRAM)
             contexts[ends[ends < len(contexts) - 1] + 1] = numbers[ends < len(contexts) - 1]
         result[text.ids == self.words] = 0
         return result
@@ -112,13 +112,13 @@ class NgramModel(NamedTuple):
 
 
 def _places(keys: Ids, wanted: Ids) -> Ids:
-    """Returns the place of each wanted key among the keys, which ascend, or UNSEEN."""
+    """Returns the place of each wanted key among the keys, which ascend, or NO_NGRAM."""
     if not len(keys):
-        return np.full(len(wanted), UNSEEN)
+        return np.full(len(wanted), NO_NGRAM)
     # Sorted queries use the CPU's cache: six times faster.
     different, place = np.unique(wanted, return_inverse=True)
     found = np.minimum(np.searchsorted(keys, different), len(keys) - 1)
-    return np.where(keys[found] == different, found, UNSEEN)[place]
+    return np.where(keys[found] == different, found, NO_NGRAM)[place]
 
 
 class _Grams(NamedTuple):
@@ -145,7 +145,7 @@ def _grams(text: EncodedText, words: int, order: int) -> list[_Grams]:
             return_counts=True,
         )
         grams.append(_Grams(keys, counts, found[ends[first]], place[ends[first]] == before))
-        found = np.full(len(found), UNSEEN)
+        found = np.full(len(found), NO_NGRAM)
         found[ends] = numbers
     return grams
 

@@ -28,7 +28,7 @@ from rnnsearch.system.machine import hardware
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import composed
-from rnnsearch.text.vocabulary import SPECIALS, UNK
+from rnnsearch.text.vocabulary import UNK, UNKNOWN
 from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
 from rnnsearch.translation.forced import ROUNDS
 from rnnsearch.translation.translator import Translator
@@ -387,7 +387,7 @@ def _without_unk(
     """
     run, known = outputs.run, {number for number, *_ in outputs.pairs}
     found = [line for line in translations if line.number in known]
-    has_unk = any(SPECIALS[UNK] in token for line in found for token in line.translation.tokens)
+    has_unk = any(UNKNOWN in token for line in found for token in line.translation.tokens)
     if translations and (run.search["no_unk"] or (run.run.target.subwords is not None and not has_unk)):
         return found
     return outputs.read(progress)[1]

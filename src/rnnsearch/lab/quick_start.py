@@ -15,7 +15,7 @@ import torch
 from markupsafe import Markup
 
 from rnnsearch.config import load_config
-from rnnsearch.demo import PARTS, read_earlier, work_folder
+from rnnsearch.demo import CORPUS_PARTS, read_earlier, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.lab.bench import bench_training, bench_translation
 from rnnsearch.lab.figures import Curve, curve_figure
@@ -66,7 +66,7 @@ HELD_OUT_LENGTHS = range(10, 250)
 FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
 LARGE = 20_000
 """Number of pairs from which on the recipe's batch size is used."""
-VALIDATIONS, SHOWN_SENTENCES = 20, 5
+VALIDATIONS, SHOWN_LINES = 20, 5
 """Maximum number of validations; number of development sentences on the page."""
 CURVES = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
 """Key of a validation → the name of its curve on the page."""
@@ -97,7 +97,7 @@ def try_corpus(
     texts = parallel_texts(files, layout=layout)
     with work_folder(folder, "try", key) as step, progress_bar() as progress:
         corpus = step("corpus", lambda out: note(f"languages {languages}\n{write_corpus(texts, out)}"))
-        learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in PARTS)
+        learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in CORPUS_PARTS)
         options = PrepareOptions(progress=progress)
         store = step("store", lambda out: prepare(*learned, out, dev=dev, settings=settings, options=options))
         data = Corpus.open(store)
@@ -178,7 +178,7 @@ def write_corpus(texts: Sequence[ParallelText], folder: Path) -> str:
                 stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n"))
                 for side in SIDES
             ]
-            for part in PARTS
+            for part in CORPUS_PARTS
         }
         for number, pair in enumerate(pairs_of(texts)):
             part = held_out.get(number, "train" if held.isdisjoint(pair) else "")
@@ -236,7 +236,7 @@ class PageDisplay(Display):
         lines = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
         pairs = sorted(lines, key=lambda pair: len(pair[0]))
         quarter = len(pairs) // 4
-        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN_SENTENCES)][:SHOWN_SENTENCES]
+        self.pairs = pairs[quarter : 2 * quarter : max(1, quarter // SHOWN_LINES)][:SHOWN_LINES]
         self.growth: list[tuple[int, list[str]]] = []
         with suppress(OSError, ValueError):
             self.growth = read_json(page / "growth.json")

@@ -16,7 +16,7 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation.statistics import FEWEST
+from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
 from rnnsearch.figure3 import alignment_figure
 from rnnsearch.installed import package_version
 from rnnsearch.lab.measures import (
@@ -374,7 +374,7 @@ def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section
         texts = read_hypotheses(path, len(test.source))
         every[system] = [system_statistics(test, System(system, texts))]
     blocks: list[Block] = [seeds_table(name, len(test.source), every)]
-    if len(test.source) >= FEWEST:
+    if len(test.source) >= FEWEST_SENTENCES:
         blocks += seeds_differences(folder.study.pairs_to_compare, name, variants)
         blocks += seeds_by_length(name, bleu.lengths(test.source), found)
     return Section(f"test-{name}", f"Results on {name}", blocks)

@@ -31,6 +31,7 @@ from rnnsearch.lab.outputs import Kind, open_run, run_answers
 from rnnsearch.lab.study import CorpusFiles, StudyFolder, StudyRun
 from rnnsearch.lab.test_set import TestSet, require_lines
 from rnnsearch.system.files import (
+    check_folder,
     only_one,
     parse_json,
     read_json,
@@ -81,13 +82,15 @@ def run_study(
 
     say: receives messages for a person. jobs: runs that are trained at the same time. only: variants to run;
     empty for all. A run that fails has a row with its error, and the next call tries it again.
-    Raises InputError for a study that does not fit its files, before anything is trained.
+    Raises InputError for a study that does not fit its files, and for a folder with other files, before
+    anything is trained.
     """
     if unknown := sorted(set(only) - set(folder.study.variants)):
         remedy = f"one of {', '.join(folder.study.variants)}"
         raise InputError(f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy)
     runs = [run for run in folder.runs if not only or run.variant in only]
     found: dict[str, Measured] = {}
+    check_folder(folder.path, lambda path: (path / "corpus").is_dir())
     with only_one(folder.path, "running a study"):
         tests = prepare_study(folder, say, progress)
         rows = read_rows(folder.path / "results.jsonl")
@@ -127,7 +130,7 @@ def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Pro
     corpus, store = folder.path / "corpus", folder.path / "store"
     if not corpus.exists():
         with whole_folder(corpus, lambda path: False) as parts:
-            write_texts(folder, parts)
+            write_study_corpus(folder, parts)
     content = {"corpus": inputs.model_dump(), "data": data.model_dump(), "bytes": sizes}
     write_text(note, json.dumps(content, indent=2) + "\n")
     tests = {name: folder.read_test(name) for name in folder.tests}
@@ -151,7 +154,7 @@ def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Pro
     return tests
 
 
-def write_texts(folder: StudyFolder, out: Path) -> None:
+def write_study_corpus(folder: StudyFolder, out: Path) -> None:
     """Writes train and dev as plain text, with the links that are given."""
     inputs = folder.study.corpus
     if inputs.builtin:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.statistics import DRAWN_AT_ONCE, FEWEST, SufficientStatistics
+from rnnsearch.evaluation.statistics import DRAWN_AT_ONCE, FEWEST_SENTENCES, SufficientStatistics
 
-FEW = f"fewer than {FEWEST} sentences: no differences and no p-values"
+FEW = f"fewer than {FEWEST_SENTENCES} sentences: no differences and no p-values"
 TRIALS, SEED = 10_000, 12345
 """Of approximate randomisation: sacreBLEU's values, and its random exchanges."""
 SMALLEST = 0.001
@@ -50,12 +50,12 @@ class Comparison:
 
 
 def comparisons(systems: Mapping[str, SufficientStatistics]) -> list[Comparison]:
-    """Compares each pair of systems, in their order; none if there are fewer than FEWEST sentences.
+    """Compares each pair of systems, in their order; none if there are fewer than FEWEST_SENTENCES sentences.
 
     systems: name → statistics of one metric. Raises InputError as `compare` does.
     """
     pairs = combinations(systems.items(), 2)
-    enough = all(len(statistics) >= FEWEST for statistics in systems.values())
+    enough = all(len(statistics) >= FEWEST_SENTENCES for statistics in systems.values())
     return [compare(*pair) for pair in pairs] if enough else []
 
 

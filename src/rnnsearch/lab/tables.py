@@ -9,7 +9,7 @@ from itertools import product
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from rnnsearch.evaluation.statistics import FEWEST, LengthBand, SufficientStatistics, buckets
+from rnnsearch.evaluation.statistics import FEWEST_SENTENCES, LengthBand, SufficientStatistics, buckets
 from rnnsearch.lab.figures import Curve, curve_figure
 from rnnsearch.lab.measures import ALL, KNOWN, Measures, Statistics, SystemScore
 from rnnsearch.lab.metrics import (
@@ -201,7 +201,10 @@ def seeds_differences(pairs: Sequence[tuple[str, str]], test: str, variants: Var
 def by_length(measures: Measures, prefix: str, names: Sequence[str]) -> list[Block]:
     """Returns Figure 2, without lengths that have too few sentences to compare, and the table of BLEU by
     source length. names: all systems; the place of one decides its colour."""
-    signed, bands = signatures(measures, [BLEU]), [b for b in measures.buckets if b.sentences >= FEWEST]
+    signed, bands = (
+        signatures(measures, [BLEU]),
+        [b for b in measures.buckets if b.sentences >= FEWEST_SENTENCES],
+    )
     rows: list[list[Value]] = [["Sentences", *(band.sentences for band in measures.buckets)]]
     for name, found in points_of(measures, BLEU).items():
         rows.append([name, *(f"{one.value:.1f} ({one.interval})" for one in found if one.sentences)])
@@ -223,7 +226,7 @@ def by_length(measures: Measures, prefix: str, names: Sequence[str]) -> list[Blo
             pictures.append(Picture(file, f"{label.partition(',')[0]} by length", alt, figure))
     note = (
         "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
-        f"tokenisation; lengths of fewer than {FEWEST} sentences are not drawn."
+        f"tokenisation; lengths of fewer than {FEWEST_SENTENCES} sentences are not drawn."
     )
     title = "Figure 2. Scores over the length of the source sentence"
     figure_2 = Pictures(prefix + "figure-2", title, pictures, [note], signed)
@@ -248,7 +251,7 @@ def seeds_by_length(
     test: str, lengths: Sequence[int], systems: Mapping[str, Sequence[Statistics]]
 ) -> Iterator[Block]:
     """Yields a table and a figure of the mean over the runs, for each metric by source length."""
-    bands = [band for band in buckets(lengths, STUDY_BOUNDS) if band.sentences >= FEWEST]
+    bands = [band for band in buckets(lengths, STUDY_BOUNDS) if band.sentences >= FEWEST_SENTENCES]
     for key, metric in BY_LENGTH.items() if len(bands) > 1 else ():
         curves = []
         for place, (name, runs) in enumerate(systems.items()):

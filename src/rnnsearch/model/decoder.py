@@ -74,14 +74,14 @@ class DecoderState:
         return DecoderState(change(self.cell), change(self.context), change(self.weights), memory)
 
 
-Projected = Float[Tensor, "batch hypotheses projected"] | None
+WordInput = Float[Tensor, "batch hypotheses projected"] | None
 """E y_{i−1}, projected by the cell's `project`; None at the first step, because there is no y_0."""
 
 Known = Float[Tensor, "batch hypotheses source"] | None
 """In teacher forcing, the known alignment of the word whose context a step computes. For a row of zeros, the
 model's own α is used."""
 
-Step = tuple[DecoderState, DecoderState]
+StatesOfStep = tuple[DecoderState, DecoderState]
 """(the state that p(y_i) is read from, the state for the next step)."""
 
 
@@ -151,7 +151,7 @@ class Decoder(nn.Module):
             predicting_state, state = self.step(word, state, source, row)
             yield predicting_state
 
-    def step(self, word: Projected, state: DecoderState, source: Source, known: Known = None) -> Step:
+    def step(self, word: WordInput, state: DecoderState, source: Source, known: Known = None) -> StatesOfStep:
         """Computes one step, in the order of the decoder variant."""
         return WIRINGS[self.wiring](self, word, state, source, known)
 
@@ -168,7 +168,7 @@ class Decoder(nn.Module):
         attended = DecoderState(state.cell, source.context(attended_weights), weights, memory)
         return attended, energies
 
-    def advance(self, word: Projected, state: DecoderState, source: Source) -> DecoderState:
+    def advance(self, word: WordInput, state: DecoderState, source: Source) -> DecoderState:
         """Computes s_i = f(s_{i−1}, y_{i−1}, c_i) (Eq. 4) from the word and the present state and context."""
         if word is None:
             word = self.cell.project(state.cell.new_zeros(*state.cell.shape[:2], self.cell.input_size))
@@ -176,7 +176,7 @@ class Decoder(nn.Module):
         return DecoderState(cell, state.context, state.weights, state.memory)
 
 
-def eq4(decoder: Decoder, word: Projected, state: DecoderState, source: Source, known: Known) -> Step:
+def eq4(decoder: Decoder, word: WordInput, state: DecoderState, source: Source, known: Known) -> StatesOfStep:
     """Computes c_i from s_{i−1} and s_i = f(s_{i−1}, y_{i−1}, c_i).
 
     p(y_i) is read from s_i, y_{i−1}, c_i (Sec. 3.1, Eq. 4, Fig. 1).
@@ -186,7 +186,9 @@ def eq4(decoder: Decoder, word: Projected, state: DecoderState, source: Source, 
     return state, state
 
 
-def appendix(decoder: Decoder, word: Projected, state: DecoderState, source: Source, known: Known) -> Step:
+def appendix(
+    decoder: Decoder, word: WordInput, state: DecoderState, source: Source, known: Known
+) -> StatesOfStep:
     """Computes c_i and s_i as `eq4` does, but p(y_i) is read from s_{i−1}, y_{i−1}, c_{i−1}.
 
     This is A.2.2 taken literally, with c_0 = 0. The alignment of y_i is therefore α_{i−1}, that of its
@@ -198,7 +200,9 @@ def appendix(decoder: Decoder, word: Projected, state: DecoderState, source: Sou
     return predicting_state, state
 
 
-def released(decoder: Decoder, word: Projected, state: DecoderState, source: Source, known: Known) -> Step:
+def released(
+    decoder: Decoder, word: WordInput, state: DecoderState, source: Source, known: Known
+) -> StatesOfStep:
     """Computes s_{i−1} = f(s_{i−2}, y_{i−1}, c_{i−1}), and then c_i from s_{i−1}.
 
     p(y_i) is read from s_{i−1}, y_{i−1}, c_i, as in the authors' implementation.
@@ -209,7 +213,7 @@ def released(decoder: Decoder, word: Projected, state: DecoderState, source: Sou
     return state, state
 
 
-WIRINGS: dict[str, Callable[[Decoder, Projected, DecoderState, Source, Known], Step]] = {
+WIRINGS: dict[str, Callable[[Decoder, WordInput, DecoderState, Source, Known], StatesOfStep]] = {
     "eq4": eq4,
     "appendix": appendix,
     "released": released,

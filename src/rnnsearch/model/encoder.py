@@ -14,7 +14,7 @@ from rnnsearch.model.cells import Cell
 from rnnsearch.model.layers import recurrent_dropout
 
 Embedded = Float[Tensor, "batch source embedding"]
-Mask = Bool[Tensor, "batch source"]
+SourceMask = Bool[Tensor, "batch source"]
 
 
 class Encoded(NamedTuple):
@@ -35,7 +35,7 @@ class Encoder(nn.Module):
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__()
 
-    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
+    def forward(self, embedded: Embedded, mask: SourceMask, dropout: float = 0.0) -> Encoded:
         """Encodes the words. mask: True on real positions. dropout: probability for recurrent states, with
         one mask per sentence."""
         raise NotImplementedError
@@ -50,7 +50,7 @@ class BidirectionalEncoder(Encoder):
         self.backwards = cell(embedding_size, encoder_size)
         self.annotation_size, self.summary_size = 2 * encoder_size, encoder_size
 
-    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
+    def forward(self, embedded: Embedded, mask: SourceMask, dropout: float = 0.0) -> Encoded:
         """Computes h_j = [→h_j; ←h_j], and the summary ←h_1."""
         forwards = run_cell(self.forwards, embedded, mask, dropout)
         backwards = run_cell(self.backwards, embedded, mask, dropout, reverse=True)
@@ -66,7 +66,7 @@ class ForwardEncoder(Encoder):
         self.forwards = cell(embedding_size, encoder_size)
         self.annotation_size = self.summary_size = encoder_size
 
-    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
+    def forward(self, embedded: Embedded, mask: SourceMask, dropout: float = 0.0) -> Encoded:
         """Computes h_j = →h_j, and the summary →h_Tx."""
         forwards = run_cell(self.forwards, embedded, mask, dropout)
         return Encoded(forwards, forwards[:, -1])  # padding repeats the last real state
@@ -80,7 +80,7 @@ class EmbeddingEncoder(Encoder):
         super().__init__(embedding_size, encoder_size, cell)
         self.annotation_size = self.summary_size = embedding_size
 
-    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
+    def forward(self, embedded: Embedded, mask: SourceMask, dropout: float = 0.0) -> Encoded:
         """Computes h_j = E x_j, and their mean."""
         real = mask.unsqueeze(-1).to(embedded.dtype)
         return Encoded(embedded, (embedded * real).sum(1) / real.sum(1))
@@ -94,7 +94,7 @@ class PositionedEmbeddingEncoder(EmbeddingEncoder):
         super().__init__(embedding_size, encoder_size, cell)
         self.scale = nn.Parameter(torch.tensor([0.01]))
 
-    def forward(self, embedded: Embedded, mask: Mask, dropout: float = 0.0) -> Encoded:
+    def forward(self, embedded: Embedded, mask: SourceMask, dropout: float = 0.0) -> Encoded:
         """Computes h_j = E x_j + λ p_j, and their mean."""
         return super().forward(embedded + self.scale * sinusoids(embedded), mask, dropout)
 
@@ -111,7 +111,7 @@ def sinusoids(like: Embedded) -> Float[Tensor, "source embedding"]:
 
 
 def run_cell(
-    cell: Cell, embedded: Embedded, mask: Mask, dropout: float = 0.0, reverse: bool = False
+    cell: Cell, embedded: Embedded, mask: SourceMask, dropout: float = 0.0, reverse: bool = False
 ) -> Float[Tensor, "batch source hidden"]:
     """Computes →h_j = f(E x_j, →h_{j−1}) with →h_0 = 0 (A.2.1), or in reverse ←h_j = f(E x_j, ←h_{j+1}).
     Padding leaves the state unchanged."""

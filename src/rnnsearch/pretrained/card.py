@@ -15,7 +15,7 @@ from rnnsearch.installed import installed_models
 from rnnsearch.settings import DataSettings, Settings
 from rnnsearch.system.files import read_json, read_toml, reading
 
-EXAMPLES = "log/examples.json"
+EXAMPLES_FILE = "log/examples.json"
 """File in a run's folder with sentences of the development text."""
 LONGEST_EXAMPLE = 300
 """Largest number of characters of an example; longer ones are left out."""
@@ -58,7 +58,7 @@ def card_of(model: Path) -> ModelCard:
 def examples_of(model: Path) -> list[str]:
     """Returns up to three example sentences: from the model's card, or else from its training log."""
     try:
-        found = card_of(model).examples or read_json(model / EXAMPLES)
+        found = card_of(model).examples or read_json(model / EXAMPLES_FILE)
     except (OSError, ValueError):
         return []
     some = found if isinstance(found, list) else []

@@ -15,7 +15,7 @@ from rnnsearch.system.files import whole_folder
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import SIDES, Codec
 
-WEIGHTS = "model.safetensors"
+WEIGHTS_FILE = "model.safetensors"
 
 
 def save_model(
@@ -42,10 +42,10 @@ def save_model(
         )
     tensors = network.state_dict()
     with whole_folder(out, is_model) as folder:
-        save_tensors(folder / WEIGHTS, quantise(tensors, tied=network.tied) if int8 else tensors, {})
+        save_tensors(folder / WEIGHTS_FILE, quantise(tensors, tied=network.tied) if int8 else tensors, {})
         for side, codec in zip(SIDES, codecs, strict=True):
             codec.save(folder, side)
-        text = card_markdown(card, settings, (folder / WEIGHTS).stat().st_size)
+        text = card_markdown(card, settings, (folder / WEIGHTS_FILE).stat().st_size)
         (folder / "README.md").write_text(text, encoding="utf-8")
         write_config(folder, settings, card=card.model_dump())
 

@@ -15,11 +15,11 @@ from rnnsearch.system.files import make_folder, whole_folder
 
 TIMEOUT = 60
 """Seconds without a byte after which a download is given up."""
-LARGEST = 1 << 32
+LARGEST_MODEL = 1 << 32
 """Bytes of a whole model; a download of more is given up."""
 LARGEST_LIST = 1 << 22
 """Bytes of the hub's description of a model, with the names of its files."""
-FILES = re.compile(
+MODEL_FILES = re.compile(
     r"config\.toml|model\.safetensors|vocabulary\.(source|target)\.txt|subwords\.\w+\.model"
     r"|words\.\w+\.bloom|README\.md"
 )
@@ -43,7 +43,7 @@ def is_hub_name(word: str | Path) -> bool:
 def fetched(name: str, revision: str | None = None) -> Path:
     """Returns the folder of a model of the hub; downloads it unless it is in the cache.
 
-    Paths contain nothing from the hub's answers except a checked commit and names in `FILES`;
+    Paths contain nothing from the hub's answers except a checked commit and names in `MODEL_FILES`;
     huggingface_hub's own downloads name files after headers. If the hub cannot be reached, the last known
     commit of the revision is used.
 
@@ -76,10 +76,10 @@ def fetched(name: str, revision: str | None = None) -> Path:
     if "config.toml" not in files:
         what = f"{name!r} is no model of rnnsearch: it has no config.toml"
         raise InputError(what, remedy="name a model whose library is rnnsearch")
-    folder, wanted = cache / "snapshots" / commit, [file for file in files if FILES.fullmatch(file)]
+    folder, wanted = cache / "snapshots" / commit, [file for file in files if MODEL_FILES.fullmatch(file)]
     if not all((folder / file).is_file() for file in wanted):
         with whole_folder(folder, lambda _: True) as made:
-            left = LARGEST
+            left = LARGEST_MODEL
             try:
                 for file in wanted:
                     left -= _download(name, commit, made / file, left)

@@ -18,7 +18,6 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.settings import SearchSettings
 
 EOS, UNK = 0, 1
@@ -26,7 +25,7 @@ EOS, UNK = 0, 1
 knows no vocabulary."""
 
 Indices = NDArray[np.int64]
-Floats = NDArray[np.float32]
+FloatArray = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 IMPOSSIBLE = -math.inf
@@ -109,11 +108,11 @@ class Beam:
     is empty."""
 
     sentences: Indices  # (B,) their numbers in the batch, ascending
-    scores: Floats  # (B, k) log p(y_1 … y_i | x)
+    scores: FloatArray  # (B, k) log p(y_1 … y_i | x)
     parents: Indices  # (B, k) the slot of y_1 … y_{i−1} in the beam before
     ids: Indices  # (B, k) y_i
-    log_probabilities: Floats  # (B, k) log p(y_i | y_<i, x), the model's own
-    weights: Floats  # (B, k, J) α_i
+    log_probabilities: FloatArray  # (B, k) log p(y_i | y_<i, x), the model's own
+    weights: FloatArray  # (B, k, J) α_i
 
     @property
     def filled(self) -> Mask:
@@ -139,14 +138,14 @@ def beam_search(
     state: SearchState,
     source_lengths: Int[Tensor, " batch"],
     settings: SearchSettings,
-    cancelled: Callable[[], bool] = lambda: False,
+    each_step: Callable[[], object] = lambda: None,
     sums: BestSums = best_sums,
 ) -> list[list[Hypothesis]]:
     """Searches for the most probable translations. A finished hypothesis leaves its sentence's beam, which
     shrinks by one.
 
-    source_lengths: (B,) end of sentence included. cancelled: asked before every step; once it returns True,
-    SearchStoppedError is raised. sums: a faster equal of `best_sums`.
+    source_lengths: (B,) end of sentence included. each_step: called before every step; what it raises ends
+    the search. sums: a faster equal of `best_sums`.
 
     Returns, per sentence, at least one and at most `settings.nbest` hypotheses, best first: the finished
     ones, or the best unfinished ones if none is finished (an empty one if no first word is possible). At the
@@ -159,8 +158,7 @@ def beam_search(
     progress = SearchProgress(source_lengths, settings)
     previous: Tensor | None = None
     while progress.live.sentences.size:
-        if cancelled():
-            raise SearchStoppedError
+        each_step()
         result = step(previous, state)
         forbid(result.log_probabilities, progress.early(), settings.no_unk)
         chosen = best_candidates(result, progress.live, progress.widths, sums)
@@ -307,7 +305,9 @@ def advance(result: StepResult, beam: Beam, rows: Indices) -> tuple[Tensor, Sear
     )
 
 
-def trace(history: Sequence[Beam], sentences: Indices, slots: Indices) -> tuple[Indices, Floats, Floats]:
+def trace(
+    history: Sequence[Beam], sentences: Indices, slots: Indices
+) -> tuple[Indices, FloatArray, FloatArray]:
     """Follows the parents from slots (n,) of the last beam to the first word: ids (n, I), log p (n, I) and α
     (n, I, J)."""
     size, words, positions = len(slots), len(history) - 1, history[-1].weights.shape[2]
@@ -326,7 +326,7 @@ def trace(history: Sequence[Beam], sentences: Indices, slots: Indices) -> tuple[
     return ids, log_probabilities, weights
 
 
-def final_score(log_probability: float, weights: Floats, settings: SearchSettings) -> float:
+def final_score(log_probability: float, weights: FloatArray, settings: SearchSettings) -> float:
     """Returns the score that the final choice ranks by: log p / penalty(n) + β Σ_j log min(Σ_i α_ij, 1)
     (GNMT, Wu et al. 2016, Eq. 14).
 

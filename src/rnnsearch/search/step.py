@@ -12,16 +12,11 @@ from torch import Tensor
 
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.search.beam import (
-    BestSums,
-    Hypothesis,
-    SearchState,
-    StepFunction,
-    StepResult,
-    beam_search,
-    best_sums,
-)
+from rnnsearch.search.beam import Hypothesis, SearchState, StepFunction, StepResult, beam_search
 from rnnsearch.settings import SearchSettings
+
+BeamSearch = Callable[[StepFunction, SearchState, Tensor, SearchSettings], list[list[Hypothesis]]]
+"""The signature of `beam_search`, without its further arguments."""
 
 
 @dataclass(frozen=True)
@@ -96,17 +91,16 @@ def search(
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
-    cancelled: Callable[[], bool] = lambda: False,
-    sums: BestSums = best_sums,
+    find: BeamSearch = beam_search,
 ) -> list[list[Hypothesis]]:
-    """Searches as `beam_search` does, with the first direction of the decoders. Words are in the order of the
-    translation. Several networks form an ensemble. Annotations are computed once for each network.
+    """Searches with the first direction of the decoders. Words are in the order of the translation. Several
+    networks form an ensemble. Annotations are computed once for each network.
 
-    source: ids. lengths: with the end of sentence. cancelled, sums: as in `beam_search`.
+    source: ids. lengths: with the end of sentence. find: `beam_search`, with further arguments if wanted.
     """
     starts = [NetworkState(*network.encode(source, lengths)) for network in networks]
     step, state = ensemble([network_step(network) for network in networks], starts)
-    beams = beam_search(step, state, lengths, settings, cancelled, sums)
+    beams = find(step, state, lengths, settings)
     return in_order(beams) if networks[0].directions[0].backward else beams
 
 

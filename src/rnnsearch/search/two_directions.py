@@ -18,13 +18,13 @@ from torch import Tensor
 
 from rnnsearch.batch import Batch, pad
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.search.beam import BestSums, Hypothesis, beam_search, best_sums, final_score
-from rnnsearch.search.step import NetworkState, ensemble, in_order, network_step, search
+from rnnsearch.search.beam import Hypothesis, beam_search, final_score
+from rnnsearch.search.step import BeamSearch, NetworkState, ensemble, in_order, network_step, search
 from rnnsearch.settings import SearchSettings
 
 Forced = Callable[[Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]]
 """Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over both directions."""
-FORCED_TOGETHER, LARGEST_ALIGNMENT = 256, 1 << 24
+RANKED_TOGETHER, LARGEST_ALIGNMENT = 256, 1 << 24
 """Hypotheses of one batch in forced decoding; elements of their alignments."""
 
 
@@ -35,21 +35,20 @@ def search_directions(
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
-    cancelled: Callable[[], bool] = lambda: False,
-    sums: BestSums = best_sums,
+    find: BeamSearch = beam_search,
 ) -> list[list[Hypothesis]]:
     """Searches as `search` does, in both directions, if the networks have two.
 
     forced: forced decoding by these networks.
     """
     if len(networks[0].directions) == 1:
-        return search(networks, source, lengths, settings, cancelled, sums)
+        return search(networks, source, lengths, settings, find)
     starts = [network.begin(source, lengths) for network in networks]
     of_each, found = settings.model_copy(update={"nbest": settings.beam}), []
     for number, direction in enumerate(networks[0].directions):
         steps = [network_step(network, number) for network in networks]
         step, state = ensemble(steps, [NetworkState(*start[number]) for start in starts])
-        beams = beam_search(step, state, lengths, of_each, cancelled, sums)
+        beams = find(step, state, lengths, of_each)
         found.append(in_order(beams) if direction.backward else beams)
     return ranked_by_all(found, forced, source, lengths, settings)
 
@@ -77,7 +76,7 @@ def ranked_by_all(
     scored: dict[int, Hypothesis] = {}
     while len(scored) < len(order):
         elements = source.shape[1] * len(every[order[len(scored)]][1])
-        count = max(1, min(FORCED_TOGETHER, LARGEST_ALIGNMENT // elements))
+        count = max(1, min(RANKED_TOGETHER, LARGEST_ALIGNMENT // elements))
         places = order[len(scored) : len(scored) + count]
         sentences, targets = map(list, zip(*(every[place] for place in places), strict=True))
         batch = Batch(source[sentences], lengths[sentences], *pad(targets)).to(source.device)

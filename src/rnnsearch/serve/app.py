@@ -30,7 +30,7 @@ from rnnsearch.errors import InputError, escaped
 from rnnsearch.installed import package_version
 from rnnsearch.serve.libretranslate import PATHS, libretranslate
 from rnnsearch.serve.page import KINDS, page_files
-from rnnsearch.serve.routes import check_key, first_fault, json_response, key_of, v1
+from rnnsearch.serve.routes import check_key, json_response, key_of, most_specific_fault, v1
 from rnnsearch.serve.service import Options, Service
 from rnnsearch.serve.work_queue import OWNER, REQUESTS, busy, check_limit
 
@@ -135,7 +135,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     """Returns the answer to an error, without the client's text. LibreTranslate's clients expect 400 and the
     message alone."""
     if isinstance(error, InputError | RequestValidationError | ValidationError):
-        what = str(error) if isinstance(error, InputError) else first_fault(error.errors())
+        what = str(error) if isinstance(error, InputError) else most_specific_fault(error.errors())
         error = HTTPException(422, what)
     elif isinstance(error, TimeoutError):
         error = HTTPException(408, "the request did not arrive in time")

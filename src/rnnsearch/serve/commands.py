@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Cores, Positive, Strings, describe, say, search_changes
+from rnnsearch.cli.options import Cores, PositiveOption, Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
 
 WRITE_SECONDS = 30.0
@@ -49,11 +49,11 @@ def serve(
     threads: Cores = 0,
     set_: Strings = None,
     device: str = "cpu",
-    max_characters: Positive = 20_000,
-    max_sentences: Positive = 500,
+    max_characters: PositiveOption = 20_000,
+    max_sentences: PositiveOption = 500,
     max_words: Annotated[int, typer.Option(min=1, max=5_000)] = 1_000,
     max_beam: Annotated[int, typer.Option(min=1, max=1_000)] = 50,
-    max_queue: Positive = 4_000,
+    max_queue: PositiveOption = 4_000,
     deadline: Annotated[float, typer.Option(min=0.1, max=86_400)] = 60.0,
     api_keys: Path | None = None,
     cors_origin: Strings = None,

@@ -26,7 +26,7 @@ from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation import faithful
 
-PARTS = {
+EXPORTABLE = {
     "cell": ("gated",),
     "encoder": ("bidirectional",),
     "alignment": ("additive",),
@@ -34,7 +34,7 @@ PARTS = {
     "decoder": ("forward",),
 }
 """Setting → the parts that the page's engine supports. It supports all decoder variants and sizes."""
-EQUALS = (
+ENGINE_EQUALS = (
     *FastDecoder.EQUALS,
     "model.layers:WordEmbedding.forward",
     "model.encoder:BidirectionalEncoder.__init__",
@@ -57,7 +57,7 @@ EQUALS = (
 )
 """Functions that the page's engine repeats in JavaScript."""
 CONFIG, MODELS = "config.json", "models"
-TEXT, WEIGHTS = "text.json", "model.safetensors"
+TEXT_FILE, WEIGHTS = "text.json", "model.safetensors"
 SEARCH = (
     *("beam", "normalise", "length_alpha", "coverage_beta", "no_unk"),
     *("min_length_ratio", "max_length_ratio", "max_source_length", "faithful"),
@@ -122,10 +122,10 @@ def made_here(folder: Path) -> bool:
 def check_exportable(run: Run) -> None:
     """Raises InputError for a model that the page's engine cannot run, and if an equation is edited; the
     message names the first one, or the first unsupported setting."""
-    for function in edited(EQUALS):
+    for function in edited(ENGINE_EQUALS):
         what = f"{function} is edited, and the engine of the page has the equation as it was"
         raise InputError(what, file=run.path, remedy="translate with `rnnsearch translate` or `serve`")
-    for setting, known in PARTS.items():
+    for setting, known in EXPORTABLE.items():
         value = getattr(run.settings.model, setting)
         if value not in known:
             what = f'model.{setting} = "{value}": the engine of the page has only {", ".join(known)}'
@@ -148,7 +148,7 @@ def write_browser_model(run: Run, folder: Path) -> int:
     network = run.load_network()
     tables = run.settings.search, run.settings.translation
     search = {key: value for table in tables for key, value in table if key in SEARCH}
-    copied = {kind: in_javascript(pattern) for kind, pattern in faithful.PARTS.items()}
+    copied = {kind: in_javascript(pattern) for kind, pattern in faithful.COPIED_PATTERNS.items()}
     text = {
         "format": 1,
         "wiring": run.settings.model.wiring,
@@ -157,9 +157,9 @@ def write_browser_model(run: Run, folder: Path) -> int:
         "target": _side(run.target),
     }
     folder.mkdir(parents=True)
-    write_text(folder / TEXT, json.dumps(text, ensure_ascii=False, separators=(",", ":")))
+    write_text(folder / TEXT_FILE, json.dumps(text, ensure_ascii=False, separators=(",", ":")))
     save_tensors(folder / WEIGHTS, quantise(network.state_dict(), tied=network.tied), {})
-    return sum((folder / name).stat().st_size for name in (TEXT, WEIGHTS))
+    return sum((folder / name).stat().st_size for name in (TEXT_FILE, WEIGHTS))
 
 
 def _side(codec: Codec) -> dict[str, Any]:

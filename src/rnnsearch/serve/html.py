@@ -20,11 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.faithful import best_run
-from rnnsearch.translation.source_lines import Paragraphs, split
+from rnnsearch.translation.source_lines import Paragraphs, split_paragraphs
 from rnnsearch.translation.translator import Translator
 
 _NAMES = """
@@ -46,7 +45,7 @@ _PLAIN = str.maketrans(f"’`´{JOINER}\u00a0\u202f", "'''   ")
 _NEVER = -1e9
 """Gain of a word that another element has."""
 
-Translated = tuple[Paragraphs, Sequence[Translation]]
+TranslatedText = tuple[Paragraphs, Sequence[Translation]]
 """The sentences of a text, and their translations."""
 
 
@@ -105,16 +104,16 @@ class Tagged:
         return text
 
     def rendered(
-        self, translated: Sequence[Translated], cancelled: Callable[[], bool] = lambda: False
+        self, translated: Sequence[TranslatedText], each_step: Callable[[], object] = lambda: None
     ) -> str:
-        """Returns the text with the translations of `texts`. cancelled: asked before every element; once it
-        returns True, SearchStoppedError is raised."""
+        """Returns the text with the translations of `texts`. each_step: called before every element; what it
+        raises ends the work."""
         left = iter(translated)
         made = []
         for part in self._parts:
             if isinstance(part, _Block):
                 best = _best([next(left) for _ in part.forms])
-                part = _Placing(part, best, self.write, cancelled).written()
+                part = _Placing(part, best, self.write, each_step).written()
             made.append(part)
         return "".join(made)
 
@@ -315,12 +314,12 @@ class _Placing:
     def __init__(
         self,
         block: _Block,
-        translated: Translated,
+        translated: TranslatedText,
         write: Callable[[str], str],
-        cancelled: Callable[[], bool],
+        each_step: Callable[[], object],
     ) -> None:
         paragraph, results = translated
-        self.block, self.cancelled = block, cancelled
+        self.block, self.each_step = block, each_step
         self.sentences: list[_Sentence] = []
         self.starts: list[int] = []  # of the sentences, in the text of the block
         self.words: list[str] = []
@@ -343,7 +342,7 @@ class _Placing:
         """Tags before and after each word."""
 
     def written(self) -> str:
-        """Returns the translation with its tags. Raises SearchStoppedError if it is cancelled."""
+        """Returns the translation with its tags."""
         self._place(self.block, 0, len(self.words))
         rows = zip(self.gaps, self.before, [*self.words, ""], self.after, strict=True)
         return "".join(part for gap, before, word, after in rows for part in (gap, *before, word, *after))
@@ -352,8 +351,7 @@ class _Placing:
         """Places the elements in another one among the words from first to last."""
         taken, placed = np.zeros(last - first, dtype=bool), []
         for number, element in enumerate(one for one in outer.inner if isinstance(one, _Element)):
-            if self.cancelled():
-                raise SearchStoppedError
+            self.each_step()
             begin, stop = self._run(element, taken, first)
             taken[begin - first : stop - first] = True
             placed.append((begin, stop > begin, number, stop, element))
@@ -419,7 +417,7 @@ def _mass(sentences: Sequence[_Sentence], start: int, end: int) -> NDArray[np.fl
     return np.concatenate([one.on(start, end) for one in sentences])
 
 
-def _best(forms: Sequence[Translated]) -> Translated:
+def _best(forms: Sequence[TranslatedText]) -> TranslatedText:
     """Returns the first translation, or that of the lowercase form, capitalised, if a single word stayed as
     it is only in the first one."""
     (paragraph, results), *others = forms
@@ -450,7 +448,7 @@ def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
 def translate_page(translator: Translator, page: Tagged, settings: dict[str, Any]) -> str:
     """Returns the page with its text translated. settings: to change, as in `Translator.translate`, whose
     errors it raises."""
-    paragraphs = [split(text, translator.source.tokeniser.language) for text in page.texts]
+    paragraphs = [split_paragraphs(text, translator.source.tokeniser.language) for text in page.texts]
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph.sentences]
     results = iter(translator.translate(sentences, settings=settings))
     return page.rendered([(one, [next(results) for _ in one.sentences]) for one in paragraphs])

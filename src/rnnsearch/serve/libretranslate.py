@@ -110,10 +110,10 @@ class _Text:
         self.pieces = self.page.texts if self.page else [text]
         self.translated: list[Translated] = []
 
-    def answer(self, cancelled: Callable[[], bool]) -> str:
+    def answer(self, each_step: Callable[[], object]) -> str:
         """Returns the translation; without one, the text itself."""
         if self.page and self.translated:
-            return self.page.rendered(self.translated, cancelled)
+            return self.page.rendered(self.translated, each_step)
         return "".join(p.joined([one.text for one in some]) for p, some in self.translated) or self.text
 
 
@@ -146,8 +146,8 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
         for text in some:
             text.translated = list(islice(results, len(text.pieces)))
 
-    def answer(cancelled: Callable[[], bool]) -> dict[str, Any]:
-        made = [text.answer(cancelled) for text in texts]
+    def answer(each_step: Callable[[], object]) -> dict[str, Any]:
+        made = [text.answer(each_step) for text in texts]
         lists: dict[str, list[Any]] = {"translatedText": made}
         if auto:
             lists["detectedLanguage"] = found

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 
 from rnnsearch.records import Translation
 from rnnsearch.serve.service import Service
-from rnnsearch.serve.work_queue import OWNER
+from rnnsearch.serve.work_queue import OWNER, AbandonedError
 from rnnsearch.word_links import format_links
 
 
@@ -68,22 +68,27 @@ def json_response(content: object, status: int = 200) -> Response:
     return Response(text, status, media_type="application/json")
 
 
-async def in_thread(make: Callable[[Callable[[], bool]], Item]) -> Item:
-    """Returns what `make` returns in another thread: a large text keeps nobody waiting. Its argument tells
-    whether nobody waits for it any more."""
+async def in_thread(make: Callable[[Callable[[], object]], Item]) -> Item:
+    """Returns what `make` returns in another thread: a large text keeps nobody waiting. Its argument raises
+    AbandonedError once nobody waits for it."""
     gone = threading.Event()
+
+    def each_step() -> None:
+        if gone.is_set():
+            raise AbandonedError
+
     try:
-        return await asyncio.to_thread(make, gone.is_set)
+        return await asyncio.to_thread(make, each_step)
     finally:
         gone.set()
 
 
-async def rendered(make: Callable[[Callable[[], bool]], object]) -> Response:
+async def rendered(make: Callable[[Callable[[], object]], object]) -> Response:
     """Returns plain data as a JSON response, made in another thread; `make` is as in `in_thread`."""
-    return await in_thread(lambda cancelled: json_response(make(cancelled)))
+    return await in_thread(lambda each_step: json_response(make(each_step)))
 
 
-def first_fault(errors: Sequence[Mapping[str, Any]]) -> str:
+def most_specific_fault(errors: Sequence[Mapping[str, Any]]) -> str:
     """Describes the most specific of a validator's errors in a line: the field, and the fault."""
     error = max(errors, key=lambda one: len(one["loc"]))
     fields = [str(part) for part in error["loc"] if part not in ("body", "query")]

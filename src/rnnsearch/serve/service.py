@@ -19,11 +19,11 @@ from rnnsearch.installed import folder_of, model_names
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.serve.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue, check_limit
+from rnnsearch.serve.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue, check_awaited, check_limit
 from rnnsearch.text.tokens import base
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.faithful import Glossary
-from rnnsearch.translation.source_lines import Paragraphs, joined, split
+from rnnsearch.translation.source_lines import Paragraphs, joined, split_paragraphs
 from rnnsearch.translation.translator import Translator
 
 LONGEST_PART = 128
@@ -151,11 +151,11 @@ def load_models(options: Options) -> list[ServedModel]:
         settings = changed(translator.settings, options.search)
         most = min(settings.translation.max_source_length, LONGEST_PART)
         translator.settings = changed(settings, {"translation.max_source_length": most})
-        split("a.", source)
+        split_paragraphs("a.", source)
         translator.translate(["a"])
         pair = translator.source.encode("a"), translator.target.encode("a")
         for posterior in (False, True):
-            translator.force_encoded([pair], posterior=posterior, exact=not posterior)
+            translator.scorer(posterior, exact=not posterior, scored=False).force_encoded([pair])
         taught = needs_links(run.settings.known_alignments)
         models.append(ServedModel(name, source, target, translator, examples_of(run.path), taught))
     return models
@@ -213,7 +213,7 @@ class Service:
         paragraphs: list[Paragraphs] = []
 
         def tasks() -> list[QueuedTask]:
-            paragraphs.extend(split(text, model.source) for text in texts)
+            paragraphs.extend(split_paragraphs(text, model.source) for text in texts)
             count = sum(len(paragraph.sentences) for paragraph in paragraphs)
             check_limit("the request", count, "sentences", self.options.sentences)
             bound = Glossary(model.translator.source, model.translator.target, terms) if terms else None
@@ -273,22 +273,16 @@ class Service:
                 future.cancel()
 
     def _work(self, group: Group, tasks: Sequence[QueuedTask]) -> list[Translation]:
-        """Works on a batch, in the models' thread. Raises SearchStoppedError once no client waits for it."""
+        """Works on a batch, in the models' thread. Raises AbandonedError once no client waits for it."""
         translator, items = group.model.translator, [task.item for task in tasks]
         if not group.beam:
-            return translator.force_encoded(
-                items,
-                posterior=group.posterior,
-                exact=not group.posterior,
-                cancelled=partial(self.queue.let_overtake, tasks),
-            )
+            scorer = translator.scorer(group.posterior, exact=not group.posterior, scored=False)
+            return scorer.force_encoded(items, each_step=partial(self.queue.let_overtake, tasks))
         parts = [part for item in items for part in item]
         asked = {"search.beam": group.beam, "search.nbest": group.nbest, "search.batch_size": len(parts)}
         settings = changed(translator.settings, asked)
         results = iter(
-            translator.translate_parts(
-                parts, settings=settings, cancelled=lambda: all(task.future.done() for task in tasks)
-            )
+            translator.translate_parts(parts, settings=settings, each_step=partial(check_awaited, tasks))
         )
         translated = [joined([next(results) for _ in item], translator.target.text) for item in items]
         WORDS.labels(group.model.name).inc(sum(len(result.tokens) for result in translated))

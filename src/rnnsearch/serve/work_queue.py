@@ -16,8 +16,6 @@ from typing import Any
 from fastapi import HTTPException
 from prometheus_client import Counter, Histogram
 
-from rnnsearch.errors import SearchStoppedError
-
 OWNER = ContextVar("owner", default="")
 """The API key or the address of the client whose request is being answered."""
 REQUESTS = Histogram("rnnsearch_request_seconds", "Time of a request; status 0: gone", ["route", "status"])
@@ -27,6 +25,10 @@ USUAL_WORDS = 25
 long sentences do not make others wait longer."""
 OVERTAKING = 4
 """Times that a task is longer than those that may overtake it while it is worked on."""
+
+
+class AbandonedError(Exception):
+    """Raised in work whose result nobody waits for any more."""
 
 
 def check_limit(owner: str, number: int, things: str, most: int, remedy: str = "send less") -> None:
@@ -102,13 +104,13 @@ class WorkQueue:
             else:
                 self._changed.clear()
 
-    def let_overtake(self, tasks: Sequence[QueuedTask]) -> bool:
-        """Works on waiting tasks that are much shorter than these, one batch at a time, and tells whether
-        nobody waits for these any more. Called in the models' thread while it works on them."""
+    def let_overtake(self, tasks: Sequence[QueuedTask]) -> None:
+        """Works on waiting tasks that are much shorter than these, one batch at a time. Called in the models'
+        thread while it works on them. Raises AbandonedError as `check_awaited` does."""
         largest = max(task.size for task in tasks) // OVERTAKING
         if shorter := self._next_batch(largest):
             self._work_on(tasks[0].future.get_loop(), shorter)
-        return all(task.future.done() for task in tasks)
+        check_awaited(tasks)
 
     def _work_on(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[QueuedTask]) -> None:
         """Works on tasks, in the models' thread, and sets their results in the event loop."""
@@ -140,9 +142,15 @@ class WorkQueue:
         try:
             return list(self.work(tasks[0].group, tasks))
         except Exception as error:
-            if len(tasks) == 1 or isinstance(error, SearchStoppedError):
+            if len(tasks) == 1 or isinstance(error, AbandonedError):
                 return [error] * len(tasks)
         return [result for task in tasks for result in self._results([task])]
+
+
+def check_awaited(tasks: Sequence[QueuedTask]) -> None:
+    """Raises AbandonedError if nobody waits for any of these tasks."""
+    if all(task.future.done() for task in tasks):
+        raise AbandonedError
 
 
 def _set_results(tasks: Sequence[QueuedTask], results: Sequence[Any]) -> None:

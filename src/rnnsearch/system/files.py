@@ -23,9 +23,9 @@ from typing import Any
 
 from rnnsearch.errors import InputError
 
-PARTIAL, REPLACED = ".partial", ".old"
+PARTIAL, REPLACED_ENDING = ".partial", ".old"
 """Endings of the hidden names of what is being written, and of a folder that is being replaced."""
-LARGEST = 1 << 28
+LARGEST_FILE = 1 << 28
 """Largest size of a small file, in bytes."""
 
 
@@ -224,12 +224,12 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
     out = out.resolve()
     if not out.name:
         raise InputError("is the root of the file system", file=out, remedy="name another folder")
-    folder, replaced = (out.with_name(f".{out.name}{ending}") for ending in (PARTIAL, REPLACED))
+    folder, replaced = (out.with_name(f".{out.name}{ending}") for ending in (PARTIAL, REPLACED_ENDING))
     with writing(out):
         make_folder(out.parent)
         if replaced.exists() and not out.exists():  # a process was killed between the two renames
             replaced.rename(out)
-        _check_folder(out, replaceable)
+        check_folder(out, replaceable)
         try:
             folder.mkdir()
         except FileExistsError:
@@ -242,7 +242,7 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
                 shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
             yield folder
             try:
-                _check_folder(out, replaceable)
+                check_folder(out, replaceable)
             except InputError as error:
                 kept = folder.rename(out.with_name(f"{out.name}.finished"))
                 raise InputError(f"{error}; the new folder is {kept}", remedy="keep one of the two") from None
@@ -257,12 +257,15 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
             os.close(handle)
 
 
-def _check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
-    """Raises InputError if something is at `out` that may not be replaced."""
+def check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
+    """Raises InputError if something is at `out` that may not be replaced. A lock and what killed processes
+    left count as nothing."""
     if out.exists() and not out.is_dir():
         raise InputError("is a file, not a folder", file=out, remedy="name another folder")
-    if out.exists() and any(out.iterdir()) and not replaceable(out):
-        what, remedy = "exists and is not empty", "name another folder, or remove this one"
+    names = [one.name for one in out.iterdir()] if out.exists() else []
+    others = [name for name in names if name != ".lock" and not name.endswith(PARTIAL)]
+    if others and not replaceable(out):
+        what, remedy = "exists and is not empty", "name another folder for --out"
         raise InputError(what, file=out, remedy=remedy)
 
 
@@ -289,24 +292,24 @@ def read_json(path: Path) -> Any:
 
 def read_text(path: Path) -> str:
     """Returns the text of a regular file in UTF-8. Raises OSError if it cannot be read, and ValueError if it
-    is not UTF-8 or is larger than LARGEST."""
+    is not UTF-8 or is larger than LARGEST_FILE."""
     return read_bytes(path).decode("utf-8")
 
 
 def read_bytes(path: Path) -> bytes:
     """Returns the content of a regular file. Raises OSError if it cannot be read, and ValueError if it is
-    larger than LARGEST."""
+    larger than LARGEST_FILE."""
     check_regular(path)
     with path.open("rb") as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise ValueError(f"the file has more than {LARGEST:,} bytes")
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"the file has more than {LARGEST_FILE:,} bytes")
     return content
 
 
 def read_file(path: Path) -> bytes:
     """Returns the content of a regular file. Raises InputError if it cannot be read or is larger than
-    LARGEST."""
+    LARGEST_FILE."""
     with reading(path):
         return read_bytes(path)
 

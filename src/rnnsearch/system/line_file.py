@@ -27,12 +27,12 @@ from rnnsearch.system.files import (
     writing,
 )
 
-Item = TypeVar("Item")
-READ_AHEAD = 16
+Entry = TypeVar("Entry")
+LINES_AHEAD = 16
 """Batches of the largest block: as many as are sorted by length together."""
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """The content of the state file. key: of the LineFile. items, checksum: of those whose lines are written.
     size: of these lines, in bytes."""
 
@@ -63,7 +63,7 @@ class LineFile:
         self.partial, self.state_file = (
             self.path.with_name(f".{self.path.name}.{what}") for what in ("partial", "state")
         )
-        self.done, self.before = 0, State()
+        self.done, self.before = 0, FileState()
         self._file: BinaryIO
         self._items = hashlib.sha256()
 
@@ -95,7 +95,7 @@ class LineFile:
             elif not self.state_file.exists():  # nothing was written
                 self.partial.unlink(missing_ok=True)
 
-    def missing(self, items: Iterable[Item]) -> Iterator[Item]:
+    def missing(self, items: Iterable[Entry]) -> Iterator[Entry]:
         """Returns the items that have no lines yet. Raises InputError if the earlier ones have changed since
         their lines were written."""
         rest = iter(items)
@@ -107,8 +107,8 @@ class LineFile:
                 raise InputError(what, file=self.path, remedy=f"remove {self.state_file} to begin anew")
         return rest
 
-    def blocks(self, items: Iterable[Item], batch_size: int) -> Iterator[list[Item]]:
-        """Yields the items that have no lines yet, in blocks of 1, 2, 4, … and at most READ_AHEAD batches.
+    def blocks(self, items: Iterable[Entry], batch_size: int) -> Iterator[list[Entry]]:
+        """Yields the items that have no lines yet, in blocks of 1, 2, 4, … and at most LINES_AHEAD batches.
         Raises InputError as `missing` does."""
         rest = self.missing(items)
         for size in _block_sizes(batch_size, self.before.items):
@@ -123,7 +123,7 @@ class LineFile:
             self._count(item)
         with writing(self.path):
             os.fsync(self._file.fileno())
-            state = State(self.key, self.done, self._items.hexdigest(), self._file.tell())
+            state = FileState(self.key, self.done, self._items.hexdigest(), self._file.tell())
             write_text(self.state_file, json.dumps(state._asdict()))
 
     def _write(self, text: str) -> None:
@@ -135,24 +135,24 @@ class LineFile:
         self.done += 1
         self._items.update(f"{item!r}\n".encode())
 
-    def _read_state(self) -> State:
+    def _read_state(self) -> FileState:
         """Returns the content of the state file. Raises InputError if it is damaged."""
         if not self.state_file.exists():
-            return State()
+            return FileState()
         with reading(self.state_file, "remove it to begin anew", "is damaged"):
             state = read_json(self.state_file)
-            kinds = {name: type(value) for name, value in State()._asdict().items()}
+            kinds = {name: type(value) for name, value in FileState()._asdict().items()}
             found = isinstance(state, dict) and {name: type(value) for name, value in state.items()}
             if found != kinds or min(state["items"], state["size"]) < 0:
                 raise ValueError("it is not a state")
-            return State(**state)
+            return FileState(**state)
 
 
 def _block_sizes(batch_size: int, done: int) -> Iterator[int]:
     """Yields the sizes of the blocks after the first `done` items. They grow: an interruption soon after the
     beginning loses little, and large blocks have batches of equal lengths."""
     for number in count():
-        size = batch_size * min(2**number, READ_AHEAD)
+        size = batch_size * min(2**number, LINES_AHEAD)
         if done <= 0:
             yield size
         done -= size

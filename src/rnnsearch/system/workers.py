@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from rnnsearch.errors import InputError
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 _IMPORTER = os.getpid()
@@ -32,8 +32,8 @@ def core_count() -> int:
 
 
 def ordered_map(
-    function: Callable[[Item], Result], items: Iterable[Item], workers: int
-) -> Iterator[tuple[Item, Result]]:
+    function: Callable[[Given], Made], items: Iterable[Given], workers: int
+) -> Iterator[tuple[Given, Made]]:
     """Yields (item, function(item)) in the order of the items. With more than one worker, function, items and
     results must be picklable.
 
@@ -46,9 +46,9 @@ def ordered_map(
     # spawn: a fork of a process that runs threads (torch) may hang.
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
-    waiting: deque[tuple[Item, Future[Result]]] = deque()
+    waiting: deque[tuple[Given, Future[Made]]] = deque()
 
-    def first() -> tuple[Item, Result]:
+    def first() -> tuple[Given, Made]:
         item, future = waiting.popleft()  # which frees the item
         return item, future.result()
 

@@ -17,7 +17,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.settings import TrainingSettings
 from rnnsearch.text.dataset import Pairs
 
-Indices = Int64[np.ndarray, " _"]
+PairNumbers = Int64[np.ndarray, " _"]
 
 
 class Position(NamedTuple):
@@ -52,7 +52,7 @@ class BatchOrder:
         self.settings = settings
         self._source, self._target = source_lengths, target_lengths
         longest = np.maximum(source_lengths, target_lengths)
-        self.kept: Indices = np.flatnonzero(longest <= settings.max_length + 1)
+        self.kept: PairNumbers = np.flatnonzero(longest <= settings.max_length + 1)
         self.pairs = len(self.kept)
         if not self.pairs:
             within = f"within training.max_length = {settings.max_length}"
@@ -72,7 +72,7 @@ class BatchOrder:
             return -(-self.pairs // self.settings.batch_size)
         return self._batches_by_tokens
 
-    def batches(self, start: Position = _START) -> Iterator[tuple[Indices, Position]]:
+    def batches(self, start: Position = _START) -> Iterator[tuple[PairNumbers, Position]]:
         """Yields the batches from `start` on, epoch after epoch without end: (indices of the pairs, the
         position after this batch).
 
@@ -94,7 +94,7 @@ class BatchOrder:
     def _batches_by_tokens(self) -> int:
         return sum(1 for _ in self._epoch(0, 0))
 
-    def _epoch(self, epoch: int, skipped: int) -> Iterator[tuple[int, Indices, bool]]:
+    def _epoch(self, epoch: int, skipped: int) -> Iterator[tuple[int, PairNumbers, bool]]:
         """Yields (batches done including this one, its pairs, whether it is the epoch's last), without the
         first `skipped`."""
         size = self.settings.batch_size * self.settings.pool_batches
@@ -118,7 +118,7 @@ class BatchOrder:
         pools (1, 2, …)."""
         return np.random.default_rng([self.settings.seed % 2**32, epoch, use])
 
-    def _cut(self, pool: Indices) -> list[Indices]:
+    def _cut(self, pool: PairNumbers) -> list[PairNumbers]:
         """Sorts a pool by length and cuts it into batches, short ones first."""
         longest = np.maximum(self._source[pool], self._target[pool])
         by_length = np.argsort(longest, kind="stable")  # stable: the same order on every machine
@@ -139,7 +139,7 @@ def _starts_within(longest: list[int], tokens: int) -> list[int]:
     return starts
 
 
-def collate(pairs: Pairs, indices: Sequence[int] | Indices, *, linked: bool = False) -> Batch:
+def collate(pairs: Pairs, indices: Sequence[int] | PairNumbers, *, linked: bool = False) -> Batch:
     """Returns the batch of these pairs, in this order. linked: with their known alignment; the pairs must
     have links."""
     numbers = list(map(int, indices))

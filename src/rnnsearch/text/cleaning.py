@@ -47,7 +47,7 @@ from rnnsearch.text.preparation_report import (
 from rnnsearch.text.tokens import Tokeniser, given_words
 from rnnsearch.word_links import parse_links
 
-BLOCKS, DIGESTS, DROPPED = "blocks", "digests", "dropped.tsv.gz"
+BLOCKS, DIGESTS_FILE, DROPPED = "blocks", "digests", "dropped.tsv.gz"
 PAIRS = 10_000
 """A chunk has at most this many pairs."""
 
@@ -87,7 +87,7 @@ class SideBlock(NamedTuple):
         return cls(list(places), Ragged.of([[places[word] for word in each] for each in sentences]))
 
 
-class Block(NamedTuple):
+class CleanBlock(NamedTuple):
     """The kept pairs of a chunk. text_index: place of their text among all. links: rows of positions in
     source and target words, alternating; empty ones without links."""
 
@@ -96,10 +96,10 @@ class Block(NamedTuple):
     target: SideBlock
     links: Ragged
 
-    def take(self, pairs: Integers) -> Block:
+    def take(self, pairs: Integers) -> CleanBlock:
         """Returns the block of only these pairs."""
         source, target = (SideBlock(side.words, side.sentences.take(pairs)) for side in self[1:3])
-        return Block(self.text_index, source, target, self.links.take(pairs))
+        return CleanBlock(self.text_index, source, target, self.links.take(pairs))
 
     def arrays(self) -> list[Integers]:
         """Returns the block as arrays of numbers, the words as bytes of JSON."""
@@ -107,7 +107,7 @@ class Block(NamedTuple):
         return [np.array([self.text_index]), *chain.from_iterable(sides), *self.links]
 
     @classmethod
-    def of_arrays(cls, arrays: Sequence[Integers]) -> Block:
+    def of_arrays(cls, arrays: Sequence[Integers]) -> CleanBlock:
         """Returns the block of these arrays."""
         source, target = (
             SideBlock(parse_json(words.tobytes()), Ragged(*rows))
@@ -136,7 +136,7 @@ class CleanedChunk(NamedTuple):
     the kept pairs. repairs: number of changes of each kind."""
 
     reasons: list[str]
-    block: Block
+    block: CleanBlock
     digests: NDArray[np.uint64]
     repairs: Counter[str]
 
@@ -163,9 +163,9 @@ class Cleaner:
             if not reason:
                 kept.append(words)
                 links.append(found)
-                digests.append(digest(repaired))
+                digests.append(pair_digest(repaired))
         source, target = (SideBlock.of([words[side] for words in kept]) for side in (0, 1))
-        block = Block(chunk.text_index, source, target, Ragged.of(links))
+        block = CleanBlock(chunk.text_index, source, target, Ragged.of(links))
         return CleanedChunk(reasons, block, np.array(digests, np.uint64), repairs)
 
     def drop_reason(self, words: SidesWords) -> str:
@@ -243,7 +243,7 @@ class Cleaner:
         return list(chain.from_iterable(project(links, *ranges)))
 
 
-def digest(lines: Sequence[str]) -> int:
+def pair_digest(lines: Sequence[str]) -> int:
     """Returns a number that tells a pair of lines from others. Neither line may hold a line feed."""
     text = "\n".join(lines).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=DIGEST).digest(), "big")
@@ -296,7 +296,7 @@ def clean(
     processes = workers if len(beginning) == _FIRST_CHUNKS else 1
     with (
         (work / BLOCKS).open("wb") as blocks,
-        (work / DIGESTS).open("wb") as kept,
+        (work / DIGESTS_FILE).open("wb") as kept,
         (work / DROPPED).open("wb") as raw,
         # No name or time in the gzip header: the same text gives the same bytes.
         gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as dropped,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
@@ -20,7 +20,7 @@ from rnnsearch.text.vocabulary import EOS, Vocabulary, WordFilter
 Side = Literal["source", "target"]
 
 SIDES: tuple[Side, Side] = ("source", "target")
-FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", "words.{side}.bloom")
+CODEC_FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", "words.{side}.bloom")
 """The files of one side's codec. The last two exist only if it has subwords or known words."""
 
 JOINER = "\u2060"
@@ -28,16 +28,25 @@ JOINER = "\u2060"
 tokeniser removes this character, so no other word has it."""
 
 
+class Term(NamedTuple):
+    """A term of a glossary in a sentence: its source words [first, end), and the words of its translation."""
+
+    first: int
+    end: int
+    translation: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:
     """A sentence as the network reads it. words: its words. ids: the ids of the words or of their subwords,
     with EOS as the last. word_of: ids[k] encodes words[word_of[k]] or a part of it; the last entry, that of
-    EOS, is len(words).
+    EOS, is len(words). terms: those whose translation is prescribed.
     """
 
     words: list[str]
     ids: list[int]
     word_of: list[int]
+    terms: Sequence[Term] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +110,14 @@ class Codec:
     def save(self, folder: Path, side: Side) -> None:
         """Writes vocabulary.<side>.txt and, where there are any, subwords.<side>.model and
         words.<side>.bloom."""
-        for form, part in zip(FILES, (self.vocabulary, self.subwords, self.known), strict=True):
+        for form, part in zip(CODEC_FILES, (self.vocabulary, self.subwords, self.known), strict=True):
             if part is not None:
                 part.save(folder / form.format(side=side))
 
     @classmethod
     def load(cls, folder: Path, side: Side, settings: DataSettings) -> Codec:
         """Returns what `save` wrote. Raises InputError if a file is missing or damaged."""
-        vocabulary, subwords, known = (folder / form.format(side=side) for form in FILES)
+        vocabulary, subwords, known = (folder / form.format(side=side) for form in CODEC_FILES)
         return cls(
             side_tokeniser(side, settings),
             Vocabulary.load(vocabulary),
@@ -123,7 +132,7 @@ def load_codecs(
     """Reads the codecs of both sides. checksums: those of their files, if known, as `codec_checksums` returns
     them. Raises InputError if a file is missing, damaged or another one."""
     if checksums is not None:
-        _check_sums(folder, checksums)
+        _check_codec_sums(folder, checksums)
     source, target = (Codec.load(folder, side, settings) for side in SIDES)
     return source, target
 
@@ -135,11 +144,11 @@ def codec_checksums(folder: Path) -> dict[str, str]:
 
 def codec_files(folder: Path) -> dict[str, bytes]:
     """Returns the content of each file of both sides' codecs in this folder, by its name."""
-    names = (form.format(side=side) for form in FILES for side in SIDES)
+    names = (form.format(side=side) for form in CODEC_FILES for side in SIDES)
     return {name: read_file(folder / name) for name in names if (folder / name).exists()}
 
 
-def _check_sums(folder: Path, expected: Mapping[str, str]) -> None:
+def _check_codec_sums(folder: Path, expected: Mapping[str, str]) -> None:
     """Raises InputError unless the codecs' files have the checksums `expected`."""
     found = codec_checksums(folder)
     for name in sorted(expected.keys() | found.keys()):

@@ -24,7 +24,7 @@ from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import check_regular, file_checksum, read_text, read_toml, reading
 from rnnsearch.text.codec import SIDES, Codec, load_codecs
 
-FORMAT = 2
+STORE_FORMAT = 2
 """Version of a dataset's layout. It grows when an older program would misread a newer dataset, or the
 reverse."""
 
@@ -40,7 +40,7 @@ AGAIN = "prepare the corpus again"
 _WRITTEN = 1 << 16  # rows rearranged at a time
 
 Integers = Integer[np.ndarray, " _"]
-Ids = UInt[np.ndarray, " _"]
+StoredIds = UInt[np.ndarray, " _"]
 
 
 class TrainContents(BaseModel):
@@ -94,7 +94,9 @@ class SentenceIds:
     lengths: of all sentences, int32; by default from the offsets.
     """
 
-    def __init__(self, *parts: tuple[Ids, Int64[np.ndarray, " _"]], lengths: Integers | None = None) -> None:
+    def __init__(
+        self, *parts: tuple[StoredIds, Int64[np.ndarray, " _"]], lengths: Integers | None = None
+    ) -> None:
         self._parts = parts
         self._starts = [0, *accumulate(len(offsets) - 1 for _, offsets in parts)]
         self._lengths = lengths
@@ -102,7 +104,7 @@ class SentenceIds:
     def __len__(self) -> int:
         return self._starts[-1]
 
-    def __getitem__(self, number: int) -> Ids:
+    def __getitem__(self, number: int) -> StoredIds:
         part = bisect_right(self._starts, number) - 1
         ids, offsets = self._parts[part]
         place = number - self._starts[part]
@@ -239,7 +241,7 @@ def write_contents(folder: Path, settings: DataSettings, shards: list[int], link
     """Writes the checksums, then data.toml. A folder without data.toml is no dataset, so it is written
     last."""
     train = {"shards": shards, "links": links}
-    text = tomli_w.dumps({"format": FORMAT, "data": settings.model_dump(), "train": train})
+    text = tomli_w.dumps({"format": STORE_FORMAT, "data": settings.model_dump(), "train": train})
     lines = [f"{file_checksum(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
     lines.append(f"{hashlib.sha256(text.encode()).hexdigest()}  {SETTINGS}\n")
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
@@ -256,8 +258,8 @@ def read_contents(folder: Path) -> StoreContents:
         raise InputError(what, file=folder, remedy=REMEDY)
     with reading(path, AGAIN, "is damaged"):
         table = read_toml(path)
-    if (theirs := table.pop("format", None)) != FORMAT:
-        what = f"is a prepared dataset of format {theirs}, and this version reads format {FORMAT}"
+    if (theirs := table.pop("format", None)) != STORE_FORMAT:
+        what = f"is a prepared dataset of format {theirs}, and this version reads format {STORE_FORMAT}"
         raise InputError(what, file=folder, remedy="prepare it again with this version")
     try:
         return StoreContents.model_validate(table)

@@ -15,7 +15,7 @@ from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.opening import is_on_disk, text_suffix
-from rnnsearch.text.formats.readers import FORMATS, Layout, parallel_texts
+from rnnsearch.text.formats.readers import BILINGUAL, Layout, parallel_texts
 from rnnsearch.text.tokens import base
 
 SAMPLED, BLOCK = 400, 20
@@ -45,7 +45,7 @@ def ranked_languages(text: str) -> list[tuple[str, float]]:
 def language_of(file: str | Path) -> str:
     """Returns the language code that a file's name ends in, or the empty string."""
     code = text_suffix(Path(file))[1:]
-    others = "txt", "src", "tgt", "trg", *FORMATS
+    others = "txt", "src", "tgt", "trg", *BILINGUAL
     return code if re.fullmatch("[a-z]{2,3}", code) and code not in others else ""
 
 

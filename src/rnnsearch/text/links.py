@@ -119,7 +119,7 @@ LinkWords = Literal["given", "tokenised"]
 """The words to which positions in a link file refer: given words between spaces, as in most aligners, or the
 tokeniser's words."""
 
-_PLAIN = Tokeniser("space", "")
+_SPELLING = Tokeniser("space", "")
 _LETTER = re.compile("\\S[\u0300-\u036f]*")  # with its combining marks
 
 
@@ -164,8 +164,8 @@ def _fit(links: Sequence[Link], words: Sequence[int]) -> bool:
 def tokeniser_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:
     """Returns the `word_ranges` of given words, which may have invisible characters and other spellings. If a
     line was repaired before it was tokenised, its given words must be repaired too."""
-    spelt = ["".join(_PLAIN.words(word.removeprefix(SPACE))) for word in words]
-    return word_ranges(["".join(_PLAIN.words(token)) for token in given], spelt)
+    spelt = ["".join(_SPELLING.words(word.removeprefix(SPACE))) for word in words]
+    return word_ranges(["".join(_SPELLING.words(token)) for token in given], spelt)
 
 
 def check_links(

@@ -111,7 +111,7 @@ def code_point_ranges(characters: str) -> list[int]:
 
 
 _CACHE_SIZE = 1 << 17  # chunks; some 25 MB
-_LONGEST = 40  # characters of a cached chunk
+_LONGEST_CHUNK = 40  # characters of a cached chunk
 # Stands for the neighbouring chunks. It is a capital, so that a full stop before it ends a sentence.
 _BESIDE = "A"
 
@@ -155,7 +155,7 @@ class FastMoses:
             chunks[-1] += " "
         if chunks[0][0] in ",'":
             chunks[0] = " " + chunks[0]
-        chunk_words = self._cached if max(map(len, chunks)) <= _LONGEST else self._chunk
+        chunk_words = self._cached if max(map(len, chunks)) <= _LONGEST_CHUNK else self._chunk
         return list(chain.from_iterable(map(chunk_words, chunks)))
 
     def _chunk(self, key: str) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ _INSIDE = {
 """Language → signs that are parts of a word between two letters, where Moses's rules cut."""
 _AFTER = {"he": "\u05f3", "hy": "[\u055a-\u055c\u055e]", "el": "['’]", "mt": "['’]"}
 """Language → signs that are parts of the word before them."""
-_MARKS = "\\p{M}\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+_COMBINING = "\\p{M}\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 _UNUSUAL = "[\u0300-\u1dff\u200c\u200d\u20d0-\u20f0\u2de0-\U0010ffff]"
 
 
@@ -212,7 +212,7 @@ class WholeWords:
     def pattern(language: str) -> str:
         """Returns a regular expression, for Python and JavaScript, of words that stay whole."""
         alnum = r"[\p{L}\p{N}_]?"
-        parts = rf"(?:[{_MARKS}]|(?<=[\u200c\u200d])[^\s{_MARKS}])+{alnum}"
+        parts = rf"(?:[{_COMBINING}]|(?<=[\u200c\u200d])[^\s{_COMBINING}])+{alnum}"
         if language in _INSIDE:
             parts += rf"|(?<=\p{{L}}){_INSIDE[language]}\p{{L}}"
         if language in _AFTER:
@@ -238,7 +238,7 @@ class WholeWords:
 
 
 _CURRENCY = "$¢-¥֏؋৲৳৻૱௹฿៛₠-₽꠸﷼﹩＄￠￡￥￦"
-_ENDS = "…٪،؛؟۔।॥։՝።-፨၊။។៕®™′″"
+_END_MARKS = "…٪،؛؟۔।॥։՝።-፨၊။។៕®™′″"
 _CJK = (
     "[\u1100-\u11ff\u2e80-\ua4cf\ua840-\ua87f\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff65-\uffdc"
     "\U00017000-\U00018aff\U0001b000-\U0001b12f\U0001b170-\U0001b2ff\U00020000-\U0002ffff]"
@@ -247,7 +247,7 @@ _KIND = {mark: kind for kind in ("„“”", "‚‘’", "«»", "‹›") for
 _CLOSED_BY = {"„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "’": "’‘", "«": "»", "»": "«"}
 _CLOSED_BY |= {"‹": "›", "›": "‹"}
 """Opening quotation mark → the marks that may close it. Which marks open depends on the language."""
-_JOINED = {
+_JOINED_WORDS = {
     "en": "s|t|d|m|re|ve|ll",  # isn’t
     "de": "s|n|ne|nem|nen|ner|m",  # geht's
     "ko": "이?라[고는며]?|고|며|는|은|을|를|의|에서?|이|가|와|과|도|로|처럼",  # particles after a quotation
@@ -260,10 +260,11 @@ _CLOSE = {
     rf"|.*[{LETTERS}0-9] \+ \+|\+ \+ [0-9].*|.*[0-9] ~ [0-9].*",
     "left": rf"R \$ .*|[nN] ° .*|.*[0-9] ° (?![CFK]\.?$).*|[A-Z] # .*|\+ \+ .*"
     rf'|.*[{LETTERS}0-9] \+ [.,!?)]?|["”»{_CURRENCY}+#°&] -[{LETTERS}].*',
-    "right": rf".* ° [CFK]\.?|(?:.*[{LETTERS}]{{2}}|[(,;:–—/]?) [+−] [0-9].*|.* [#~] [0-9].*"
+    "right": rf".* ['’] [0-9]0s|.* ° [CFK]\.?|(?:.*[{LETTERS}]{{2}}|[(,;:–—/]?) [+−] [0-9].*|.* [#~] [0-9].*"
     rf"|.* @ [{LETTERS}].*|.* # (?:[^ ]{{5,}}|[^ ]*[^ a-zß-öø-ÿ].*)|.* [{_CURRENCY}] -[{LETTERS}].*",
 }
 """Side on which a sign has no space → the word before it, the sign and the word after it."""
+_ELIDED = "(?:[A-Za-z]|.*qu|.*ll) ['’] [«“\"]"  # d’« un »
 _SHORTENED = frozenset(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"])
 """Italian words that end in an apostrophe: un po' di."""
 
@@ -278,14 +279,15 @@ class Detokeniser:
         self.language, never = language, "(?!)"
         self.patterns = {
             "opens": r"[(\[{¿¡]+",
-            "ends": rf"[,.?!:;\\%}}\])]+|[{_ENDS}{'·' * (language == 'el')}]+",
+            "ends": rf"[,.?!:;\\%}}\])]+|[{_END_MARKS}{'·' * (language == 'el')}]+",
             "spaced": r"[?!:;\\%]" if language == "fr" else never,
             "contraction": f"'[{LETTERS}].*" if language == "en" else never,
             "elision": f".*[{LETTERS}]'" if language in ("fr", "it", "ga") else never,
-            "joined": _JOINED.get(language, never),
+            "joined": _JOINED_WORDS.get(language, never),
             "internal": _INSIDE.get(language, never),
             "cjk": never if language == "ko" else _CJK,
             **_CLOSE,
+            "both": rf"{_CLOSE['both']}|{_ELIDED if language in ('fr', 'it') else never}",
             "right": rf"{_CLOSE['right']}|{'.*' if language == 'en' else '(?:.*[^0-9])?'} {_AMOUNT}",
         }
         """Regular expressions, for Python and JavaScript, of whole words; `cjk` is one of a character,
@@ -356,6 +358,9 @@ class Detokeniser:
         after, kind = later[0] if later else "", _KIND.get(word, word)
         opened = quotes.get(kind, "")
         if word in "'’" and before[-1:].isalnum():
+            around = f"{before} {word} {after}"
+            if self._is["both"](around) or self._is["right"](around):
+                return bool(self._is["both"](around)), True
             if self.language == "it" and before.lower() in _SHORTENED:
                 return True, False
             if self.language in ("en", "de"):

@@ -26,15 +26,15 @@ from rnnsearch.system.files import whole_folder
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.cleaning import (
     BLOCKS,
-    DIGESTS,
+    DIGESTS_FILE,
     DROPPED,
-    Block,
+    CleanBlock,
     Cleaner,
     SideBlock,
     append_arrays,
     clean,
     count_words,
-    digest,
+    pair_digest,
     read_chunks,
     stored_arrays,
 )
@@ -134,7 +134,7 @@ def prepare_texts(
         work.mkdir()
         chunks = read_chunks(zip(texts, report.texts, strict=True), options.links, cleaner)
         counts = clean(chunks, cleaner, work, options.workers, report, options.progress)
-        count_repeated(work / DIGESTS, asked, report)
+        count_repeated(work / DIGESTS_FILE, asked, report)
         codecs = {side: make_codec(side, counts.pop(side), settings, options) for side in SIDES}
         shards = encode(work, codecs, settings, report, options.progress)
         (work / DROPPED).rename(folder / DROPPED)
@@ -213,7 +213,7 @@ def encode(
     size = sum(of_side.words * id_dtype(codec).itemsize for codec, of_side in sides)
     buckets = Buckets(work, size if settings.subwords == "none" else 2 * size, settings.seed)
     done = 0
-    for block in map(Block.of_arrays, stored_arrays(work / BLOCKS)):
+    for block in map(CleanBlock.of_arrays, stored_arrays(work / BLOCKS)):
         times = report.texts[block.text_index].repeat
         source = EncodedSide(block.source, codecs["source"])
         target = EncodedSide(block.target, codecs["target"])
@@ -297,7 +297,7 @@ def read_dev(
         pairs += here
         for number, pair in enumerate(here, 1):
             repaired, words = cleaner.tokenised(pair)
-            digests.append(digest(repaired))
+            digests.append(pair_digest(repaired))
             for length, warnings in zip(cleaner.lengths(words), about.warnings, strict=True):
                 if length > cleaner.settings.max_words:
                     warnings.note("longer than data.max_words, so it needs much memory", number)

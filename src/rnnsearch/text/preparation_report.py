@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 from rnnsearch.text.formats.lines import InputWarnings, SideWarnings
 
-EXAMPLES, SAMPLES = 3, 10
+EXAMPLES_EACH, SAMPLES = 3, 10
 _SHOWN = 120  # characters of an example
 
 
@@ -36,7 +36,7 @@ class Dropped:
     def add(self, pair: ShownPair) -> None:
         """Counts a dropped pair, and keeps it as an example if it is one of the first."""
         self.pairs += 1
-        if len(self.examples) < EXAMPLES:
+        if len(self.examples) < EXAMPLES_EACH:
             self.examples.append(pair)
 
 

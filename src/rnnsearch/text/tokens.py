@@ -14,12 +14,12 @@ from typing import Literal
 from rnnsearch.text.formats.lines import ENTITY, SURROGATES
 from rnnsearch.text.moses import LETTERS, Detokeniser, FastMoses
 
-WIDTH = "full-width or half-width form"
+WIDTH_FORM = "full-width or half-width form"
 FOLDED = {
     "ligature": "\u0132\u0133\u01c4-\u01cc\u01f1-\u01f3\ufb00-\ufb06\ufb13-\ufb17",
     "presentation form": "\ufb50-\ufbb1\ufbd3-\ufc5d\ufc64-\ufd3d\ufd50-\ufd8f\ufd92-\ufdc7\ufdf0-\ufdf9"
     "\ufe80-\ufefc",
-    WIDTH: "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f\uffa1-\uffdc",
+    WIDTH_FORM: "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f\uffa1-\uffdc",
     "mathematical letter": "\U0001d400-\U0001d7ff",
 }
 """Kind → characters, as the inside of a character class, that become their compatibility forms (NFKC)."""
@@ -35,7 +35,7 @@ REPLACED = {
 STRAY_JOINER = "(?<![\u0590-\U0010ffff])[\u200c\u200d]"
 """Zero-width joiners where they join nothing: not after a script that uses them, nor after an emoji."""
 COMPOSED = "decomposed character"
-WIDE = ("zh", "yue", "wuu", "ja")
+FULL_WIDTH_LANGUAGES = ("zh", "yue", "wuu", "ja")
 
 UNSPACED = {"zh": 1.5, "yue": 1.5, "wuu": 1.5, "ja": 2.0, "th": 4.0, "lo": 4.0, "km": 4.0, "my": 4.0}
 UNSPACED |= {"bo": 1.5, "dz": 1.5}
@@ -48,8 +48,8 @@ def changes(language: str) -> dict[str, tuple[str, str | None]]:
     """Returns, for each kind of change before NFC, a regular expression (for Python and JavaScript) and its
     replacement; None for the compatibility form."""
     kinds: dict[str, tuple[str, str | None]] = {kind: (f"[{some}]", None) for kind, some in FOLDED.items()}
-    if base(language) not in WIDE:
-        kinds[WIDTH] = (f"[{FULL_WIDTH}{FOLDED[WIDTH]}]", None)
+    if base(language) not in FULL_WIDTH_LANGUAGES:
+        kinds[WIDTH_FORM] = (f"[{FULL_WIDTH}{FOLDED[WIDTH_FORM]}]", None)
     kinds |= {kind: (f"[{some}]", text) for kind, (some, text) in REPLACED.items()}
     return kinds | {"stray joiner": (STRAY_JOINER, "")}
 
@@ -152,9 +152,9 @@ def _with_ligature(word: str) -> str:
 
 _SEPARATORS = [0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 # Control characters and Unicode separators separate words; so does the zero-width space of spaced text.
-_PLAIN = dict.fromkeys([*range(0x20), *range(0x7F, 0xA1), *_SEPARATORS], " ") | SURROGATES
-_PLAIN |= dict.fromkeys([0xAD, 0x2060, 0xFEFF], "")  # Moses would make words of them
-_SPACED = _PLAIN | {0x200B: " "}
+_SEPARATED = dict.fromkeys([*range(0x20), *range(0x7F, 0xA1), *_SEPARATORS], " ") | SURROGATES
+_SEPARATED |= dict.fromkeys([0xAD, 0x2060, 0xFEFF], "")  # Moses would make words of them
+_SPACED = _SEPARATED | {0x200B: " "}
 # How tokenizer.perl cleans a line: Perl's white space becomes a space, other ASCII control characters are
 # removed. All else is kept as words: soft hyphens, joiners, byte order marks, zero-width spaces, control
 # characters above ASCII.
@@ -206,7 +206,7 @@ class Tokeniser:
         if self.normalised:
             line = normalise(line, self.language)
         if not line.isprintable():
-            line = line.translate(_PLAIN if self.unspaced else _SPACED)
+            line = line.translate(_SEPARATED if self.unspaced else _SPACED)
         if self.kind == "space":
             return self._cased(line.split())
         if self.unspaced:

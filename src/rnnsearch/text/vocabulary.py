@@ -17,7 +17,8 @@ two."""
 UNK = 1
 """Id of every word outside the shortlist."""
 
-SPECIALS = ("</s>", "<unk>")
+END, UNKNOWN = SPECIALS = ("</s>", "<unk>")
+"""The words of EOS and UNK."""
 
 
 class Vocabulary:

@@ -16,9 +16,9 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.batches import Position
 from rnnsearch.training.optimiser import Adadelta, sparse_parameters
-from rnnsearch.training.trainer import Count, LossSums, Trainer, Update
+from rnnsearch.training.trainer import LossSums, SavedCount, Trainer, Update
 
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Total = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass
@@ -26,27 +26,27 @@ class TrainingProgress:
     """The progress of a training, saved with every checkpoint, from which a resumed training continues
     exactly."""
 
-    corpus_pairs: Count = 0
+    corpus_pairs: SavedCount = 0
     changes: list[dict[str, Any]] = field(default_factory=list)
     """Settings that were changed on resuming: `update`, `setting`, `before` and `after` of each."""
     begun_from: str = ""
     """The run or model that gave the initial weights; "" for new weights."""
-    threads: Count = 0
+    threads: SavedCount = 0
     """CPU threads of the last session; 0 if unknown."""
-    update: Count = 0
-    epochs: Amount = 0.0
+    update: SavedCount = 0
+    epochs: Total = 0.0
     """Passes over the corpus, with the fraction of the current one."""
-    epoch: Count = 0
-    batch: Count = 0
+    epoch: SavedCount = 0
+    batch: SavedCount = 0
     """Finished batches of this epoch."""
-    pairs: Count = 0
-    target_tokens: Count = 0
+    pairs: SavedCount = 0
+    target_tokens: SavedCount = 0
     """Target tokens of all updates, with the ends of sentences."""
-    seconds: Amount = 0.0
+    seconds: Total = 0.0
     """Training time of all sessions, validation included."""
-    skipped: Count = 0
+    skipped: SavedCount = 0
     """Number of updates skipped for a non-finite gradient."""
-    best_update: Count = 0
+    best_update: SavedCount = 0
     """The update of the best weights so far; 0 if they are the initial weights, or before a validation."""
     finished: str = ""
     """The reason why training ended; "" if it did not."""

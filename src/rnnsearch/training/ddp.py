@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,14 +17,14 @@ from torch import distributed
 from rnnsearch.errors import InputError
 from rnnsearch.training.ranks import Ranks
 
-TIMEOUT = timedelta(hours=6)
+EXCHANGE_TIMEOUT = timedelta(hours=6)
 """Time after which an exchange fails. The other ranks wait as long for rank 0 to validate and to save."""
 UNUSED_GROUPS: list[Any] = []
 """Process groups that are no longer used, kept until the process ends. A group's destructor holds the GIL
 while it waits for its threads, and a thread that frees its last tensor needs the GIL: a deadlock."""
-RELEASE_SECONDS = 0.5
-"""Seconds before the interpreter exits in which the threads of groups can free their last tensors. A thread
-that requests the GIL during exit is terminated inside C++, which aborts the process."""
+RELEASE_SECONDS = 30.0
+"""Maximum time before the interpreter exits in which the threads of groups can free their last tensors. A
+thread that requests the GIL during exit is terminated inside C++, which aborts the process."""
 
 
 def torchrun_value(name: str, alone: int) -> int:
@@ -60,9 +61,11 @@ def connected_ranks(device: str) -> Iterator[Ranks]:
         torch.cuda.set_device(local)
     try:
         backend = "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl"
-        store, *_ = next(distributed.rendezvous("env://", timeout=TIMEOUT))
+        store, *_ = next(distributed.rendezvous("env://", timeout=EXCHANGE_TIMEOUT))
         store = distributed.PrefixStore(_attempt(), store)
-        distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=TIMEOUT)
+        distributed.init_process_group(
+            backend, store=store, rank=rank, world_size=world, timeout=EXCHANGE_TIMEOUT
+        )
         yield Ranks(rank, world)
     except RuntimeError as error:  # gloo has no error of its own
         remedy = "torchrun names the rank that ended first; go on with --resume"
@@ -70,5 +73,22 @@ def connected_ranks(device: str) -> Iterator[Ranks]:
     finally:
         if distributed.is_initialized():
             UNUSED_GROUPS.append(distributed.group.WORLD)
-            atexit.register(time.sleep, RELEASE_SECONDS)
+            atexit.register(_await_threads)
             distributed.destroy_process_group()
+
+
+def _await_threads() -> None:
+    """Waits until all other threads have slept for some time: then they have no work left (Linux)."""
+    until, asleep = time.monotonic() + RELEASE_SECONDS, 0
+    while asleep < 5 and time.monotonic() < until:
+        time.sleep(0.1)
+        asleep = 0 if any(map(_is_awake, Path("/proc/self/task").glob("[0-9]*"))) else asleep + 1
+
+
+def _is_awake(thread: Path) -> bool:
+    """Tells whether a thread other than the main one runs, or could run if a core were free."""
+    try:
+        state = (thread / "stat").read_text("ascii", "replace").rpartition(") ")[2][:1]
+    except OSError:  # it has ended
+        return False
+    return thread.name != str(os.getpid()) and state != "S"

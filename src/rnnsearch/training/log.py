@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import one_line
 from rnnsearch.installed import package_version
+from rnnsearch.kernels import edited_equations
 from rnnsearch.run import Run
 from rnnsearch.system.files import read_json, reading, write_text
 from rnnsearch.system.machine import hardware
@@ -114,6 +115,7 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
         "ended_because": progress.finished,
         "begun_from": progress.begun_from,
         "changes": progress.changes,
+        "edited": edited_equations() if run.settings.training.kernels else [],
         "seed": run.settings.training.seed,
         "rnnsearch": package_version(),
         "validations": rows,

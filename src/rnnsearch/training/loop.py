@@ -15,7 +15,7 @@ from rnnsearch.errors import InputError, require
 from rnnsearch.installed import need
 from rnnsearch.run import Run
 from rnnsearch.settings import Settings, StoppingSettings
-from rnnsearch.text.batches import Indices, Position, collate
+from rnnsearch.text.batches import PairNumbers, Position, collate
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
@@ -147,7 +147,7 @@ class Session:
         self.threads.use(progress.threads)
         return bool(progress.finished or self.signal)
 
-    def update(self, batches: list[tuple[Indices, Position]]) -> None:
+    def update(self, batches: list[tuple[PairNumbers, Position]]) -> None:
         """Does one update with the pairs of these batches, counts it and displays it."""
         settings, progress, started = self.run.settings, self.progress, time.monotonic()
         linked = needs_links(settings.known_alignments)
@@ -168,7 +168,6 @@ class Session:
             seconds, tokens, nll = map(sum, zip(*self.window, strict=True))
             self.log.update(update, tokens / seconds)
             self.display.update(progress.update, progress.epochs, nll / tokens, tokens / seconds)
-            self.threads.watch(tokens / seconds, progress.target_tokens / progress.seconds)
 
     def _diverged(self, what: str) -> InputError:
         remedy = "train in a new folder with a lower optimiser.learning_rate"
@@ -194,7 +193,7 @@ class Session:
         progress.validations.append(row)
         self.log.validation(scores, samples)
         self.log.statistics()
-        self.display.say(describe(row, better))
+        self.display.say(progress_line(row, better))
         if progress.update:
             self.display.samples(samples)
 
@@ -273,7 +272,7 @@ def reason_to_stop(stopping: StoppingSettings, progress: TrainingProgress) -> st
     return ""
 
 
-def describe(row: dict[str, float], better: bool) -> str:
+def progress_line(row: dict[str, float], better: bool) -> str:
     """Returns the row of a validation as a line for a person."""
     text = f"update {row['update']:.0f}  epoch {row['epochs']:.2f}  {row['seconds'] / 60:.1f} min"
     if "train_nll_per_word" in row:

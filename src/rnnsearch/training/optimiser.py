@@ -23,7 +23,7 @@ from rnnsearch.settings import OptimiserSettings, StoppingSettings
 CHUNK = 1 << 15
 """Number of elements that each thread processes at a time: few enough to stay in the cache."""
 
-ROWS_TOGETHER = 64
+SPARSE_ROWS = 64
 """Rows of a sparse gradient are processed in multiples of this number, so that the rounding of a row does not
 depend on the size of a chunk."""
 
@@ -219,7 +219,7 @@ def _step_rows(
     now = int(state["updates"])
     gradient = gradient.coalesce()
     of_chunk = CHUNK * torch.get_num_threads() // parameter.shape[1]  # only a CPU has sparse ones
-    at_once = max(ROWS_TOGETHER, of_chunk - of_chunk % ROWS_TOGETHER)
+    at_once = max(SPARSE_ROWS, of_chunk - of_chunk % SPARSE_ROWS)
     for rows, g in zip(gradient.indices()[0].split(at_once), gradient.values().split(at_once), strict=True):
         missed = (now - 1 - state["step"][rows]).to(g.dtype).unsqueeze(1)
         decay, slots = group["rho"] ** missed, ("square_avg", "acc_delta")

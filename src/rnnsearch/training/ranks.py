@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from rnnsearch.batch import Batch
 from rnnsearch.errors import InputError
 
-Value = TypeVar("Value")
+Exchanged = TypeVar("Exchanged")
 
 
 class Ranks:
@@ -40,7 +40,7 @@ class Ranks:
             holder.weight = parameter
         return DistributedDataParallel(_WithHolders(holders, loss), find_unused_parameters=True)
 
-    def gather(self, value: Value) -> list[Value]:
+    def gather(self, value: Exchanged) -> list[Exchanged]:
         """Returns the values of all ranks, in their order, in every rank. Values must be picklable."""
         if self.world == 1:
             return [value]
@@ -48,7 +48,7 @@ class Ranks:
         distributed.all_gather_object(every, value)
         return every
 
-    def from_first(self, compute: Callable[[], Value]) -> Value:
+    def from_first(self, compute: Callable[[], Exchanged]) -> Exchanged:
         """Calls `compute` in rank 0 only, and returns its result in every rank. If it raises InputError, the
         others exit with code 2."""
         if self.world == 1:
@@ -62,7 +62,7 @@ class Ranks:
         distributed.broadcast_object_list(box, device=torch.device("cpu"))
         if box[1] is not None:
             raise box[1] if self.is_first else SystemExit(2)
-        return cast(Value, box[0])
+        return cast(Exchanged, box[0])
 
     def share(self, batch: Batch) -> Batch:
         """Returns this rank's pairs of a batch. All ranks need the same number of batches: without pairs, a

@@ -17,7 +17,7 @@ from rnnsearch.installed import package_version
 from rnnsearch.kernels import convert, fast_loss
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.run import CHECKPOINT, Run, check_folder, write_config
+from rnnsearch.run import CHECKPOINT, Run, check_new, write_config
 from rnnsearch.settings import ModelSettings, Settings, TrainingSettings
 from rnnsearch.system.files import file_checksum, only_one, remove_partial_files, writing
 from rnnsearch.system.machine import PRECISIONS, fastest_precision
@@ -156,7 +156,7 @@ def run_lock(path: Path, resume: bool) -> Iterator[None]:
     Raises InputError if another training uses it, if it is a file or cannot be written, and if it holds a run
     that is not to be resumed, or other files.
     """
-    check_folder(path, resume)  # before the lock: an existing run is an error even while it is used
+    check_new(path, resume)  # before the lock: an existing run is an error even while it is used
     with ExitStack() as locks:
         with writing(path):
             locks.enter_context(only_one(path, "training"))

@@ -13,16 +13,12 @@ from rnnsearch.settings import Settings
 from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.workers import core_count
 
-MEASURED_EVERY = 300.0
-"""Minimum seconds between two measurements; they are repeated because other programs start and end."""
 SECONDS_EACH = 0.1
 """Seconds of each of the two measurements of a number of threads."""
 MINIMUM_SPEEDUP = 1.5
 """Fewer threads are chosen only if they are at least this many times as fast, because the number of threads
 changes the rounding."""
-COLLAPSED = 0.5
-"""Below this share of the run's usual speed, the number of threads is measured again."""
-HINT = f"measured again after {MEASURED_EVERY / 60:.0f} minutes; training.threads fixes the number"
+HINT = "training.threads sets another number"
 
 
 class Threads:
@@ -42,44 +38,23 @@ class Threads:
         self.settings, self.say = settings, say
         self.chosen = self.most = set_up_cpu(settings.training.threads, processes)
         self.fixed = bool(settings.training.threads) or self.most == 1 or settings.training.device != "cpu"
-        self.measured = time.monotonic()
 
     def begin(self, remembered: int) -> None:
         """Uses the number of threads that the run had when it was saved, which makes resuming exact; measures
         if it is 0."""
         if self.fixed:
             return
-        if not remembered:
-            self._measure()
-        elif self.most > remembered:
-            self.use(remembered)
-            self.say(f"computing with {remembered} of {self.most} threads, as this run did before ({HINT})")
-
-    def watch(self, speed: float, usual: float) -> None:
-        """Measures again if the speed has collapsed or threads are fewer than cores, but not too often.
-
-        speed: current target tokens per second. usual: those over the whole run.
-        """
-        if self.fixed or time.monotonic() - self.measured < MEASURED_EVERY:
-            return
-        if self.chosen < self.most or speed < COLLAPSED * usual:
-            self._measure()
+        found = remembered or measured_fastest(self.settings, self.most)
+        self.use(found)
+        if found < self.most:
+            why = "as this run did before" if remembered else "other programs use the cores"
+            self.say(f"computing with {found} of {self.most} threads: {why} ({HINT})")
 
     def use(self, number: int) -> None:
         """Sets the number of threads to that of rank 0, unless the settings fix it."""
         if not self.fixed and min(number, self.most) != self.chosen:
             self.chosen = min(number, self.most)
             torch.set_num_threads(self.chosen)
-
-    def _measure(self) -> None:
-        before = self.chosen
-        found = measured_fastest(self.settings, self.most)
-        self.measured = time.monotonic()
-        torch.set_num_threads(before)
-        self.use(found)
-        if found != before:
-            why = "other programs use the cores" if found < self.most else "the cores are free"
-            self.say(f"computing with {found} of {self.most} threads: {why} ({HINT})")
 
 
 def measured_fastest(settings: Settings, most: int) -> int:

@@ -39,7 +39,7 @@ from rnnsearch.training.optimiser import (
 )
 from rnnsearch.training.ranks import Ranks
 
-Count = Annotated[int, Field(ge=0, lt=2**63)]
+SavedCount = Annotated[int, Field(ge=0, lt=2**63)]
 """A number that a checkpoint keeps; its range is checked when a checkpoint is loaded."""
 
 
@@ -54,10 +54,10 @@ class LossSums:
     """
 
     nll: float = 0.0
-    pairs: Count = 0
-    target_tokens: Count = 0
+    pairs: SavedCount = 0
+    target_tokens: SavedCount = 0
     alignment_loss: float = 0.0
-    linked_rows: Count = 0
+    linked_rows: SavedCount = 0
 
     def __add__(self, other: LossSums) -> LossSums:
         return LossSums(*map(add, astuple(self), astuple(other)))

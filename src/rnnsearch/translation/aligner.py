@@ -28,11 +28,12 @@ from rnnsearch.text.links import (
     tokeniser_ranges,
 )
 from rnnsearch.text.tokens import given_words
+from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.faithful import best_run
-from rnnsearch.translation.translator import END, Translator
+from rnnsearch.translation.translator import Translator
 from rnnsearch.word_links import Link, format_links, hard_links, threshold_links
 
-Pair = tuple[str, str]
+TextPair = tuple[str, str]
 Words = str | Sequence[str]
 """One side of a pair: a line, or its words."""
 PRODUCT = "product"
@@ -79,7 +80,7 @@ class AlignedPair:
         """Returns (source words, target words) float32, so `probabilities[link]` is the probability of a
         link: the alignment posterior of the target word, or, with two directions, √(p→ p←) of their
         posteriors. For an Aligner without `posterior`, p is α."""
-        return agreement(self.result, self.reverse).T
+        return product_weights(self.result, self.reverse).T
 
     def pharaoh(self) -> str:
         """Returns the links as a line of Pharaoh format, `0-0 1-2`."""
@@ -148,12 +149,12 @@ class AlignedPair:
     def source_ranges(self) -> list[Range]:
         """Returns the characters [begin, end) of each source word in `source`. Raises InputError if the
         tokeniser has changed characters."""
-        return _places(self.source, self.source_words)
+        return _places_of(self.source, self.source_words)
 
     @cached_property
     def target_ranges(self) -> list[Range]:
         """Returns the characters [begin, end) of each target word in `target`, as `source_ranges` does."""
-        return _places(self.target, self.target_words)
+        return _places_of(self.target, self.target_words)
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class Aligner:
     method: how the links of two directions are symmetrised, one of WAYS. `product` links words with √(w→ w←)
     ≥ threshold, where w→ and w← are the weights of the two directions.
     words: whether links refer to the tokeniser's words or to the given ones.
-    posterior, exact, scored: as in `Translator.force`; without `posterior`, links are made from α.
+    posterior, exact, scored: as in `Translator.scorer`; without `posterior`, links are made from α.
     """
 
     translator: Translator
@@ -262,7 +263,7 @@ class Aligner:
             yield self._linked(as_lines(pair), result, reverse, threshold)
 
     def _linked(
-        self, lines: Pair, result: Translation, reverse: Translation | None, threshold: float | None
+        self, lines: TextPair, result: Translation, reverse: Translation | None, threshold: float | None
     ) -> AlignedPair:
         product = reverse is not None and self.method == PRODUCT
 
@@ -277,13 +278,13 @@ class Aligner:
         back = sorted((source, target) for target, source in links(reverse))
         if product:
             least = AGREEMENT if threshold is None else threshold
-            both = threshold_links(agreement(result, reverse), least)
+            both = threshold_links(product_weights(result, reverse), least)
         else:
             both = symmetrise(forward, back, self.method)
         return AlignedPair(*lines, result, both, forward, reverse, back)
 
 
-def agreement(result: Translation, reverse: Translation | None) -> NDArray[np.float32]:
+def product_weights(result: Translation, reverse: Translation | None) -> NDArray[np.float32]:
     """Returns (target words, source words): the weights of a result, or √(w→ w←) of those of both
     directions."""
     weights = result.alignment[:, :-1]
@@ -302,7 +303,7 @@ def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:
         raise InputError(what, file=named, remedy=remedy)
 
 
-def as_lines(pair: tuple[Words, Words]) -> Pair:
+def as_lines(pair: tuple[Words, Words]) -> TextPair:
     """Joins lists of words by spaces. An item that is not a pair is returned unchanged; `Translator.force`
     rejects it."""
 
@@ -351,7 +352,7 @@ def in_given_words(
     )
 
 
-def _places(text: str, words: list[str]) -> list[Range]:
+def _places_of(text: str, words: list[str]) -> list[Range]:
     found = character_ranges(text, words)
     if found is None:
         what = f"the tokeniser changes characters of the text: {text[:60]!r}"

@@ -15,14 +15,14 @@ _PAUSE = 0.002
 """Seconds without a further item after which a batch is yielded. Files and generators are faster; a person or
 a program at a pipe is slower."""
 
-Item = TypeVar("Item")
+Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
-def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def batches(items: Iterable[Piece], size: int) -> Iterator[list[Piece]]:
     """Yields lists of `size` items; the last may be shorter. If `items` raises InputError, the items before
     it are yielded first."""
-    batch: list[Item] = []
+    batch: list[Piece] = []
     fault: InputError | None = None
     try:
         for item in items:
@@ -39,10 +39,10 @@ def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def batched_by_length(
-    items: Sequence[Item],
-    length: Callable[[Item], int],
+    items: Sequence[Piece],
+    length: Callable[[Piece], int],
     batch_size: int,
-    work: Callable[[list[Item]], Sequence[Result]],
+    work: Callable[[list[Piece]], Sequence[Result]],
 ) -> list[Result]:
     """Calls `work` on batches of items of similar length; returns its results in the order of the items."""
     order = sorted(range(len(items)), key=lambda index: length(items[index]), reverse=True)
@@ -54,10 +54,10 @@ def batched_by_length(
 
 
 def in_halves(
-    items: list[Item],
-    cost: Callable[[list[Item]], int],
+    items: list[Piece],
+    cost: Callable[[list[Piece]], int],
     most: int,
-    work: Callable[[list[Item]], list[Result]],
+    work: Callable[[list[Piece]], list[Result]],
 ) -> list[Result]:
     """Returns `work(items)`. If its cost is above `most`, works on each half instead; a single item is never
     refused."""
@@ -68,7 +68,7 @@ def in_halves(
     return [result for half in halves for result in in_halves(half, cost, most, work)]
 
 
-def stream_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def stream_batches(items: Iterable[Piece], size: int) -> Iterator[list[Piece]]:
     """Yields lists of 1 to `size` items, as many as are ready, in order.
 
     A thread reads the items, at most `size` ahead. If `items` raises an exception, the items before it are
@@ -100,7 +100,7 @@ def stream_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     item: Any = None
     try:
         while item is not end:
-            group: list[Item] = []
+            group: list[Piece] = []
             while len(group) < size:
                 try:
                     item = waiting.get(timeout=_PAUSE if group else None)

@@ -22,10 +22,10 @@ import numpy as np
 
 from rnnsearch.errors import InputError, require
 from rnnsearch.settings import TranslationSettings
-from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
+from rnnsearch.text.codec import JOINER, Codec, EncodedSentence, Term
 from rnnsearch.text.dictionary import terms_of
 from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines
-from rnnsearch.text.vocabulary import SPECIALS, UNK, WordFilter
+from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.numbers import FIGURE, Numbers, is_number
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
 
@@ -35,7 +35,7 @@ _EMOJI = (
 _JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # joiners, skin tones, flags of regions
 _CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
 _FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w-]|[.@]\w)"
-PARTS = {
+COPIED_PATTERNS = {
     "front": r"^(?:(?:[-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
     r"|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+",
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
@@ -50,7 +50,8 @@ PARTS = {
     r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])",
     "code": r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
     r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
-    r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))",
+    r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
+    r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])",
     "figure": FIGURE,
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
     "mark": r"\*{2,3}|~~|\]\([^()\s]*\)|^#{1,6}\s+",  # of Markdown
@@ -58,7 +59,7 @@ PARTS = {
 }
 """Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence. What
 is in front of a sentence (bullets, numbers, quoted lines) is copied with its spaces."""
-VERBATIM = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in PARTS.items()))
+ANY_COPIED = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COPIED_PATTERNS.items()))
 STAND_INS: dict[str, list[str]] = {
     "front": [],
     "tag": [],
@@ -73,7 +74,6 @@ STAND_INS: dict[str, list[str]] = {
 }
 """Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
-UNKNOWN = SPECIALS[UNK]
 LONGEST_ARTICLE = 3
 """Longest word in front of a term's translation that stays, because it may be an article or a preposition."""
 
@@ -90,7 +90,7 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
     words: list[str] = []
     end = 0
     line = line.lstrip().replace("’", "'")
-    for found in VERBATIM.finditer(line):
+    for found in ANY_COPIED.finditer(line):
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
         words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
         end = found.start() + len(copied)
@@ -109,7 +109,7 @@ def encode_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
 @lru_cache(maxsize=1 << 16)
 def kind_of(word: str) -> str | None:
     """Returns the kind of a word that is copied letter by letter; None for others."""
-    found = VERBATIM.fullmatch(word.replace(JOINER, " "))
+    found = ANY_COPIED.fullmatch(word.replace(JOINER, " "))
     return found and found.lastgroup
 
 
@@ -238,7 +238,8 @@ class Faithful:
         lowered = {
             place
             for place, word in enumerate(words)
-            if len(word) > 3 and _as_read(self.source, word, place == 0) != [word] and word.isupper()
+            if len(word) > 3 and word.isupper() and kind_of(word) is None
+            if _as_read(self.source, word, place == 0) != [word]
         }
         long = [word for word in words if len(word) > 1 and word.isalpha()]
         whole = len(long) > 1 and all(word.isupper() for word in long)
@@ -277,22 +278,6 @@ def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
     return [word for at, word in enumerate(made) if at not in extra]
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A term of a glossary in a sentence: its source words [first, end), and the words of its translation."""
-
-    first: int
-    end: int
-    translation: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedSentence(EncodedSentence):
-    """An encoded sentence with the terms whose translation is prescribed."""
-
-    terms: tuple[Term, ...] = ()
-
-
 class Glossary:
     """Terms and their translations, of one or several words each. A term in lowercase is found in any
     case."""
@@ -308,7 +293,7 @@ class Glossary:
         }
         self.longest = max(map(len, self.terms), default=0)
 
-    def mark(self, sentence: EncodedSentence) -> MarkedSentence:
+    def mark(self, sentence: EncodedSentence) -> EncodedSentence:
         """Finds the terms in a sentence, the longest first where several begin."""
         words, terms, first = sentence.words, [], 0
         while first < len(words):
@@ -320,21 +305,22 @@ class Glossary:
                     first = end - 1
                     break
             first += 1
-        return MarkedSentence(words, sentence.ids, sentence.word_of, tuple(terms))
+        return replace(sentence, terms=terms)
 
 
 def _unbound(sentence: EncodedSentence, made: Iterable[Word]) -> list[tuple[int, str]]:
     """Returns the source words, with their places, that are in no term whose translation is written."""
     written = {word.copied for word in made}
-    terms = sentence.terms if isinstance(sentence, MarkedSentence) else ()
-    bound = {place for term in terms if term.first in written for place in range(term.first, term.end)}
+    bound = {
+        place for term in sentence.terms if term.first in written for place in range(term.first, term.end)
+    }
     return [(place, text) for place, text in enumerate(sentence.words) if place not in bound]
 
 
 def _with_terms(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
     """Replaces the run of words that attends to a term by the term's translation. Short words in front of it
     stay."""
-    for term in sentence.terms if isinstance(sentence, MarkedSentence) else ():
+    for term in sentence.terms:
         gains = [2 * float(word.row[term.first : term.end].sum()) - float(word.row.sum()) for word in made]
         if (found := best_run(gains)) is None:
             continue

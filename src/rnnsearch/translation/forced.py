@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -27,42 +26,39 @@ from rnnsearch.batch import Batch
 from rnnsearch.model.network import Direction, TeacherForced, TranslationNetwork
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.search.step import mean_alignment
-from rnnsearch.translation.batching import in_halves
+from rnnsearch.translation.batching import Piece, Result, in_halves
 
-Weights = Float[Tensor, "batch target source"]
-CHUNK_ELEMENTS = 16_000_000
+AlphaRows = Float[Tensor, "batch target source"]
+LOGITS_AT_ONCE = 16_000_000
 """Maximum number of logits in memory at once."""
-LARGEST_TENSOR = 1 << 24
+FORCED_ELEMENTS = 1 << 24
 """Maximum number of elements in a tensor of a batch of several pairs."""
 ROUNDS = 3
 """Number of times that the posterior is computed, each time with the contexts of the previous round. After i
 rounds, the first i rows of a decoder are final."""
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
 
 def force_in_batches(
     networks: Sequence[TranslationNetwork],
-    items: list[Item],
-    lengths: Callable[[Item], tuple[int, int]],
-    work: Callable[[list[Item]], list[Result]],
+    items: list[Piece],
+    lengths: Callable[[Piece], tuple[int, int]],
+    work: Callable[[list[Piece]], list[Result]],
 ) -> list[Result]:
     """Returns `work(items)`, called on fewer items at a time where a long pair makes the tensors of the batch
     too large. lengths: returns the source and target length of an item."""
     width = max(network.encoder.annotation_size for network in networks)
 
-    def largest_tensor(some: list[Item]) -> int:
+    def largest_tensor(some: list[Piece]) -> int:
         source, target = (max(lengths(item)[side] for item in some) for side in (0, 1))
         return len(some) * max(source * target, source * width, target * width)
 
-    return in_halves(items, largest_tensor, LARGEST_TENSOR, work)
+    return in_halves(items, largest_tensor, FORCED_ELEMENTS, work)
 
 
 @torch.no_grad()
 def forced_decoding(
     networks: Sequence[TranslationNetwork], batch: Batch, *, posterior: bool = False
-) -> tuple[Float[Tensor, "batch target"], Weights]:
+) -> tuple[Float[Tensor, "batch target"], AlphaRows]:
     """Returns log p(y_i | y_<i, x), which is 0 beyond the end of a sentence, and α.
 
     posterior: return the `alignment_posterior`, which also uses y_i, instead of α. In the decoder variant
@@ -88,7 +84,7 @@ def forced_decoding(
 
 
 def _teacher_forced(
-    network: TranslationNetwork, batch: Batch, known: Weights | None = None
+    network: TranslationNetwork, batch: Batch, known: AlphaRows | None = None
 ) -> list[tuple[Direction, TeacherForced]]:
     """Returns each direction and its result. The alignment `known`, if given, determines the contexts."""
     results = network.teacher_forced(
@@ -113,7 +109,7 @@ def _posterior(
     batch: Batch,
     given: Sequence[Sequence[tuple[Direction, TeacherForced]]],
     annotations: Sequence[Float[Tensor, "batch source _"]],
-) -> Weights:
+) -> AlphaRows:
     """Returns the mean posterior over all directions of all networks."""
     found = [
         alignment_posterior(direction, one, own, batch.target)
@@ -128,7 +124,7 @@ def alignment_posterior(
     given: TeacherForced,
     annotations: Float[Tensor, "batch source annotation"],
     targets: Int64[Tensor, "batch target"],
-) -> Weights:
+) -> AlphaRows:
     """Returns p(a_i = j | y_≤i, x) of the targets; rows sum to 1.
 
     annotations: h_j. A word that was read from no context (`given.attended`) has a row of zeros, as in α.
@@ -149,7 +145,7 @@ def log_p(
     targets: Int64[Tensor, "batch target"],
 ) -> Float[Tensor, "batch target"]:
     """Returns log p of each target, a chunk of rows at a time."""
-    rows = max(1, CHUNK_ELEMENTS // output.weight.shape[0])
+    rows = max(1, LOGITS_AT_ONCE // output.weight.shape[0])
     found = []
     for some, words in zip(features.flatten(0, 1).split(rows), targets.flatten().split(rows), strict=True):
         logits = output.logits(some)

@@ -15,19 +15,22 @@ from itertools import pairwise
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
 
+_THOUSAND = r"\s(?:thousand|mille)\s"
 _DECIMAL = r"\d+(?:[.,]\d+)*"
 FIGURE = (
-    r"(?<![\w.,:/+'-])(?:[1-9]\d{0,2}(?:[\s']\d{3})+(?:[.,]\d+)?|\+\d{1,3}(?:[\s.-]\d{1,4}){2,7}"
+    r"(?<![\w.,:/+'-])(?:[1-9]\d{0,2}(?:[\s']\d{3})+(?:[.,]\d+)?"
+    rf"|[1-9]\d{{0,2}}{_THOUSAND}\d{{1,3}}"
+    r"|\+\d{1,3}(?:[\s.-]\d{1,4}){2,7}"
     rf"|\d{{2,4}}(?:\s\d{{2,4}}){{2,7}}|{_DECIMAL}(?:[:/–—]{_DECIMAL})+|\d{{1,2}}\s?h\s?\d\d)(?!\w|[.,:/-]\d)"
 )
 """Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times, dates."""
 MARKS = {"en": (",", "."), "fr": (" ", ",")}
 """Language → its marks of thousands and of decimals. In other languages, any mark is one of thousands."""
-CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?")
+CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?\s?([ap]m)?")
 HALVES = ("am", "pm")
-TIMES_OF_DAY = {"matin", "après-midi", "soir", "nuit"}
+TIMES_OF_DAY = {*HALVES, "matin", "après-midi", "soir", "nuit"}
 AFTER_HOUR = (*HALVES, "h", "heure", "heures", "o'clock")
-LONGEST = 12
+LONGEST_NUMBER = 12
 """Maximum number of target words of a number."""
 
 
@@ -47,6 +50,8 @@ def value(text: str, language: str) -> str:
         return str(sum(one if one >= later else -one for one, later in pairwise(ones)))
     marks = ".,".replace(MARKS[language][1], "") if language in MARKS else ".,"
     text = text.replace(JOINER, " ")
+    thousand = rf"(?<!\d)(\d{{1,3}}){_THOUSAND}(\d{{1,3}})(?!\d)"
+    text = re.sub(thousand, lambda found: found[1] + found[2].zfill(3), text)
     thousands = rf"(?<![\d.,])[1-9]\d{{0,2}}(?:[{marks}'\s]\d{{3}}(?!\d))+"
     text = re.sub(thousands, lambda found: re.sub(r"\D", "", found[0]), text)
     text = re.sub(r"(?<=\d)\s?[.,]\s?(?=\d)", ".", text)
@@ -58,15 +63,24 @@ def _plain(word: str) -> str:
     return word.lower().replace(".", "")
 
 
+def clock(text: str, after: str) -> tuple[int, str, str] | None:
+    """Returns hour, minutes, and "am", "pm" or ""; None for what is no time. after: the next word."""
+    found = CLOCK.fullmatch(text.replace(JOINER, " ").lower())
+    half = _plain(after) if _plain(after) in HALVES else ""
+    return (int(found[1]), found[2] or "00", found[3] or half) if found else None
+
+
+def hour_of_day(hour: int, half: str) -> int:
+    """Returns the hour counted to 24."""
+    return hour % 12 + 12 * (half == "pm") if half else hour
+
+
 def values(text: str, after: str, language: str) -> set[str]:
     """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00). after: the next word."""
-    own, found = {value(text, language)}, CLOCK.fullmatch(text.replace(JOINER, " "))
-    after = _plain(after)
-    if found and (after in AFTER_HOUR or not text.isdecimal()):
-        hour, minutes = int(found[1]), found[2] or "00"
-        own.add(f"{hour}h{minutes}")
-        if after in HALVES:
-            own.add(f"{hour % 12 + 12 * (after == 'pm')}h{minutes}")
+    own, time = {value(text, language)}, clock(text, after)
+    if time and (_plain(after) in AFTER_HOUR or not text.isdecimal()):
+        hour, minutes, half = time
+        own |= {f"{hour}h{minutes}", f"{hour_of_day(hour, half)}h{minutes}"}
     return own
 
 
@@ -79,7 +93,7 @@ def converted(text: str, source: str, target: str) -> str:
     if re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
         return re.sub(r"\s?h\s?", ":", plain)
     whole, dot, decimals = value(plain, source).partition(".")
-    if "." in decimals or not whole.isdecimal() or not re.match(r"\d+[\s.,']\d{3}", plain):
+    if "." in decimals or not whole.isdecimal() or not re.match(rf"\d+(?:[\s.,']\d\d|{_THOUSAND})\d", plain):
         return text
     thousands, decimal = MARKS[target]
     digits = f"{int(whole):,}".replace(",", thousands.replace(" ", JOINER))
@@ -117,21 +131,39 @@ class Numbers:
                 doubtful.append(" ".join(word.text for word in run))
         for place in missing:
             doubtful += self._add(place)
-        self._drop_wrong_halves()
+        self._hold_halves()
         return self._joined(), doubtful
 
-    def _drop_wrong_halves(self) -> None:
-        """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05 p.m.)."""
-        for at in range(len(self.made) - 1, 0, -1):
-            word, place, half = self.made[at], self.made[at - 1].copied, _plain(self.made[at].text)
-            if half not in HALVES or place is None or place not in self.places:
+    def _hold_halves(self) -> None:
+        """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05 p.m.).
+        Where the source's own is missing, writes the hour of 24 (9 pm, 21 heures)."""
+        for at in range(len(self.made) - 1, -1, -1):
+            place, following = self.made[at].copied, self.made[at + 1 : at + 5]
+            same = [word.copied for word in following[:1]] == [place]
+            if place is None or place not in self.places or same:
                 continue
-            hour = CLOCK.fullmatch(self.words[place].replace(JOINER, " "))
-            after = _plain("".join(self.words[place + 1 : place + 2]))
+            time = clock(self.words[place], "".join(self.words[place + 1 : place + 2]))
+            after = [_plain(word.text) for word in following]
+            if time is None:
+                continue
+            hour, _, half = time
+            if half:
+                if TIMES_OF_DAY.isdisjoint(after):
+                    self._write_hour(at, hour, hour_of_day(hour, half))
+                continue
             named = not TIMES_OF_DAY.isdisjoint(self.words[place + 1 : place + 5])  # 8h du soir
-            if hour and not named and after not in HALVES and (int(hour[1]) >= 12) != (half == "pm"):
-                stops = at == len(self.made) - 1 and word.text.endswith(".")
-                self.made[at : at + 1] = [replace(word, text=".")] if stops else []
+            if after and after[0] in HALVES and not named and (hour >= 12) != (after[0] == "pm"):
+                stops = len(following) == 1 and following[0].text.endswith(".")
+                self.made[at + 1 : at + 2] = [replace(following[0], text=".")] if stops else []
+
+    def _write_hour(self, at: int, hour: int, wanted: int) -> None:
+        """Writes this hour at the beginning of the number that ends at `at`, unless a.m. or p.m. is in it."""
+        first = at
+        while first and self.made[first - 1].copied == self.made[at].copied:
+            first -= 1
+        text, said = self.made[first].text, clock(self.made[first].text, "")
+        if re.match(rf"{hour}(?!\d)", text) and not (said and said[2]):
+            self.made[first] = replace(self.made[first], text=f"{wanted}{text.removeprefix(str(hour))}")
 
     def _joined(self) -> list[Word]:
         """Returns the words, with the words of a decimal (1 , 5) in one."""
@@ -150,7 +182,7 @@ class Numbers:
         texts = ["", *(word.text for word in self.made), ""]
         before, text, *_, after = texts[first : end + 2]
         spelt = text == "000" and self.made[first].read not in self.places
-        return spelt and end - first == 1 and is_number(before) and not is_number(after)
+        return spelt and end - first == 1 and before.isdecimal() and not is_number(after)
 
     def _is_beside_number(self, first: int, end: int) -> bool:
         beside = self.made[max(first - 1, 0) : first] + self.made[end : end + 1]
@@ -182,7 +214,7 @@ class Numbers:
         other."""
         found, free = [], [word.copied is None and is_number(word.text) for word in self.made]
         for first in (at for at, number in enumerate(free) if number):
-            for end in range(first + 1, min(first + LONGEST, len(free)) + 1):
+            for end in range(first + 1, min(first + LONGEST_NUMBER, len(free)) + 1):
                 if free[end - 1]:
                     found.append((first, end))
                 elif not any(free[end : end + 1]):

@@ -31,7 +31,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from rnnsearch.batch import Batch
-from rnnsearch.errors import SearchStoppedError
 from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.kernels.products import FastOutput
 from rnnsearch.model.alignment import Alignment
@@ -40,7 +39,7 @@ from rnnsearch.model.network import Direction, TranslationNetwork, reordered, ri
 from rnnsearch.model.readout import MaxoutReadout, OutputLayer, Readout
 from rnnsearch.search.step import mean_alignment
 
-EQUALS = (
+POSTERIOR_EQUALS = (
     "model.readout:Readout.forward",
     "model.readout:MaxoutReadout.activation",
     "model.readout:OutputLayer.features",
@@ -70,7 +69,7 @@ SMALLEST_SUM = 1e-30
 """Smallest reliable sum of exponentials: below it, important terms may have underflowed."""
 
 
-Row = Float[Tensor, "rows 1 source"]
+PosteriorRow = Float[Tensor, "rows 1 source"]
 """Row i of the first sentences."""
 
 
@@ -80,15 +79,15 @@ def quick_alignment(
     batch: Batch,
     *,
     posterior: bool = False,
-    cancelled: Callable[[], bool] = lambda: False,
+    each_step: Callable[[], object] = lambda: None,
 ) -> Float[Tensor, "batch target source"]:
     """Returns α, or the alignment posterior, of the words of each target. In a posterior, the rows of the end
     of sentence and of padding are 0.
 
     The longest target comes first: a pair leaves the batch when it ends. Its later rows may be 0.
 
-    posterior: only for networks that `has_quick_posterior` accepts. cancelled: asked before every row; once
-    it returns True, SearchStoppedError is raised.
+    posterior: only for networks that `has_quick_posterior` accepts. each_step: called before every row;
+    what it raises ends the work.
     Ensembles give the mean, and so do the two directions of a decoder, as in `forced_decoding`.
     """
     longest_first = batch.target_lengths.argsort(descending=True, stable=True)
@@ -106,8 +105,7 @@ def quick_alignment(
         ]
         rows = walkers[0].source.annotations.new_zeros(*batch.target.shape, batch.source.shape[1])
         for i in range(sizes[0]):
-            if cancelled():
-                raise SearchStoppedError
+            each_step()
             left = sum(size > i for size in sizes)
             left = min(len(sizes), left + -left % MULTIPLE)
             row = mean_alignment([walker.row(i, left) for walker in walkers])
@@ -119,12 +117,12 @@ def quick_alignment(
 
 
 def has_quick_posterior(networks: Sequence[TranslationNetwork]) -> bool:
-    """Tells whether `quick_alignment` can compute posteriors: never once an equation of EQUALS is edited.
+    """Tells whether `quick_alignment` can compute posteriors: never once one of POSTERIOR_EQUALS is edited.
 
     A custom readout may be no sum of parts, which the bounds need. The two directions of a bidirectional
     decoder start at opposite ends, so neither can wait for the other's posterior.
     """
-    if plain_instead(EQUALS, "`align` computes every posterior"):
+    if plain_instead(POSTERIOR_EQUALS, "`align` computes every posterior"):
         return False
     directions = [direction for network in networks for direction in network.directions]
     summed = all(type(direction.readout).forward is Readout.forward for direction in directions)
@@ -153,7 +151,7 @@ class _Walker:
         self.projected = self.decoder.cell.project(self.embedded)
         self.posterior = BoundedPosterior(direction, self.source, batch) if posterior else None
 
-    def row(self, i: int, left: int) -> Row:
+    def row(self, i: int, left: int) -> PosteriorRow:
         """Returns row i of the first `left` pairs, with which later rows continue."""
         if left < len(self.state.cell):
             self.source, self.state = self.source.first(left), self.state.first(left)
@@ -166,7 +164,7 @@ class _Walker:
         hidden = self.decoder.cell.hidden(predicting_state.cell)
         return self.posterior.row(i, hidden, embedded, predicting_state.weights)
 
-    def feed(self, row: Row) -> None:
+    def feed(self, row: PosteriorRow) -> None:
         """Replaces the context of α by that of this alignment, in the decoder variant `released`."""
         if type(self.decoder.alignment).attended is Alignment.attended:
             # The state holds no earlier weights, so only the context changes.
@@ -208,8 +206,8 @@ class BoundedPosterior:
         i: int,
         hidden: Float[Tensor, "rows 1 hidden"],
         previous: Float[Tensor, "rows 1 embedding"] | None,
-        weights: Row,
-    ) -> Row:
+        weights: PosteriorRow,
+    ) -> PosteriorRow:
         """Returns the row of the i-th words of the first sentences, as many as there are weights. Rows sum to
         1. hidden, previous, weights: as in `TeacherForced`; previous is None for the first word.
 

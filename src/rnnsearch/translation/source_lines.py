@@ -23,7 +23,7 @@ from rnnsearch.records import Translation
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.moses import FIRST_WORDS, prefixes
 from rnnsearch.text.tokens import base
-from rnnsearch.text.vocabulary import SPECIALS, UNK
+from rnnsearch.text.vocabulary import END, UNK
 
 MOST_WORDS = 5_000
 """Maximum number of words of a line: the alignment of a longer one would not fit in memory."""
@@ -122,7 +122,7 @@ class Paragraphs(NamedTuple):
         return "".join(inner) + self.gaps[-1]
 
 
-def split(text: str, language: str) -> Paragraphs:
+def split_paragraphs(text: str, language: str) -> Paragraphs:
     """Splits a text into sentences; a line break always ends one. language: its code, or "".
 
     `split(…).joined(sentences)` restores the text.
@@ -183,7 +183,7 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     if len(parts) == 1:
         return parts[0]
     tokens = [word for part in parts for word in part.tokens]
-    source = [word for part in parts for word in part.source_tokens[:-1]] + [SPECIALS[0]]
+    source = [word for part in parts for word in part.source_tokens[:-1]] + [END]
     alignment = np.zeros((len(tokens), len(source)), dtype=np.float32)
     row = column = 0
     for part in parts:
@@ -219,7 +219,7 @@ def indented(result: Translation, line: str) -> Translation:
 
 def empty_translation() -> Translation:
     """Returns the translation of an empty line."""
-    return Translation("", [], [SPECIALS[0]], 0.0, [], np.zeros((0, 1), dtype=np.float32))
+    return Translation("", [], [END], 0.0, [], np.zeros((0, 1), dtype=np.float32))
 
 
 def noted(

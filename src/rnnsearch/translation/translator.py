@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain, count, repeat
+from functools import cached_property, partial
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
 import torch
 
-from rnnsearch.batch import Batch, pad
+from rnnsearch.batch import pad
 from rnnsearch.config import changed, with_short
-from rnnsearch.errors import InputError, require, require_number
+from rnnsearch.errors import InputError, require
 from rnnsearch.evaluation.confidence import word_confidence
-from rnnsearch.kernels import convert, fast_best_sums
+from rnnsearch.kernels import fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
-from rnnsearch.search.beam import Floats, Hypothesis, best_sums
+from rnnsearch.search.beam import Hypothesis, beam_search, best_sums
 from rnnsearch.search.two_directions import search_directions
 from rnnsearch.settings import Settings, ShortOptions, TranslationSettings
-from rnnsearch.system.machine import fastest_precision, has_int8
+from rnnsearch.system.machine import has_int8
 from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.formats.lines import given_lines, given_pairs
-from rnnsearch.text.vocabulary import SPECIALS
+from rnnsearch.text.formats.lines import given_lines
+from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.batching import (
     READ_AHEAD,
     batched_by_length,
@@ -34,14 +32,8 @@ from rnnsearch.translation.batching import (
     in_halves,
     stream_batches,
 )
-from rnnsearch.translation.faithful import (
-    Faithful,
-    Glossary,
-    encode_faithfully,
-    faithful_words,
-)
-from rnnsearch.translation.forced import force_in_batches, forced_decoding
-from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
+from rnnsearch.translation.forced import forced_decoding
+from rnnsearch.translation.networks import Networks
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
     cut,
@@ -51,18 +43,16 @@ from rnnsearch.translation.source_lines import (
     sentences,
     warn_of_target_language,
 )
+from rnnsearch.word_links import merge_subwords
 
 if TYPE_CHECKING:
     from rnnsearch.pretrained.card import ModelCard
+    from rnnsearch.translation.faithful import Faithful, Glossary
+    from rnnsearch.translation.scorer import Scorer
 
-END = SPECIALS[0]
-LARGEST_TENSOR = 1 << 29
+SEARCHED_ELEMENTS = 1 << 29
 """Largest number of elements in a tensor of one step of search. At the paper's size a batch has 64 × 12
 hypotheses with 30,000 words each: 23 million."""
-LARGEST_ALIGNMENT = 1 << 26
-"""Maximum of source × target positions of a given pair."""
-
-EncodedPair = tuple[EncodedSentence, EncodedSentence]
 
 
 class Translator:
@@ -87,13 +77,8 @@ class Translator:
         self.target: Codec = target
         self.settings: Settings = settings or Settings()
         self.dictionary: Mapping[str, str] = dictionary or {}
-        self._terms = Glossary(source, target, glossary) if glossary else None
-        self._faithful = Faithful(source, target.known, self.dictionary, target.tokeniser.language)
-        self._converted: dict[str, list[TranslationNetwork]] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Returns the attributes to pickle, without converted networks, which are made again."""
-        return self.__dict__ | {"_converted": {}}
+        self._terms = self._glossary(glossary)
+        self._networks = Networks(self.networks)
 
     @classmethod
     def load(
@@ -205,7 +190,7 @@ class Translator:
         first: the number of the first line in messages. Raises InputError as `translate` does.
         """
         used = changed(self.settings, with_short(settings or {}, options))
-        terms = None if glossary is None else Glossary(self.source, self.target, glossary)
+        terms = self._glossary(glossary)
         size, numbers, given = READ_AHEAD * used.search.batch_size, count(first), given_lines(lines)
         groups = [given] if full_batches else stream_batches(given, size)
         encoded = (
@@ -239,6 +224,8 @@ class Translator:
         split = how.split_sentences and source.tokeniser.kind == "moses"
         words_of, encode = source.words, source.encode_words
         if how.faithful:
+            from rnnsearch.translation.faithful import encode_faithfully, faithful_words
+
             words_of, encode = partial(faithful_words, source), partial(encode_faithfully, source)
         parts: list[EncodedSentence] = []
         for sentence in sentences(line, source.tokeniser.language) if split else [line]:
@@ -253,23 +240,23 @@ class Translator:
         parts: Sequence[EncodedSentence],
         *,
         settings: Settings | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
+        each_step: Callable[[], object] = lambda: None,
     ) -> list[Translation]:
         """Translates encoded parts separately; `joined` combines the translations of a line's parts.
 
-        cancelled: asked before every word of every batch, in the calling thread.
-        Once it returns True, SearchStoppedError is raised and nothing is returned. A batch whose largest
-        tensor would not fit in memory is split.
+        each_step: called before every word of every batch, in the calling thread; what it raises ends the
+        search. A batch whose largest tensor would not fit in memory is split.
         """
         settings = settings or self.settings
         search = settings.search
 
         def searched(some: list[EncodedSentence]) -> list[Translation]:
-            ids, lengths = (part.to(self._device) for part in pad([one.ids for one in some]))
-            networks = self._fast(search.precision, search.kernels)
+            ids, lengths = (part.to(self._networks.device) for part in pad([one.ids for one in some]))
+            networks = self._networks.converted(search.precision, search.kernels)
             sums = fast_best_sums if search.kernels else best_sums
+            find = partial(beam_search, each_step=each_step, sums=sums)
             forced = partial(forced_decoding, self.networks)
-            beams = search_directions(networks, forced, ids, lengths, search, cancelled, sums)
+            beams = search_directions(networks, forced, ids, lengths, search, find)
             return [
                 distinct([self._in_words(one, each, settings.translation) for each in beam])
                 for one, beam in zip(some, beams, strict=True)
@@ -277,30 +264,13 @@ class Translator:
 
         def cost(some: list[EncodedSentence]) -> int:
             positions = max(len(one.ids) for one in some)
-            widest = max(len(self.target.vocabulary), self._annotation_size * positions)
+            widest = max(len(self.target.vocabulary), self._networks.annotation_size * positions)
             return len(some) * search.beam * widest
 
         full = [part for part in parts if part.words]
-        work = partial(in_halves, cost=cost, most=LARGEST_TENSOR, work=searched)
+        work = partial(in_halves, cost=cost, most=SEARCHED_ELEMENTS, work=searched)
         done = iter(batched_by_length(full, lambda part: len(part.ids), search.batch_size, work))
         return [next(done) if part.words else empty_translation() for part in parts]
-
-    @property
-    def _device(self) -> torch.device:
-        return self.networks[0].output.weight.device
-
-    @property
-    def _annotation_size(self) -> int:
-        return max(network.encoder.annotation_size for network in self.networks)
-
-    def _fast(self, precision: str, kernels: bool) -> list[TranslationNetwork]:
-        """Returns the networks, with `kernels` converted to this precision."""
-        if not kernels:
-            return self.networks
-        if precision not in self._converted:
-            made = [convert(network, getattr(torch, precision)) for network in self.networks]
-            return self._converted.setdefault(precision, made)
-        return self._converted[precision]
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
         """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional decoder
@@ -317,7 +287,7 @@ class Translator:
     ) -> list[Translation]:
         """Aligns the pairs: `links()` and `alignment` of each result say which words correspond.
 
-        posterior, exact: as in `force`, which does the same for text of any length. Raises InputError as
+        posterior, exact: as in `scorer`. `force` does the same for text of any length. Raises InputError as
         `force` does.
         """
         return list(self.force(pairs, batch_size, posterior=posterior, exact=exact))
@@ -332,7 +302,16 @@ class Translator:
         scored: bool = True,
         first: int = 1,
     ) -> Iterator[Translation]:
-        """Scores and aligns given translations: score is log p(y | x), alignment is that of forced decoding.
+        """Yields the scores and alignments of given translations: those of forced decoding. posterior, exact,
+        scored: as in `scorer`.
+
+        first: the number of the first pair in messages. Raises InputError for a pair that is not two lines of
+        text, or is too long to be aligned.
+        """
+        return self.scorer(posterior, exact, scored).force(pairs, batch_size, first)
+
+    def scorer(self, posterior: bool = False, exact: bool | None = None, scored: bool = True) -> Scorer:
+        """Returns a scorer with these networks.
 
         posterior: return the alignment posterior, which also uses the target word, instead of α
         (translation/forced.py).
@@ -341,78 +320,25 @@ class Translator:
         posterior are estimated; mostly, far less than a tenth of a row's weight is misplaced
         (translation/posterior.py). By default, α is exact if it is `scored`, and the posterior is not.
         scored: False skips log p, which takes most of the time unless `exact`; the score is then nan.
-        first: the number of the first pair in messages. Raises InputError for a pair that is not two lines of
-        text, or is too long to be aligned.
         """
-        require_number("batch_size", batch_size, 1)
+        from rnnsearch.translation.scorer import Scorer  # translating does not need it
+
         exact = scored and not posterior if exact is None else exact
-        force = partial(self.force_encoded, posterior=posterior, exact=exact, scored=scored)
-        encoded = (self._encoded(pair, number) for number, pair in enumerate(given_pairs(pairs), first))
+        codecs = self.source, self.target
+        return Scorer(self._networks, *codecs, self.settings.search.kernels, posterior, exact, scored)
 
-        def length(pair: EncodedPair) -> int:
-            return max(len(side.ids) for side in pair)
+    def _glossary(self, entries: Mapping[str, str] | None) -> Glossary | None:
+        if entries is None:
+            return None
+        from rnnsearch.translation.faithful import Glossary  # only if it is asked for
 
-        for ahead in batches(encoded, READ_AHEAD * batch_size):
-            yield from batched_by_length(ahead, length, batch_size, force)
+        return Glossary(self.source, self.target, entries)
 
-    def _encoded(self, pair: tuple[str, str], number: int) -> EncodedPair:
-        """Returns a pair as ids. Raises InputError, with its number, if it is too long to be aligned."""
-        encoded = self.source.encode(pair[0]), self.target.encode(pair[1])
-        rows, columns = (len(side.ids) for side in encoded)
-        if rows * columns > LARGEST_ALIGNMENT:
-            size = f"{rows:,} × {columns:,} words or subwords"
-            what = f"pair {number} has {size}, which are too many to be aligned"
-            raise InputError(what, remedy="write one sentence on each line")
-        return encoded
+    @cached_property
+    def _faithful(self) -> Faithful:
+        from rnnsearch.translation.faithful import Faithful  # only if it is asked for
 
-    def force_encoded(
-        self,
-        pairs: list[EncodedPair],
-        *,
-        posterior: bool = False,
-        exact: bool = False,
-        scored: bool = False,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> list[Translation]:
-        """Force-decodes a batch of pairs, as `force` does. It is split if its largest tensor would not fit in
-        memory.
-
-        cancelled: as in `translate_parts`, but exact forced decoding never asks.
-        """
-        exact |= posterior and not has_quick_posterior(self.networks)
-
-        def forced(some: list[EncodedPair]) -> list[Translation]:
-            source, target = (pad([pair[side].ids for pair in some]) for side in (0, 1))
-            batch = Batch(*source, *target).to(self._device)
-            log_p: Iterable[Floats | None] = repeat(None)
-            if scored or (exact and posterior):
-                networks = self._fast("float32", self.settings.search.kernels)
-                probabilities, weights = forced_decoding(networks, batch, posterior=posterior and exact)
-                log_p = probabilities.cpu().numpy() if scored else log_p
-            if not exact or not (scored or posterior):
-                precision = "float32" if exact else fastest_precision(self._device)
-                networks = self._fast(precision, self.settings.search.kernels)
-                weights = quick_alignment(networks, batch, posterior=posterior, cancelled=cancelled)
-            return list(map(self._given, some, log_p, weights.cpu().numpy()))
-
-        def lengths(pair: EncodedPair) -> tuple[int, int]:
-            return len(pair[0].ids), len(pair[1].ids)
-
-        return force_in_batches(self.networks, pairs, lengths, forced)
-
-    def _given(self, pair: EncodedPair, log_p: Floats | None, alpha: Floats) -> Translation:
-        """Returns a given pair in words."""
-        source, target = pair
-        size, words = len(target.ids), list(target.words)
-        weights = alpha[: size - 1, : len(source.ids)]
-        return Translation(
-            text=self.target.text(words),
-            tokens=words,
-            source_tokens=[*source.words, END],
-            score=math.nan if log_p is None else float(log_p[:size].sum(dtype=np.float64)),
-            log_probabilities=[] if log_p is None else log_p[:size].tolist(),
-            alignment=merge_subwords(weights, source.word_of, target.word_of[:-1], len(words)),
-        )
+        return Faithful(self.source, self.target.known, self.dictionary, self.target.tokeniser.language)
 
     def _in_words(
         self, sentence: EncodedSentence, hypothesis: Hypothesis, settings: TranslationSettings
@@ -423,9 +349,11 @@ class Translator:
         weights = hypothesis.weights[: len(word_of)]
         alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
         confidence = word_confidence(hypothesis.log_probabilities, word_of, len(words), settings.confidence)
-        words, alignment, confidence, doubtful = self._faithful(
-            sentence, words, alignment, confidence, settings
-        )
+        doubtful: list[str] = []
+        if settings.faithful or settings.replace_unk or sentence.terms:
+            words, alignment, confidence, doubtful = self._faithful(
+                sentence, words, alignment, confidence, settings
+            )
         return Translation(
             text=self.target.text(words),
             tokens=words,
@@ -447,23 +375,3 @@ def distinct(hypotheses: Iterable[Translation]) -> Translation:
     best, *others = found.values()
     best.alternatives.extend(others)
     return best
-
-
-def merge_subwords(
-    weights: Floats,
-    source_word_of: Sequence[int],
-    target_word_of: Sequence[int],
-    target_words: int,
-) -> Floats:
-    """Returns the alignment of words: sums over the subwords of a source word, means over those of a target
-    word.
-
-    weights: (target ids, source ids). source_word_of: the end of sentence counts as a last word. Result:
-    (target_words, source words). Rows sum to 1; the row of a word whose ids all read no context is 0.
-    """
-    summed = np.zeros((len(weights), source_word_of[-1] + 1), dtype=np.float64)
-    np.add.at(summed.T, np.asarray(source_word_of), weights[:, : len(source_word_of)].T)
-    result = np.zeros((target_words, summed.shape[1]), dtype=np.float64)
-    np.add.at(result, np.asarray(target_word_of, dtype=np.intp), summed)
-    result /= np.maximum(result.sum(1, keepdims=True), np.finfo(np.float64).tiny)
-    return result.astype(np.float32)

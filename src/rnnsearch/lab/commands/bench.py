@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rnnsearch.cli.options import Positive, Strings, describe
+from rnnsearch.cli.options import PositiveOption, Strings, describe
 
 
 class BenchTask(StrEnum):
@@ -34,7 +34,7 @@ def bench(
     recipe: str = "",
     words: Annotated[int, typer.Option(min=3, max=10**8)] = 30_002,
     length: Annotated[int, typer.Option(min=1, max=5_000)] = 25,
-    repetitions: Positive = 5,
+    repetitions: PositiveOption = 5,
     set_: Strings = None,
     threads: Annotated[int | None, typer.Option(min=0, max=1_024)] = None,
     json: bool = False,

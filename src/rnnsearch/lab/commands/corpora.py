@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from rnnsearch.cli.demo import next_lines
-from rnnsearch.cli.options import Columns, Strings, describe, one_of, resumable, say
-from rnnsearch.cli.prepare import data_options
+from rnnsearch.cli.options import Strings, describe, one_of, resumable, say
+from rnnsearch.cli.prepare import TextOptions, data_options
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import is_stream, prepare_output
 from rnnsearch.system.progress import progress_bar
 
-SelectedAmount = Annotated[int | None, typer.Option(min=1, max=10**15)]
+AmountOption = Annotated[int | None, typer.Option(min=1, max=10**15)]
 
 
 @describe(
@@ -38,13 +38,10 @@ def select(
     in_domain: list[str],
     pool: list[str],
     out: str,
-    words: SelectedAmount = None,
+    words: AmountOption = None,
     share: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None,
-    pairs: SelectedAmount = None,
-    columns: Columns = None,
-    format_: str = "",
-    recipe: str = "",
-    set_: Strings = None,
+    pairs: AmountOption = None,
+    text: TextOptions,
     order: Annotated[int, typer.Option(min=1, max=9)] = 4,
     seed: Annotated[int, typer.Option(min=0, max=10**9)] = 1,
     overwrite: bool = False,
@@ -59,7 +56,7 @@ def select(
     ]
     if len(amounts) != 1:
         raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
-    settings, layout, languages = data_options(pool, recipe, set_, columns, format_)
+    settings, layout, languages = data_options(pool, text)
     with progress_bar() as progress:
         options = SelectOptions(layout, order, seed, overwrite, progress)
         report = select_pairs(in_domain, pool, out, amounts[0], settings, options)
@@ -93,10 +90,7 @@ def links(
     words: str = "tokenised",
     forward: str = "",
     reverse: str = "",
-    columns: Columns = None,
-    format_: str = "",
-    recipe: str = "",
-    set_: Strings = None,
+    text: TextOptions,
     overwrite: bool = False,
     aligner: str = "eflomal",
     dictionary: Path | None = None,
@@ -123,16 +117,18 @@ def links(
     for path in [*out, *filter(None, [dictionary])]:
         prepare_output(path, overwrite)
     if aligner != "eflomal":
-        own = is_stream(out[0]) or (aligner != "rnnsearch" and (recipe or set_))
-        if len(texts) != 2 or len(out) != 1 or any((columns, format_, symmetrise, own)):
+        own = is_stream(out[0]) or (aligner != "rnnsearch" and (text.recipe or text.set_))
+        if len(texts) != 2 or len(out) != 1 or any((text.columns, text.format_, symmetrise, own)):
             what = f"--aligner {aligner} takes two files of lines and one --out, and symmetrises by `product`"
             raise InputError(what, remedy="remove the other files and options")
-        return link_by_networks(aligner, list(map(Path, texts)), out[0], counted, recipe, set_ or [])
+        return link_by_networks(
+            aligner, list(map(Path, texts)), out[0], counted, text.recipe, text.set_ or []
+        )
     with progress_bar() as progress:
         if forward:
             report = link_files(forward, reverse, out, method=method)
         else:
-            settings, layout, languages = data_options(texts, recipe, set_, columns, format_)
+            settings, layout, languages = data_options(texts, text)
             corpora = parallel_texts(texts, layout=layout)
             report = f"languages {languages}\n" + link_texts(
                 corpora, out, settings=settings, method=method, words=counted, progress=progress
@@ -150,12 +146,12 @@ def link_by_networks(
     """Aligns two files with a model and its opposite, or with two networks that are trained first."""
     from rnnsearch.cli.align import align
     from rnnsearch.lab.eflomal_links import vote_files
-    from rnnsearch.lab.learned_aligner import ALIGNER_RECIPE, align_with_models, learn_links
+    from rnnsearch.lab.learned_aligner import LINKS_RECIPE, align_with_models, learn_links
     from rnnsearch.text.links import VOTES
 
     folder = out.with_name(f"{out.name}.work")
     if aligner == "rnnsearch":
-        aligners = learn_links(files, folder, words, recipe or ALIGNER_RECIPE, own)
+        aligners = learn_links(files, folder, words, recipe or LINKS_RECIPE, own)
     else:
         aligners = align_with_models(aligner, files, folder, words)
     how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": VOTES[-1]}

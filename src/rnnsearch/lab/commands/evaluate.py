@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rnnsearch.cli.options import Cores, GoldFrom, Strings, describe, say, search_changes
+from rnnsearch.cli.answers import Loading
+from rnnsearch.cli.options import GoldFrom, Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
@@ -52,14 +53,12 @@ def evaluate(
     beam: int | None = None,
     resamples: Annotated[int, typer.Option(min=1, max=10**6)] = 1000,
     json: bool = False,
-    device: str = "cpu",
-    threads: Cores = 0,
-    trust_code: bool = False,
+    loading: Loading,
 ) -> None:
     """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and
     with significance tests."""
     from rnnsearch.evaluation.bleu import unspaced_tokenisation
-    from rnnsearch.evaluation.statistics import FEWEST
+    from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
     from rnnsearch.lab.measures import MeasureOptions, measure
     from rnnsearch.lab.metrics import OF_TEXTS
     from rnnsearch.lab.outputs import System
@@ -86,8 +85,7 @@ def evaluate(
     if multi_bleu == "none":
         tokeniser = Tokeniser("space", "")
     if run:
-        loading = {"search": search_changes(None, beam=beam), "device": device, "trust_code": trust_code}
-        systems = with_runs(systems, run, test, threads, **loading)
+        systems = with_runs(systems, run, test, loading, search_changes(None, beam=beam))
         answers = {one.name: one.run for one in systems if one.run is not None}
         about["search"] = {name: one.search for name, one in answers.items()}
         tokeniser = tokeniser or next(iter(answers.values())).run.target.tokeniser
@@ -97,13 +95,13 @@ def evaluate(
     measures = measure(
         test, systems, MeasureOptions(tokenise or "13a", tokeniser, by_length, tested, resamples)
     )
-    if significance and len(test.reference) < FEWEST:
+    if significance and len(test.reference) < FEWEST_SENTENCES:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
 
 
 def with_runs(
-    written: list[System], paths: list[str], test: TestSet, threads: int, **loading: Any
+    written: list[System], paths: list[str], test: TestSet, loading: Loading, search: dict[str, Any]
 ) -> list[System]:
     """Returns the runs, then the other --hyp files. A run without a --hyp file translates the source
     itself."""
@@ -111,11 +109,12 @@ def with_runs(
     from rnnsearch.lab.test_set import name_runs
     from rnnsearch.system.machine import set_up_cpu
 
-    set_up_cpu(threads)
+    set_up_cpu(loading.threads)
     systems = []
     with progress_bar() as progress:
         for place, (name, path) in enumerate(name_runs(paths).items()):
-            run, given = open_run(name, path, **loading), written[place : place + 1]
+            run = open_run(name, path, search, device=loading.device, trust_code=loading.trust_code)
+            given = written[place : place + 1]
             kinds = [Kind.WITHOUT_UNK] if given else [Kind.TRANSLATIONS, Kind.WITHOUT_UNK]
             with TemporaryDirectory() as folder:
                 found = run_answers(run, test, Path(folder), progress, kinds).system
@@ -142,14 +141,14 @@ def aer(
 ) -> None:
     """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
     from rnnsearch.evaluation.alignment_error import read_gold
-    from rnnsearch.evaluation.statistics import FEWEST
+    from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
     from rnnsearch.lab.page import as_latex
     from rnnsearch.lab.scores import link_tables, links_as_json, links_as_text, read_links
     from rnnsearch.lab.significance import FEW
 
     truth = read_gold(gold, first=gold_from)
     systems = read_links(links or [], truth, links_reversed, gold if gold_from is None else "")
-    if len(systems) > 1 and len(truth) < FEWEST:
+    if len(systems) > 1 and len(truth) < FEWEST_SENTENCES:
         say(FEW)
     if json:
         print(links_as_json(systems, truth, gold))

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rnnsearch.cli.align import Aligning, Scoring, align_options, score_batch
-from rnnsearch.cli.answers import Place, Runs, Task
+from rnnsearch.cli.answers import Loading, Place, Runs, Task
 from rnnsearch.cli.options import (
-    Cores,
     Strings,
     describe,
     is_run,
@@ -41,7 +40,7 @@ class RayTask(StrEnum):
     ALIGN = "align"
 
 
-ANSWER_FORMATS = {
+FORMATS = {
     RayTask.TRANSLATE: tuple(FORMS),
     RayTask.SCORE: ("text", "json"),
     RayTask.ALIGN: ("pharaoh", "jsonl", "matrices"),
@@ -78,16 +77,14 @@ def ray(
     dictionary: Path | None = None,
     glossary: Path | None = None,
     set_: Strings = None,
-    threads: Cores = 0,
     overwrite: bool = False,
-    device: str = "cpu",
-    trust_code: bool = False,
+    loading: Loading,
 ) -> None:
     """Translate, score or align a corpus of any size with Ray, on this machine or on a cluster."""
     from rnnsearch.lab.ray import answer_corpus, find_shards
 
-    one_of(device, "--device", ("cpu", "cuda"))
-    form = output_format(format_, ANSWER_FORMATS[task])
+    one_of(loading.device, "--device", ("cpu", "cuda"))
+    form = output_format(format_, FORMATS[task])
     if task is not RayTask.ALIGN:
         refuse({"--reverse-run": reverse_run}, f"has no effect on `ray {task}`", "remove it")
     if task is not RayTask.TRANSLATE:
@@ -102,7 +99,7 @@ def ray(
     if task is RayTask.TRANSLATE:
         search = translation_search(set_, dictionary)
         known, terms = (path and path.resolve() for path in (dictionary, glossary))
-        work = Translating(translation_format(format_, ANSWER_FORMATS[task], search), search, known, terms)
+        work = Translating(translation_format(format_, FORMATS[task], search), search, known, terms)
     elif task is RayTask.SCORE:
         work = Scoring(form, score_batch(set_))
     else:
@@ -110,7 +107,7 @@ def ray(
         work = Aligning(form, align_options(set_, runs[0], reverse), reverse)
     url = "://" in out
     folder = out if url else str(Path(out).resolve())
-    place = Place(folder, overwrite, device, threads or 1, trust_code)
+    place = Place(loading.device, loading.threads or 1, loading.trust_code, folder, overwrite)
     with resumable(), nullcontext() if url else only_one(Path(out), "answering"):
         answer_corpus(ray_job(place, work, runs, sides), find_shards(corpora), address, workers, overwrite)
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsearch.cli.options import Cores, GoldFrom, Positive, Strings, describe, refuse, say, search_changes
+from rnnsearch.cli.answers import Loading
+from rnnsearch.cli.options import GoldFrom, PositiveOption, Strings, describe, refuse, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
@@ -43,9 +44,7 @@ def report(
     title: str = "",
     beam: int | None = None,
     set_: Strings = None,
-    device: str = "cpu",
-    threads: Cores = 0,
-    trust_code: bool = False,
+    loading: Loading,
 ) -> None:
     """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page,
     Markdown, JSON and CSV."""
@@ -62,14 +61,14 @@ def report(
     search = search_changes(set_, beam=beam)
     tests = read_test_sets(test or (), gold or (), gold_from)
     systems = read_systems(system or (), tests)
-    set_up_cpu(threads)
+    set_up_cpu(loading.threads)
     with progress_bar() as progress:
         page = make_report(
             name_runs(runs or ()),
             tests,
             out,
             systems=systems,
-            options=ReportOptions(search, device, trust_code, title, command_line()),
+            options=ReportOptions(search, loading.device, loading.trust_code, title, command_line()),
             progress=progress,
         )
     print(page)
@@ -98,7 +97,7 @@ def experiment(
     out: Path,
     data: Path | None = None,
     set_: Strings = None,
-    jobs: Positive = 1,
+    jobs: PositiveOption = 1,
     only: Strings = None,
     quick: bool = False,
     trust_code: bool = False,
@@ -126,7 +125,7 @@ def reproduce(
     out: Path,
     data: Path | None = None,
     set_: Strings = None,
-    jobs: Positive = 1,
+    jobs: PositiveOption = 1,
     quick: bool = False,
 ) -> None:
     """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,

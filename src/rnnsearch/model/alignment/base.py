@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 Keys = Float[Tensor, "batch source key"]
-State = Float[Tensor, "batch hypotheses hidden"]
+Query = Float[Tensor, "batch hypotheses hidden"]
 Energies = Float[Tensor, "batch hypotheses source"]
-Weights = Float[Tensor, "batch hypotheses source"]
+Alpha = Float[Tensor, "batch hypotheses source"]
 Memory = Float[Tensor, "batch hypotheses *memory"]
 
 
@@ -33,12 +33,12 @@ class Alignment(nn.Module):
         memory. lengths: (batch,), the end of sentence included."""
         return None
 
-    def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+    def energies(self, state: Query, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         """Returns e_ij for every source position j, and the memory after this step. The caller masks
         padding."""
         raise NotImplementedError
 
-    def attended(self, state: State, keys: Keys, memory: Memory | None, weights: Weights) -> Memory | None:
+    def attended(self, state: Query, keys: Keys, memory: Memory | None, weights: Alpha) -> Memory | None:
         """Returns the memory after this step, given α_i. state, keys: as for `energies`. memory: as
         `energies` returned it.
 

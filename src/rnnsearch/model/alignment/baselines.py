@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
+from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, Query
 from rnnsearch.model.layers import Linear
 
 
@@ -21,7 +21,7 @@ class FixedAlignment(Alignment):
         others = positions != (lengths - 1).unsqueeze(1)  # (batch, source)
         return keys.new_zeros(others.shape).masked_fill(others, -torch.inf).unsqueeze(1)
 
-    def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+    def energies(self, state: Query, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         assert memory is not None
         return memory, memory
 
@@ -39,7 +39,7 @@ class DotAlignment(Alignment):
                 f"or model.embedding_size = {state_size} with an encoder of embeddings"
             )
 
-    def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+    def energies(self, state: Query, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         """Returns e_ij = s_{i−1}ᵀ h_j."""
         return state @ keys.mT, memory
 
@@ -55,7 +55,7 @@ class GeneralAlignment(Alignment):
         """Returns W h_j."""
         return self.W(annotations)  # type: ignore[no-any-return]
 
-    def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+    def energies(self, state: Query, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         """Returns e_ij = s_{i−1}ᵀ W h_j."""
         return state @ keys.mT, memory
 
@@ -78,7 +78,7 @@ class WindowAlignment(Alignment):
         """Returns κ_0 = 0, (batch, 1, gaussians)."""
         return keys.new_zeros(keys.shape[0], 1, self.gaussians)
 
-    def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+    def energies(self, state: Query, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         """Returns log φ(i, j), and κ_i."""
         assert memory is not None
         log_alpha, log_beta, step = self.W(state).chunk(3, -1)  # each (batch, hypotheses, gaussians)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State, Weights
+from rnnsearch.model.alignment.base import Alignment, Alpha, Energies, Keys, Memory, Query
 from rnnsearch.model.alignment.recurrent import GatedPositions
 from rnnsearch.model.layers import Linear, gaussian, tanh, zeros
 
@@ -34,7 +34,7 @@ class _CoverageScore(Alignment):
         constant = keys[..., self.alignment_size :]
         return torch.cat((keys.new_zeros(*keys.shape[:2], self.size), constant), -1).unsqueeze(1)
 
-    def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+    def energies(self, state: Query, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         """Returns e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j + V_a C_{i−1,j})."""
         assert memory is not None
         of_words = self.W_a(state).unsqueeze(2) + keys[..., : self.alignment_size].unsqueeze(1)
@@ -59,7 +59,7 @@ class LinguisticCoverageAlignment(_CoverageScore):
         fertility = self.largest_fertility * torch.sigmoid(self.U_f(annotations))
         return torch.cat((self.U_a(annotations), fertility.reciprocal()), -1)
 
-    def attended(self, state: State, keys: Keys, memory: Memory | None, weights: Weights) -> Memory | None:
+    def attended(self, state: Query, keys: Keys, memory: Memory | None, weights: Alpha) -> Memory | None:
         """Returns [C_ij; 1/Φ_j]."""
         assert memory is not None
         coverage, share = memory.split(1, -1)
@@ -86,7 +86,7 @@ class NeuralCoverageAlignment(_CoverageScore):
         """Returns [U_a h_j; Q h_j]."""
         return torch.cat((self.U_a(annotations), self.Q(annotations)), -1)
 
-    def attended(self, state: State, keys: Keys, memory: Memory | None, weights: Weights) -> Memory | None:
+    def attended(self, state: Query, keys: Keys, memory: Memory | None, weights: Alpha) -> Memory | None:
         """Returns [C_ij; Q h_j]."""
         assert memory is not None
         coverage, projected = memory.split((self.size, 3 * self.size), -1)

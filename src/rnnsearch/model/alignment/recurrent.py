@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, State
+from rnnsearch.model.alignment.base import Alignment, Energies, Keys, Memory, Query
 from rnnsearch.model.layers import Linear, orthogonal, tanh, zeros
 
 Sums = Float[Tensor, "batch hypotheses source sums"]
@@ -58,7 +58,7 @@ class _RecurrentScore(Alignment):
         """Returns v_0j = 0."""
         return keys.new_zeros(keys.shape[0], 1, keys.shape[1], self.unit.size)
 
-    def energies(self, state: State, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+    def energies(self, state: Query, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
         """Returns e_ij, and v_ij."""
         v = self.unit(
             self.W(state).unsqueeze(2) + keys.unsqueeze(1), memory

@@ -18,7 +18,7 @@ from typing import TypeVar
 from rnnsearch.errors import InputError, InputWarning, escaped
 from rnnsearch.text.formats.opening import STDIN, is_on_disk, opened, text_suffix
 
-Item = TypeVar("Item")
+LineOrPair = TypeVar("LineOrPair")
 Other = TypeVar("Other")
 
 Lines = str | Path | Iterable[str]
@@ -47,7 +47,7 @@ NO_LINES[".tsv"] = "give one column, for example with `cut -f 1`"
 """Suffix of a file whose lines are not sentences → what to do with it."""
 
 _BOM = "\ufeff"
-_MARKS = {b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be"} | {
+_BYTE_ORDER_MARKS = {b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be"} | {
     b"\xff\xfe": "utf-16-le",
     b"\xfe\xff": "utf-16-be",
 }
@@ -139,11 +139,11 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
 def _wide_encoding(sample: bytes) -> str:
     """Returns the name of UTF-16 or UTF-32 if the beginning of a file is in one of them, by its byte order
     mark, or because it is printable text with many spaces or ASCII characters in that encoding alone."""
-    for mark, encoding in _MARKS.items():
+    for mark, encoding in _BYTE_ORDER_MARKS.items():
         if sample.startswith(mark):
             return encoding[:6]
     found, most = "", 0
-    for encoding in _MARKS.values() if b"\0" in sample else ():
+    for encoding in _BYTE_ORDER_MARKS.values() if b"\0" in sample else ():
         text = sample.decode(encoding, "replace")
         strange = sum(one == "\ufffd" or not (one.isprintable() or one in "\t\r\n") for one in text)
         spaces, plain = text.count(" ") + text.count("\n"), sum(map(str.isascii, text))
@@ -165,7 +165,9 @@ def warned_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, 
     return _warned(read_pairs(source, target, found), list(zip((source, target), found, strict=True)))
 
 
-def _warned(items: Iterator[Item], texts: list[tuple[str | Path, InputWarnings]]) -> Iterator[Item]:
+def _warned(
+    items: Iterator[LineOrPair], texts: list[tuple[str | Path, InputWarnings]]
+) -> Iterator[LineOrPair]:
     yield from items
     for path, found in texts:
         for kind, remedy in FAULTS.items():
@@ -183,7 +185,7 @@ def read_pairs(
     names = name_of(source), name_of(target)
     if names == (STDIN, STDIN):
         raise InputError("both sides cannot come from standard input", remedy="name a file for one of them")
-    return in_step(_side(source, warnings[0]), _side(target, warnings[1]), names)
+    return in_step(_lines_of(source, warnings[0]), _lines_of(target, warnings[1]), names)
 
 
 def check_pairs(source: str | Path, target: str | Path) -> None:
@@ -212,11 +214,11 @@ def count_lines(path: str | Path) -> int | None:
 
 
 def in_step(
-    first: Iterable[Item],
+    first: Iterable[LineOrPair],
     second: Iterable[Other],
     names: tuple[object, object],
     remedy: str = "give files in which line N of one translates line N of the other",
-) -> Iterator[tuple[Item, Other]]:
+) -> Iterator[tuple[LineOrPair, Other]]:
     """Yields pairs of items. At the end, raises InputError if one side has more; `names` are those of the
     sides in its message."""
     sides = iter(first), iter(second)
@@ -284,7 +286,7 @@ def plain_pairs(
 ) -> Iterator[tuple[str, str]]:
     """Yields given pairs of lines as `read_pairs` does those of files."""
     for number, (source, target) in enumerate(given_pairs(pairs), 1):
-        yield _plain(source, number, warnings[0]), _plain(target, number, warnings[1])
+        yield _plain_given(source, number, warnings[0]), _plain_given(target, number, warnings[1])
 
 
 def name_of(lines: object) -> str:
@@ -292,13 +294,13 @@ def name_of(lines: object) -> str:
     return escaped(lines) if isinstance(lines, (str, Path)) else "lines in memory"
 
 
-def _side(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
+def _lines_of(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
     if isinstance(lines, (str, Path)):
         return read_lines(lines, warnings)
-    return (_plain(line, number, warnings) for number, line in enumerate(given_lines(lines), 1))
+    return (_plain_given(line, number, warnings) for number, line in enumerate(given_lines(lines), 1))
 
 
-def _plain(line: str, number: int, warnings: InputWarnings) -> str:
+def _plain_given(line: str, number: int, warnings: InputWarnings) -> str:
     return plain_field(line.removesuffix("\n").translate(SURROGATES), number, warnings)
 
 

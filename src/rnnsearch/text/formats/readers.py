@@ -57,8 +57,8 @@ class Layout:
     target_language: str = "fr"
 
     def __post_init__(self) -> None:
-        if self.format not in ("", "lines", *FORMATS):
-            remedy = f"name one of: lines, {', '.join(FORMATS)}"
+        if self.format not in ("", "lines", *BILINGUAL):
+            remedy = f"name one of: lines, {', '.join(BILINGUAL)}"
             raise InputError(f"there is no format '{self.format}'", remedy=remedy)
         if bool(self.source) != bool(self.target) or (self.source and self.source == self.target):
             what = "source and target each need a column, key or language of their own"
@@ -234,10 +234,10 @@ def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) ->
             source, target = _text_at(record, keys[0]), _text_at(record, keys[1])
         except InputError as fault:
             raise InputError(str(fault), file=path, line=number) from None
-        yield _plain(source, number, warnings[0]), _plain(target, number, warnings[1])
+        yield _plain_text(source, number, warnings[0]), _plain_text(target, number, warnings[1])
 
 
-def _plain(text: str | None, number: int, warnings: InputWarnings) -> str:
+def _plain_text(text: str | None, number: int, warnings: InputWarnings) -> str:
     """Returns a text without control characters and line breaks; None is noted and becomes an empty text."""
     if text is None:
         warnings.note(NO_TEXT, number)
@@ -289,7 +289,7 @@ def _nested_value(record: Record, key: str) -> Any:
     return inner
 
 
-_CHUNK = 1 << 14  # bytes given to the parser at a time
+_XML_CHUNK = 1 << 14  # bytes given to the parser at a time
 _LONGEST_REFERENCE = 12  # bytes of &#x12345678;
 _AGAIN = "the file is damaged or incomplete: correct it or get it again"
 # Elements inside a segment that contain formatting and no text.
@@ -304,7 +304,7 @@ _PLACEHOLDER = re.compile(
     r"\$?\{\{?[\w.]+\}?\}|%(?:\d|(?:\d+\$)?[a-zA-Z@])(?![\w%$])|%\([\w.]+\)[a-zA-Z]|__[A-Z][A-Z0-9_]*__"
 )
 # Bytes and references of control characters, which XML cannot hold and exporters write nevertheless.
-_CONTROLS = re.compile(
+_CONTROL_BYTES = re.compile(
     rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|x0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));"
 )
 
@@ -348,7 +348,7 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
 def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
     """Returns the text of the first segment."""
     if not segments:
-        return _plain(None, number, warnings)
+        return _plain_text(None, number, warnings)
     if len(segments) > 1:
         warnings.note("second segment in the language", number)
     for code in [element for element in segments[0].iter() if _tag(element) in _CODES]:
@@ -419,13 +419,13 @@ def _chunks(path: str | Path) -> Iterator[bytes]:
     """Yields the bytes of the file, and at its end none. U+0080, a control character that XML allows, stands
     for those that it does not, except in UTF-16."""
     with opened(path) as stream:
-        chunk = stream.read(_CHUNK)
+        chunk = stream.read(_XML_CHUNK)
         wide = b"\0" in chunk[:4]
         while chunk:
             while b"&" in chunk[-_LONGEST_REFERENCE:] and (more := stream.read(_LONGEST_REFERENCE)):
                 chunk += more
-            yield chunk if wide else _CONTROLS.sub(b"&#128;", chunk)
-            chunk = stream.read(_CHUNK)
+            yield chunk if wide else _CONTROL_BYTES.sub(b"&#128;", chunk)
+            chunk = stream.read(_XML_CHUNK)
     yield b""
 
 
@@ -441,14 +441,14 @@ def _matches(language: str, wanted: str) -> bool:
     return wanted in (language, language.partition("-")[0])
 
 
-FORMATS: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[LinePair]]] = {
+BILINGUAL: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[LinePair]]] = {
     "tsv": read_tsv,
     "tmx": read_tmx,
     "jsonl": read_json_lines,
 }
 """Format of a bilingual file → its reader."""
 
-_SUFFIXES: dict[str, Format] = {f".{name}": name for name in FORMATS}
+_SUFFIXES: dict[str, Format] = {f".{name}": name for name in BILINGUAL}
 _CONVERT = "write it as TSV or JSON lines; the page on getting corpora has the three lines that do it"
 _NOT_READ = NO_LINES | dict.fromkeys((".csv", ".parquet", ".arrow"), _CONVERT)
 _NOT_READ[".json"] = (
@@ -490,7 +490,7 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout = Layout()) ->
         if sides := _sides_in_zip(name, layout):
             reader = partial(read_pairs, *sides)
         elif format != "lines":
-            reader = partial(FORMATS[format], name, layout)
+            reader = partial(BILINGUAL[format], name, layout)
         elif files and files[0][1] == "lines":
             target, _ = files.pop(0)
             name, reader = f"{name} | {target}", partial(read_pairs, name, target)

@@ -156,7 +156,7 @@ export class Faithful {
     const { words } = sentence;
     const lowered = new Set();
     words.forEach((text, place) => {
-      if ([...text].length > 3 && isUpper(text) && asRead(this.codec, text, place === 0)[0] !== text) lowered.add(place);
+      if ([...text].length > 3 && isUpper(text) && !kindOf(this.codec, text) && asRead(this.codec, text, place === 0)[0] !== text) lowered.add(place);
     });
     const long = words.filter((text) => [...text].length > 1 && /^\p{L}+$/u.test(text));
     const whole = long.length > 1 && long.every(isUpper);

@@ -159,6 +159,8 @@ class Detokeniser {
     const opened = quotes.get(kind) ?? "";
     const internal = this.is.internal;
     if ("'’".includes(word) && ends(before, ALNUM)) {
+      const around = `${before} ${word} ${after}`;
+      if (this.is.both.test(around) || this.is.right.test(around)) return [this.is.both.test(around), true];
       if (this.language === "it" && SHORTENED.has(before.toLowerCase())) return [true, false];
       if (this.language === "en" || this.language === "de") {
         if (this.is.joined.test(after)) return [true, true];

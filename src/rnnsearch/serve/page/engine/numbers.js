@@ -3,9 +3,10 @@
 import { copy, insert, mean } from "./target_words.js";
 
 const MARKS = { en: [",", "."], fr: [" ", ","] };
-const CLOCK = /^(\p{Nd}{1,2})(?:\s?[:h.]\s?(\p{Nd}\p{Nd})?)?$/u;
+const THOUSAND = "\\s(?:thousand|mille)\\s";
+const CLOCK = /^(\p{Nd}{1,2})(?:\s?[:h.]\s?(\p{Nd}\p{Nd})?)?\s?([ap]m)?$/u;
 const HALVES = ["am", "pm"];
-const TIMES_OF_DAY = ["matin", "après-midi", "soir", "nuit"];
+const TIMES_OF_DAY = [...HALVES, "matin", "après-midi", "soir", "nuit"];
 const AFTER_HOUR = [...HALVES, "h", "heure", "heures", "o'clock"];
 const ROMAN = /^([IVX]+)(?:er|e|ème)$/u;
 const LONGEST = 12;
@@ -27,6 +28,7 @@ function value(given, language) {
   const marks = ".,".replace(MARKS[language]?.[1] ?? "", "");
   const thousands = new RegExp(`(?<![\\p{Nd}.,])[1-9]\\p{Nd}{0,2}(?:[${marks}'\\s]\\p{Nd}{3}(?!\\p{Nd}))+`, "gu");
   return plain(given)
+    .replace(new RegExp(`(?<!\\p{Nd})(\\p{Nd}{1,3})${THOUSAND}(\\p{Nd}{1,3})(?!\\p{Nd})`, "gu"), (_, whole, rest) => whole + rest.padStart(3, "0"))
     .replace(thousands, (found) => found.replace(/\P{Nd}/gu, ""))
     .replace(/(?<=\p{Nd})\s?[.,]\s?(?=\p{Nd})/gu, ".")
     .replace(/\.(?!\p{Nd})|(?<!\p{Nd})\.|\+(?!\p{Nd})|[^\p{Nd}.+]/gu, "|")
@@ -34,16 +36,23 @@ function value(given, language) {
     .replace(/^\||\|$/gu, "");
 }
 
+/** Returns [hour, minutes, "am", "pm" or ""]; null for what is no time. after: the next word. */
+function clock(text, after) {
+  const found = CLOCK.exec(plain(text).toLowerCase());
+  const half = HALVES.includes(bare(after)) ? bare(after) : "";
+  return found && [Number(found[1]), found[2] ?? "00", found[3] ?? half];
+}
+
+/** Returns the hour counted to 24. */
+const hourOfDay = (hour, half) => (half ? (hour % 12) + (half === "pm" ? 12 : 0) : hour);
+
 /** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00). after: the next word. */
 function values(text, after, language) {
   const own = new Set([value(text, language)]);
-  const found = CLOCK.exec(plain(text));
-  const mark = bare(after);
-  if (!found || (isDigits(text) && !AFTER_HOUR.includes(mark))) return own;
-  const [hour, minutes] = [Number(found[1]), found[2] ?? "00"];
-  own.add(`${hour}h${minutes}`);
-  if (HALVES.includes(mark)) own.add(`${(hour % 12) + (mark === "pm" ? 12 : 0)}h${minutes}`);
-  return own;
+  const time = clock(text, after);
+  if (!time || (isDigits(text) && !AFTER_HOUR.includes(bare(after)))) return own;
+  const [hour, minutes, half] = time;
+  return own.add(`${hour}h${minutes}`).add(`${hourOfDay(hour, half)}h${minutes}`);
 }
 
 /** Returns a number with the target language's marks of thousands and decimals, if it has thousands, and an hour of a clock with a colon (12h45). */
@@ -52,7 +61,7 @@ function converted(text, source, target) {
   const given = plain(text);
   if (/^\p{Nd}{1,2}\s?h\s?\p{Nd}\p{Nd}$/u.test(given)) return given.replace(/\s?h\s?/u, ":");
   const [whole, ...decimals] = value(given, source).split(".");
-  if (decimals.length > 1 || !isDigits(whole) || !/^\p{Nd}+[\s.,']\p{Nd}{3}/u.test(given)) return text;
+  if (decimals.length > 1 || !isDigits(whole) || !new RegExp(`^\\p{Nd}+(?:[\\s.,']\\p{Nd}\\p{Nd}|${THOUSAND})\\p{Nd}`, "u").test(given)) return text;
   const [thousands, decimal] = MARKS[target];
   const grouped = whole.replace(/(?<=\p{Nd})(?=(?:\p{Nd}{3})+$)/gu, thousands.replace(" ", "\u2060"));
   return [grouped, ...decimals].join(decimal);
@@ -78,7 +87,7 @@ export function heldNumbers(words, places, made, source, target) {
     } else doubtful.push(run.map((one) => one.text).join(" "));
   }
   for (const place of missing) doubtful.push(...add(made, words, place, converted(words[place], source, target)));
-  return { made: joined(dropWrongHalves(words, places, made)), doubtful };
+  return { made: joined(holdHalves(words, places, made)), doubtful };
 }
 
 /** Marks the runs of words that are equal to a source number, the longest first, and those with the largest weights. */
@@ -127,7 +136,7 @@ function wrong(made) {
 
 /** Tells whether the run is the 000 of 12 000, which stands for 12 thousand. */
 function isThousand(places, made, first, end) {
-  const spelt = made[first].text === "000" && !places.includes(made[first].read) && isNumber(made[first - 1]?.text ?? "");
+  const spelt = made[first].text === "000" && !places.includes(made[first].read) && isDigits(made[first - 1]?.text ?? "");
   return end - first === 1 && spelt && !isNumber(made[end]?.text ?? "");
 }
 
@@ -154,18 +163,32 @@ function add(made, words, place, text) {
 
 const spells = (one) => one.copied === null && /^\p{L}/u.test(one.text) && Math.max(...one.row) > 0.5;
 
-/** Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05 p.m.). */
-function dropWrongHalves(words, places, made) {
-  for (let at = made.length - 1; at > 0; at--) {
-    const [one, place, half] = [made[at], made[at - 1].copied, bare(made[at].text)];
-    if (!HALVES.includes(half) || !places.includes(place)) continue;
-    const hour = CLOCK.exec(plain(words[place]));
-    const after = bare(words[place + 1]);
-    const named = words.slice(place + 1, place + 5).some((word) => TIMES_OF_DAY.includes(word)); // 8h du soir
-    if (!hour || named || HALVES.includes(after) || Number(hour[1]) >= 12 === (half === "pm")) continue;
-    made.splice(at, 1, ...(at === made.length - 1 && one.text.endsWith(".") ? [{ ...one, text: "." }] : []));
+/** Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05 p.m.). Where the source's own is missing, writes the hour of 24 (9 pm, 21 heures). */
+function holdHalves(words, places, made) {
+  const named = (texts) => texts.some((text) => TIMES_OF_DAY.includes(text));
+  for (let at = made.length - 1; at >= 0; at--) {
+    const [place, following] = [made[at].copied, made.slice(at + 1, at + 5)];
+    if (!places.includes(place) || following[0]?.copied === place) continue;
+    const time = clock(words[place], words[place + 1]);
+    const after = following.map((one) => bare(one.text));
+    if (!time) continue;
+    const [hour, , half] = time;
+    if (half) {
+      if (!named(after)) writeHour(made, at, hour, hourOfDay(hour, half));
+    } else if (HALVES.includes(after[0]) && hour >= 12 !== (after[0] === "pm") && !named(words.slice(place + 1, place + 5))) {
+      const stops = following.length === 1 && following[0].text.endsWith(".");
+      made.splice(at + 1, 1, ...(stops ? [{ ...following[0], text: "." }] : []));
+    }
   }
   return made;
+}
+
+/** Writes this hour at the beginning of the number that ends at `at`, unless a.m. or p.m. is in it. */
+function writeHour(made, at, hour, wanted) {
+  let first = at;
+  while (first && made[first - 1].copied === made[at].copied) first--;
+  const { text } = made[first];
+  if (/^\p{Nd}*/u.exec(text)[0] === String(hour) && !clock(text, "")?.[2]) made[first] = { ...made[first], text: wanted + text.slice(String(hour).length) };
 }
 
 /** Returns the words, with the words of a decimal (1 , 5) in one. */

@@ -1,0 +1,42 @@
+"""The networks of a translator, in every precision that it computes in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from rnnsearch.kernels import convert
+from rnnsearch.model.network import TranslationNetwork
+
+
+class Networks:
+    """One network, or several of the same vocabularies. Their weights must not change: they are converted
+    once to every precision that is asked for."""
+
+    def __init__(self, plain: list[TranslationNetwork]) -> None:
+        self.plain = plain
+        self._converted: dict[str, list[TranslationNetwork]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns the attributes to pickle, without converted networks, which are made again."""
+        return self.__dict__ | {"_converted": {}}
+
+    @property
+    def device(self) -> torch.device:
+        """Returns the device of the weights."""
+        return self.plain[0].output.weight.device
+
+    @property
+    def annotation_size(self) -> int:
+        """Returns the largest size of an annotation."""
+        return max(network.encoder.annotation_size for network in self.plain)
+
+    def converted(self, precision: str, kernels: bool) -> list[TranslationNetwork]:
+        """Returns the networks, with `kernels` converted to this precision."""
+        if not kernels:
+            return self.plain
+        if precision not in self._converted:
+            made = [convert(network, getattr(torch, precision)) for network in self.plain]
+            return self._converted.setdefault(precision, made)
+        return self._converted[precision]

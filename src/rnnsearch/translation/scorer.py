@@ -1,0 +1,108 @@
+"""Scores and alignments of given translations, by forced decoding: text in, text and alignment out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+
+from rnnsearch.batch import Batch, pad
+from rnnsearch.errors import InputError, require_number
+from rnnsearch.records import Translation
+from rnnsearch.search.beam import FloatArray
+from rnnsearch.system.machine import fastest_precision
+from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.formats.lines import given_pairs
+from rnnsearch.text.vocabulary import END
+from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
+from rnnsearch.translation.forced import force_in_batches, forced_decoding
+from rnnsearch.translation.networks import Networks
+from rnnsearch.translation.posterior import has_quick_posterior, quick_alignment
+from rnnsearch.word_links import merge_subwords
+
+LARGEST_PAIR = 1 << 26
+"""Maximum of source × target positions of a pair."""
+EncodedPair = tuple[EncodedSentence, EncodedSentence]
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores and aligns given pairs: `score` is log p(y | x), `alignment` is that of forced decoding.
+
+    kernels: whether to use converted networks. posterior, exact, scored: as in `Translator.scorer`.
+    """
+
+    networks: Networks
+    source: Codec
+    target: Codec
+    kernels: bool
+    posterior: bool
+    exact: bool
+    scored: bool
+
+    def force(self, pairs: Iterable[tuple[str, str]], batch_size: int, first: int) -> Iterator[Translation]:
+        """Yields the result of each pair. Arguments and errors: as in `Translator.force`."""
+        require_number("batch_size", batch_size, 1)
+        encoded = (self._encoded(pair, number) for number, pair in enumerate(given_pairs(pairs), first))
+
+        def length(pair: EncodedPair) -> int:
+            return max(len(side.ids) for side in pair)
+
+        for ahead in batches(encoded, READ_AHEAD * batch_size):
+            yield from batched_by_length(ahead, length, batch_size, self.force_encoded)
+
+    def _encoded(self, pair: tuple[str, str], number: int) -> EncodedPair:
+        """Returns a pair as ids. Raises InputError, with its number, if it is too long to be aligned."""
+        encoded = self.source.encode(pair[0]), self.target.encode(pair[1])
+        rows, columns = (len(side.ids) for side in encoded)
+        if rows * columns > LARGEST_PAIR:
+            size = f"{rows:,} × {columns:,} words or subwords"
+            what = f"pair {number} has {size}, which are too many to be aligned"
+            raise InputError(what, remedy="write one sentence on each line")
+        return encoded
+
+    def force_encoded(
+        self, pairs: list[EncodedPair], each_step: Callable[[], object] = lambda: None
+    ) -> list[Translation]:
+        """Force-decodes a batch of pairs. It is split if its largest tensor would not fit in memory.
+
+        each_step: as in `quick_alignment`; exact forced decoding never calls it.
+        """
+        networks, posterior = self.networks, self.posterior
+        exact = self.exact or (posterior and not has_quick_posterior(networks.plain))
+
+        def forced(some: list[EncodedPair]) -> list[Translation]:
+            source, target = (pad([pair[side].ids for pair in some]) for side in (0, 1))
+            batch = Batch(*source, *target).to(networks.device)
+            log_p: Iterable[FloatArray | None] = repeat(None)
+            if self.scored or (exact and posterior):
+                used = networks.converted("float32", self.kernels)
+                probabilities, weights = forced_decoding(used, batch, posterior=posterior and exact)
+                log_p = probabilities.cpu().numpy() if self.scored else log_p
+            if not exact or not (self.scored or posterior):
+                precision = "float32" if exact else fastest_precision(networks.device)
+                used = networks.converted(precision, self.kernels)
+                weights = quick_alignment(used, batch, posterior=posterior, each_step=each_step)
+            return list(map(self._in_words, some, log_p, weights.cpu().numpy()))
+
+        def lengths(pair: EncodedPair) -> tuple[int, int]:
+            return len(pair[0].ids), len(pair[1].ids)
+
+        return force_in_batches(networks.plain, pairs, lengths, forced)
+
+    def _in_words(self, pair: EncodedPair, log_p: FloatArray | None, alpha: FloatArray) -> Translation:
+        """Returns the result of a pair in words."""
+        source, target = pair
+        size, words = len(target.ids), list(target.words)
+        weights = alpha[: size - 1, : len(source.ids)]
+        return Translation(
+            text=self.target.text(words),
+            tokens=words,
+            source_tokens=[*source.words, END],
+            score=math.nan if log_p is None else float(log_p[:size].sum(dtype=np.float64)),
+            log_probabilities=[] if log_p is None else log_p[:size].tolist(),
+            alignment=merge_subwords(weights, source.word_of, target.word_of[:-1], len(words)),
+        )
