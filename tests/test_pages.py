@@ -16,9 +16,8 @@ from study_files import study_in
 from rnnsearch.figure3 import Panel
 from rnnsearch.lab.alignment_page import alignment_page, browsed_run
 from rnnsearch.lab.page import render
-from rnnsearch.lab.report import ReportOptions, make_report
+from rnnsearch.lab.report import ReportOptions, make_report, write_study
 from rnnsearch.lab.run_study import Measured
-from rnnsearch.lab.study_table import write_study
 from rnnsearch.lab.test_set import read_test_sets
 
 NASTY = (
@@ -40,7 +39,7 @@ def report(folder: Path, word: str) -> str:
     test = read_test_sets([str(folder / "test.en"), str(folder / "test.fr")])[0]
     systems = {word: {"test": [f"le {word}", "", word]}}
     options = ReportOptions(title=word, command=word)
-    return make_report([], [test], folder / "report", systems=systems, options=options).read_text("utf-8")
+    return make_report({}, [test], folder / "report", systems=systems, options=options).read_text("utf-8")
 
 
 def study(folder: Path, word: str) -> str:
@@ -119,4 +118,4 @@ def test_a_page_can_be_listened_to(pages: tuple[str, str]) -> None:
 
 def test_a_value_that_is_missing_is_an_error() -> None:
     with pytest.raises(UndefinedError):
-        render("alignments.html", title="a")
+        render("document.html")

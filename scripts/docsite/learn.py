@@ -11,7 +11,7 @@ from rnnsearch.serve.page import page_files
 
 FOLDER = Path("assets/learn")
 """Folder in the site."""
-SHARED = ("elements.js", "matrix.js", "figures.js", "state.js", "engine/breath.js")
+SHARED = ("elements.js", "matrix.js", "state.js", "engine/breath.js")
 TRAINING_PAIRS, TRAINED_WORDS = 4000, 16
 LENGTHS = [(4, 6), (7, 9), (10, 12), (13, 16), (17, 20)]
 """Ranges of words of the held-out sources, as in corpus.js. The last are longer than any training

@@ -12,7 +12,8 @@ import numpy as np
 from html_elements import Elements
 
 from rnnsearch.figure3 import Panel
-from rnnsearch.lab.alignment_page import MEASURES, alignment_page, browsed_run
+from rnnsearch.lab.alignment_page import alignment_page, browsed_run
+from rnnsearch.lab.metrics import OF_PAIRS
 from rnnsearch.word_links import GoldLinks
 
 NASTY = "</script><script>alert('1')</script><!-- &amp; \u2028 \u0000 \"'"
@@ -44,13 +45,13 @@ def test_words_weights_links_gold_and_measures_are_in_the_page() -> None:
     )
     assert list(base64.b64decode(run["weights"])) == [255, 0, 64, 191]  # row by row, in 255ths
     assert run["measures"] == {"aer": 0.25, "entropy": 1.2346}
-    assert found["measures"] == {key: name for key, (name, _) in MEASURES.items()}
+    assert found["measures"] == {key: one.heading for key, one in OF_PAIRS.items()}
 
 
 def test_the_measures_that_are_shown_are_explained() -> None:
     text = html.unescape(page(aer=0.25, entropy=1.0))
-    for key, (_, meaning) in MEASURES.items():
-        assert (meaning in text) == (key in ("aer", "entropy"))
+    for key, metric in OF_PAIRS.items():
+        assert (metric.meaning in text) == (key in ("aer", "entropy"))
 
 
 def test_the_script_builds_text_and_never_markup() -> None:

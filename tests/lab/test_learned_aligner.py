@@ -28,7 +28,7 @@ WORDS = ["links", "--aligner", "rnnsearch", "--out", "links"]
 
 @pytest.fixture(autouse=True)
 def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(quick_start, "FEWEST", 100)
+    monkeypatch.setattr(quick_start, "FEWEST_PAIRS", 100)
     monkeypatch.chdir(tmp_path)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,16 +19,16 @@ from rnnsearch.errors import InputError
 from rnnsearch.lab.measures import (
     ALL,
     KNOWN,
-    OF_TEXTS,
     MeasureOptions,
     Measures,
     measure,
     nll_statistics,
     perplexity,
 )
+from rnnsearch.lab.metrics import OF_TEXTS
+from rnnsearch.lab.outputs import Kind, OpenedRun, OutputLine, System
 from rnnsearch.lab.scores import measures_json as as_json
 from rnnsearch.lab.scores import measures_text as as_text
-from rnnsearch.lab.test_set import RunAnswers, System
 from rnnsearch.lab.test_set import TestSet as Texts
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
@@ -51,11 +52,23 @@ def forced(score: float, words: int) -> Translation:
     return Translation("", ["x"] * words, ["a", "</s>"], score, [], np.zeros((words, 2), np.float32))
 
 
+def answers(lines: list[OutputLine], alignment: str = "additive", **more: list[OutputLine]) -> OpenedRun:
+    """A run with these references in forced decoding."""
+    model = SimpleNamespace(alignment=alignment)
+    about = SimpleNamespace(
+        path=Path("run"), source=CODEC, target=CODEC, settings=SimpleNamespace(model=model)
+    )
+    return OpenedRun("run", about, about.settings, outputs={Kind.REFERENCES: lines, **more})  # type: ignore[arg-type]
+
+
 def run(
     scores: Sequence[float], words: Sequence[int], without_unk: dict[int, str] | None = None
-) -> RunAnswers:
-    references = [forced(*each) for each in zip(scores, words, strict=True)]
-    return RunAnswers(Path("run"), CODEC, CODEC, references=references, without_unk=without_unk)
+) -> OpenedRun:
+    lines = [OutputLine(n, forced(*each)) for n, each in enumerate(zip(scores, words, strict=True))]
+    if without_unk is None:
+        return answers(lines)
+    texts = [OutputLine(n, replace(forced(0, 0), text=text)) for n, text in without_unk.items()]
+    return answers(lines, **{Kind.WITHOUT_UNK: texts})
 
 
 FIRST = System(
@@ -78,7 +91,7 @@ SECOND = System(
 def everything() -> Measures:
     wanted = MeasureOptions(by_length=True, significance=OF_TEXTS, samples=50)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rnnsearch.lab.significance.FEWEST", 2)
+        patch.setattr("rnnsearch.lab.significance.FEWEST_SENTENCES", 2)
         return measure(TEST, [FIRST, SECOND], wanted)
 
 
@@ -116,7 +129,7 @@ def test_likelihood_is_that_of_the_models(everything: Measures) -> None:
     assert value(everything, "zweite", "perplexity") == math.exp(42 / 30)
     assert value(everything, "zweite", "NLL per sentence", KNOWN) == 22 / 3
     assert value(everything, "zweite", "NLL per word", KNOWN) == 1
-    assert everything.value("erste", "NLL per word") is None
+    assert everything.score("erste", "NLL per word") is None
 
 
 def test_every_metric_is_given_by_length(everything: Measures) -> None:
@@ -153,14 +166,14 @@ def test_alignment_error_is_that_of_the_references_links() -> None:
     gold = [GoldLinks(frozenset({(0, 0)}), frozenset({(1, 1)}))] * 4
     weights = np.array([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]], np.float32)
     line = Translation("", ["x", "y"], ["a", "b", "</s>"], -1.0, [], weights)
-    answers = RunAnswers(Path("run"), CODEC, CODEC, references=[line] * 4, posterior=[[(0, 1)]] * 4)
+    lines = [OutputLine(0, line, posterior=np.array([[0, 0.9, 0.1], [0, 0, 1]], np.float32))] * 4
     found = measure(
-        replace(TEST, gold=gold), [System("a", REFERENCES, run=answers)], MeasureOptions(samples=2)
+        replace(TEST, gold=gold), [System("a", REFERENCES, answers(lines))], MeasureOptions(samples=2)
     )
-    assert (found.value("a", "AER"), found.value("a", "precision")) == (0.0, 1.0)
-    assert found.value("a", "posterior AER") == 1.0
-    blind = replace(answers, attends=False)  # as RNNencdec
-    unaligned = measure(replace(TEST, gold=gold), [System("a", REFERENCES, run=blind)])
+    rates = ("AER", "precision", "posterior AER")
+    assert [value(found, "a", rate) for rate in rates] == [0.0, 1.0, 1.0]
+    blind = answers(lines, "fixed")  # as RNNencdec
+    unaligned = measure(replace(TEST, gold=gold), [System("a", REFERENCES, blind)])
     assert not any("AER" in score.metric for score in unaligned.scores)
 
 
@@ -183,7 +196,7 @@ def test_a_value_that_is_no_number_is_null_in_json() -> None:
 
 def test_one_system_is_a_line_a_metric() -> None:
     bleu, chrf, sentence, word, perplexity = as_text(
-        measure(TEST, [replace(SECOND, run=replace(SECOND.run, without_unk=None))], MeasureOptions(samples=2))
+        measure(TEST, [replace(SECOND, run=run([-7, -7, -8, -20], [6, 6, 7, 7]))], MeasureOptions(samples=2))
     ).split("\n")
     score = sacrebleu.corpus_bleu(SECOND.texts, [REFERENCES])
     assert (

@@ -25,9 +25,9 @@ SETTINGS = sets(*sizes(4), *LIMITS)
 
 @pytest.fixture(autouse=True)
 def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(quick_start, "FEWEST", 100)
+    monkeypatch.setattr(quick_start, "FEWEST_PAIRS", 100)
     monkeypatch.setattr(quick_start, "HELD_OUT", 6)
-    monkeypatch.setattr(quick_start, "REFRESH", 0)
+    monkeypatch.setattr(quick_start, "REFRESH", 1)
     monkeypatch.chdir(tmp_path)
 
 

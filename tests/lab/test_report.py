@@ -60,7 +60,7 @@ def made(command: Command, line: str, out: Path) -> Path:
     """The folder of the report; the first test that asks makes it."""
     if not (out / "index.html").exists():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("rnnsearch.lab.report.FEWEST", 1)
+            patch.setattr("rnnsearch.lab.tables.FEWEST_SENTENCES", 1)
             result = command(f"{line} --out {out}")
         assert (result.code, result.err) == (0, "")
         assert result.lines == [str(out / "index.html")]
@@ -128,7 +128,7 @@ def test_a_second_report_does_not_translate_again(
         "figures/figure-2-bleu.svg",
     )
     before = [_without_date((made / name).read_bytes()) for name in names]
-    monkeypatch.setattr("rnnsearch.lab.report.FEWEST", 1)
+    monkeypatch.setattr("rnnsearch.lab.tables.FEWEST_SENTENCES", 1)
     monkeypatch.setattr(Translator, "translate", refuse)
     monkeypatch.setattr(Translator, "force", refuse)
     assert command(f"{line} --out {made}").code == 0
@@ -173,11 +173,11 @@ def test_several_test_sets(
 def test_tables_and_figures_of_an_earlier_report_go(material: dict[str, Path], tmp_path: Path) -> None:
     test = read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
     out = tmp_path / "out"
-    make_report([], [test], out, systems={"A": {"test": test.reference}, "B": {"test": test.reference}})
+    make_report({}, [test], out, systems={"A": {"test": test.reference}, "B": {"test": test.reference}})
     for folder in ("figures", "tables"):
         (out / folder / "mine.svg").touch()
     make_report(
-        [],
+        {},
         [replace(test, name="a"), replace(test, name="b")],
         out,
         systems={"A": {"a": test.reference, "b": test.reference}},

@@ -21,8 +21,8 @@ from study_files import study_in
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.lab.measures import departure
+from rnnsearch.lab.report import write_study
 from rnnsearch.lab.run_study import Measured, run_study
-from rnnsearch.lab.study_table import write_study
 from rnnsearch.records import Translation
 from rnnsearch.text.formats.lines import read_lines
 
@@ -131,10 +131,6 @@ def test_what_is_finished_is_not_made_again(
 ) -> None:
     monkeypatch.setattr(subprocess, "Popen", None)  # no command may start, and no network is loaded
     monkeypatch.setattr("rnnsearch.translation.translator.Translator.load", None)
-    recipe = copy / "out" / "recipes" / "additive-1.toml"  # as an earlier version wrote it
-    recipe.write_text(recipe.read_text("utf-8").replace("[data]\n", '[data]\nentities = "keep"\n'), "utf-8")
-    note = copy / "out" / "corpus.json"
-    note.write_text(note.read_text("utf-8").replace('"data": {', '"data": {"entities": "keep",'), "utf-8")
     runs = run_study(study_in(copy, STUDY), say=lambda text: None, only=["additive", "general"])
     before = scores(finished[0] / "out")
     assert {run.row["run"]: (run.row["status"], run.row["tests"]) for run in runs} == {

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -403,38 +402,6 @@ def test_attention_is_moved_and_what_follows_changes(opened: Page) -> None:
     assert opened.messages == []
 
 
-def test_another_sentence_is_looked_into_beside_the_first(opened: Page) -> None:
-    translate(opened, "The man sees the woman.")
-    opened.click("#output .word:nth-of-type(2)")
-    opened.wait("document.querySelectorAll('#inside .words li').length >= 10")
-    opened.click("#inside .tools button")
-    opened.wait("document.querySelectorAll('#beside-output .word').length")
-    assert opened.run("document.getElementById('beside-text').value") == "The man sees the woman."
-    opened.run("document.getElementById('beside-text').select()")
-    opened.type("The girl sleeps.")
-    opened.press("Enter")
-    opened.wait("document.querySelectorAll('#beside-output .word').length")
-    opened.click("#beside-output .word:nth-of-type(2)")
-    opened.wait("document.querySelectorAll('#beside-inside .words li').length >= 10")
-    left, right = (
-        opened.run(
-            f"(({{ top, left }}) => [top, left])(document.getElementById('{each}').getBoundingClientRect())"
-        )
-        for each in ("inside", "beside")
-    )
-    assert left[0] == right[0]
-    assert left[1] < right[1]
-    assert opened.run(
-        "document.querySelectorAll('[id]').length === new "
-        "Set([...document.querySelectorAll('[id]')].map((one) => one.id)).size"
-    )
-    opened.screen(390)
-    assert opened.run("document.documentElement.scrollWidth <= visualViewport.width")
-    opened.click("#beside-close")
-    assert opened.run("document.getElementById('beside').hidden")
-    assert opened.messages == []
-
-
 def test_a_state_is_a_link(opened: Page) -> None:
     translate(opened, "The man sees. The woman sleeps.")
     opened.click("#sentences button:nth-child(2)")
@@ -456,36 +423,6 @@ def test_a_state_is_a_link(opened: Page) -> None:
             "document.querySelectorAll('#model option').length === 3 && "
             "document.getElementById('stop').hidden"
         )
-    assert opened.messages == []
-
-
-def test_figures_are_saved(opened: Page) -> None:
-    """What would be downloaded is kept here: pictures as large as they are, with the words as text."""
-    translate(opened, "The man sees <the> woman.")
-    opened.click("#grow")
-    opened.wait("!document.querySelector('[data-figure=tree]').hidden")
-    opened.run("""{ window.made = new Map(); window.saved = [];
-      const address = URL.createObjectURL;
-      URL.createObjectURL = (blob) => { const one = address(blob); made.set(one, blob); return one; };
-      HTMLAnchorElement.prototype.click = function () { saved.push([this.download, made.get(this.href)]); };
-      document.querySelectorAll(".save button").forEach((one) => one.click()); }""")
-    opened.wait("saved.length === 6")
-    files = dict(
-        opened.run(
-            "Promise.all(saved.map(async ([name, blob]) => [name, await blob.slice(0, 999999).text()]))"
-        )
-    )
-    assert {*files} == {
-        f"attention-{name}.{kind}" for name in ("lines", "matrix", "tree") for kind in ("svg", "png")
-    }
-    for name, text in files.items():
-        if name.endswith("png"):
-            assert text[1:4] == "PNG"
-        else:
-            words = [
-                each.text for each in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")
-            ]
-            assert "tree" in name or {"The", "<the>", "</s>"} <= {*words} or "<" in words
     assert opened.messages == []
 
 

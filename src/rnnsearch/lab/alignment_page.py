@@ -9,64 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from rnnsearch.evaluation.alignment_error import (
-    LEFT_OUT,
-    TOO_OFTEN,
-    Behaviour,
-    behaviour,
-    link_errors,
-    shares,
-    summed,
-)
+from rnnsearch.evaluation.alignment_error import Behaviour, behaviour, link_errors, shares, summed
 from rnnsearch.figure3 import Panel, matrix_of
-from rnnsearch.lab.page import render
+from rnnsearch.lab.metrics import OF_PAIRS
+from rnnsearch.lab.page import Browser, Document, as_html
 from rnnsearch.translation.aligner import AlignedPair
 from rnnsearch.word_links import GoldLinks, Link
 
-MEASURES = {
-    "source_words": ("source words", "Words of the source sentence, without its end."),
-    "target_words": ("target words", "Words of the target sentence, without its end."),
-    "log_probability": (
-        "log p per word",
-        "Log-probability of the target sentence per word, its end included, in nats; 0 is the best.",
-    ),
-    "aer": (
-        "AER",
-        "Alignment error rate, 1 − (|A∩S| + |A∩P|) / (|A| + |S|), of the links A, sure S and possible P; 0 "
-        "is the best.",
-    ),
-    "precision": (
-        "precision",
-        "Share of the links that are possible gold links (sure ones are possible, too).",
-    ),
-    "recall": ("recall", "Share of the sure gold links that were found."),
-    "entropy": (
-        "entropy",
-        "Mean entropy of the weights of a target word, in nats; 0 if every word attends to one source word "
-        "alone.",
-    ),
-    "under_translated": (
-        "under-translated",
-        f"Share of the source words whose weights sum to less than {LEFT_OUT}.",
-    ),
-    "over_translated": (
-        "over-translated",
-        f"Share of the source words whose weights sum to more than {TOO_OFTEN}.",
-    ),
-    "monotone": (
-        "monotone",
-        "Share of the steps from one linked target word to the next that do not go back in the source.",
-    ),
-    "agreement": (
-        "agreement",
-        "2 |A∩B| / (|A| + |B|) of the links A and B of the two directions; 1 if they are the same.",
-    ),
-}
-"""Key of a measure → its name and meaning, for those that the page shows and sorts by."""
-
 
 def measure_pair(aligned: AlignedPair, gold: GoldLinks | None) -> Behaviour:
-    """Returns the counts behind the measures of one pair, by their names in MEASURES. `shares` makes the
+    """Returns the counts behind the measures of one pair, by their keys in OF_PAIRS. `shares` makes the
     measures of them, and `summed` those of several pairs: long pairs weigh more, and numbers of words are
     means.
 
@@ -84,11 +36,11 @@ def measure_pair(aligned: AlignedPair, gold: GoldLinks | None) -> Behaviour:
 def measures_of_pairs(pairs: Sequence[Behaviour]) -> Iterator[str]:
     """Yields lines of TSV: the columns' names, a line for each pair, and `all`. A measure that a pair lacks
     is left empty."""
-    yield "\t".join(["pair", *MEASURES])
+    yield "\t".join(["pair", *OF_PAIRS])
     rows = [(str(number), pair) for number, pair in enumerate(pairs, 1)]
     for name, pair in [*rows, ("all", summed(pairs))] if pairs else []:
         values = shares(pair)
-        cells = (f"{values[one]:.5f}".rstrip("0").rstrip(".") if one in values else "" for one in MEASURES)
+        cells = (f"{values[one]:.5f}".rstrip("0").rstrip(".") if one in values else "" for one in OF_PAIRS)
         yield "\t".join([name, *cells])
 
 
@@ -120,7 +72,7 @@ def browsed_run(
         "target": list(panel.target_tokens),
         "weights": b64encode(shades.tobytes()).decode("ascii"),
         "links": sorted(links),
-        "measures": {name: round(float(measures[name]), 4) for name in MEASURES if name in measures},
+        "measures": {name: round(float(measures[name]), 4) for name in OF_PAIRS if name in measures},
     }
 
 
@@ -131,12 +83,8 @@ def alignment_page(sentences: Sequence[dict[str, Any]], title: str, note: str = 
     A page of a thousand sentences of 25 words has about a megabyte.
     """
     used = {name for sentence in sentences for run in sentence["runs"] for name in run["measures"]}
-    names = {key: name for key, (name, _) in MEASURES.items()}
-    return render(
-        "alignments.html",
-        title=title,
-        note=note,
-        gold=any(sentence["gold"] for sentence in sentences),
-        measures=[measure for key, measure in MEASURES.items() if key in used],
-        data={"measures": names, "sentences": list(sentences)},
-    )
+    names = {key: metric.heading for key, metric in OF_PAIRS.items()}
+    measures = [metric[:2] for key, metric in OF_PAIRS.items() if key in used]
+    data = {"measures": names, "sentences": list(sentences)}
+    gold = any(sentence["gold"] for sentence in sentences)
+    return as_html(Document(title, note, browser=Browser(data, measures, gold)))

@@ -30,7 +30,7 @@ from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
 from rnnsearch.text.tokens import given_words
 from rnnsearch.word_links import Link, format_links, parse_links
 
-LONGEST = 1023
+LONGEST_SIDE = 1023
 """Maximum number of words on a side of a pair that eflomal aligns."""
 RANDOM_DEVICE = b"/dev/urandom\0"
 _PROGRESS_EVERY = 1000  # pairs between two progress reports
@@ -50,9 +50,9 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path, seed: 
     """Writes Pharaoh files (source-target) of both directions for two files of words between spaces.
 
     forward: every target word has one source word or none. reverse: every source word has one target word or
-    none. A pair with more than LONGEST words on a side has no links. eflomal ignores case, uses two threads
-    unless OMP_NUM_THREADS is set, and has its usual iterations: 5,000 / √pairs. Raises InputError if it
-    fails.
+    none. A pair with more than LONGEST_SIDE words on a side has no links. eflomal ignores case, uses
+    two threads unless OMP_NUM_THREADS is set, and has its usual iterations: 5,000 / √pairs. Raises
+    InputError if it fails.
     """
     import eflomal
 
@@ -132,7 +132,7 @@ def align_texts(
                     sizes[place] += 1
                     for number, found in enumerate(sides):
                         whole[number] += len(found) == 1 and len(found[0]) > 10
-                    if max(map(len, sides)) > LONGEST:
+                    if max(map(len, sides)) > LONGEST_SIDE:
                         long.append(sizes[place])
                     if sizes[place] % _PROGRESS_EVERY == 0:
                         progress("tokenising", sum(sizes), None)
@@ -154,7 +154,7 @@ def _warn_of_long_pairs(name: str, numbers: Sequence[int]) -> None:
     if numbers:
         first = f"{', '.join(map(str, numbers[:5]))}{', …' * (len(numbers) > 5)}"
         which = f"line {first} gets" if len(numbers) == 1 else f"{len(numbers):,} lines ({first}) get"
-        reason = f"eflomal aligns at most {LONGEST:,} words on a side"
+        reason = f"eflomal aligns at most {LONGEST_SIDE:,} words on a side"
         text = f"{name}: {which} no links: {reason} (write one sentence per line)"
         warnings.warn(text, InputWarning, stacklevel=3)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,20 +13,31 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.alignment_error import alignment_statistics, warn_if_exchanged
 from rnnsearch.evaluation.statistics import LengthBand, SufficientStatistics, buckets, ratio
+from rnnsearch.lab.metrics import (
+    BLEU,
+    CHRF,
+    DEPARTURE,
+    LENGTH_RATIO,
+    MULTI_BLEU,
+    NLL_PER_SENTENCE,
+    NLL_PER_WORD,
+    OF_TEXTS,
+    PERPLEXITY,
+    SCORES,
+)
+from rnnsearch.lab.outputs import System
 from rnnsearch.lab.significance import Comparison, comparisons
-from rnnsearch.lab.test_set import System, TestSet, require_different
+from rnnsearch.lab.test_set import TestSet, require_different
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import PairWordCounts, recognise, tokeniser_ranges
 from rnnsearch.text.tokens import Tokeniser, given_words
 from rnnsearch.word_links import GoldLinks, Link
 
-BLEU, CHRF, MULTI_BLEU, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "length ratio"
-NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY, AER = "NLL per sentence", "NLL per word", "perplexity", "AER"
-DEPARTURE = "distance from the links"
-"""1 − Σ_j α_ij over the linked source words j, averaged over the linked target words i."""
-OF_TEXTS = (BLEU, CHRF, MULTI_BLEU)
-"""Metrics that compare texts with the references. The others need a run's network, or follow from these."""
+NUMBERS = ("system", "metric", "pairs", "sentences", "value", "low", "high")
+"""Fields of a score in the file with one row per number."""
+NUMBER_COLUMNS = ("table", "system", "other", *NUMBERS[1:3], "shortest", "longest", *NUMBERS[3:], "p")
+"""Its columns. table: scores, lengths or significance."""
 ALL, KNOWN = "all", "without unknown words"
 """Pairs on which a score is computed: all, or those whose words all runs know (Table 1's second column)."""
 
@@ -95,11 +107,6 @@ class Measures:
         named = system, metric, pairs
         return next((one for one in self.scores if (one.system, one.metric, one.pairs) == named), None)
 
-    def value(self, system: str, metric: str, pairs: str = ALL) -> float | None:
-        """Returns the value of `score`."""
-        score = self.score(system, metric, pairs)
-        return None if score is None else score.value
-
 
 def measure(test: TestSet, systems: Sequence[System], options: MeasureOptions = MeasureOptions()) -> Measures:
     """Measures every system on all pairs, and on the pairs without unknown words if a run says which they
@@ -154,12 +161,10 @@ def system_statistics(
         found |= _text_statistics(system.texts, test.references, options)
     if run is not None:
         found |= nll_statistics(run.references)
-        for form, links in (("{}", run.by_attention), ("posterior {}", run.posterior)):
-            if test.gold is not None and links is not None and run.attends:
-                counted = counted_links(test, links, (run.source, run.target))
-                warn_if_exchanged(*counted, test.gold_file)
-                scored = alignment_statistics(*counted)
-                found |= {form.format(rate): one for rate, one in scored.items()}
+        for prefix, links in run.links.items() if test.gold is not None else ():
+            counted = counted_links(test, links, (run.run.source, run.run.target))
+            warn_if_exchanged(*counted, test.gold_file)
+            found |= {prefix + rate: one for rate, one in alignment_statistics(*counted).items()}
     return found
 
 
@@ -242,8 +247,8 @@ def departure(references: Sequence[Translation], links: Sequence[Collection[Link
     """
     distances, words = [], []
     for result, known in zip(references, links, strict=True):
-        targets, sources = len(result.tokens), len(result.source_tokens)
-        linked = np.zeros((targets, sources), dtype=bool)
+        linked = np.zeros_like(result.alignment, dtype=bool)
+        targets, sources = linked.shape
         for j, i in known:
             if i < targets and j < sources - 1:
                 linked[i, j] = True
@@ -301,8 +306,7 @@ def _on_known_pairs(
 def _metrics(statistics: dict[str, Statistics]) -> list[str]:
     """Returns all metrics in the order of display."""
     found = {metric for metrics in statistics.values() for metric in metrics}
-    first = [BLEU, CHRF, MULTI_BLEU, LENGTH_RATIO, NLL_PER_SENTENCE, NLL_PER_WORD]
-    return [metric for metric in first if metric in found] + sorted(found.difference(first))
+    return [metric for metric in SCORES if metric in found] + sorted(found.difference(SCORES))
 
 
 def _scores(
@@ -332,3 +336,17 @@ def _scores(
                     value, low, high = map(perplexity, (value, low, high))
                     scores.append(replace(score, metric=PERPLEXITY, value=value, low=low, high=high))
     return scores
+
+
+def number_rows(measures: Measures) -> Iterator[dict[str, Any]]:
+    """Yields a row for every number: column → value."""
+    for table, scores in (("scores", measures.scores), ("lengths", measures.by_length)):
+        for score in scores:
+            row = {"table": table} | {name: getattr(score, name) for name in NUMBERS}
+            if score.words is not None:
+                del row["pairs"]
+                row |= {"shortest": score.words.shortest, "longest": score.words.longest}
+            yield row
+    for comparison in measures.comparisons:
+        fields = asdict(comparison)
+        yield {"table": "significance", "value": fields.pop("difference"), **fields}

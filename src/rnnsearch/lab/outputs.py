@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.installed import package_version
-from rnnsearch.lab.test_set import RunAnswers, TestSet
+from rnnsearch.lab.test_set import TestSet
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
 from rnnsearch.settings import Settings
@@ -27,15 +27,16 @@ from rnnsearch.system.line_file import LineFile
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.codec import Codec
+from rnnsearch.text.tokens import composed
 from rnnsearch.text.vocabulary import UNK, UNKNOWN
 from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
 from rnnsearch.translation.forced import ROUNDS
 from rnnsearch.translation.translator import Translator
-from rnnsearch.word_links import hard_links
+from rnnsearch.word_links import Link, hard_links
 
-FORCED_TOGETHER = 64
+FORCED_BATCH = 64
 """Pairs of one batch in forced decoding."""
-FORMAT = 2
+OUTPUT_FORMAT = 2
 """A part of every key: outputs in another format are made again."""
 SMALLEST_WEIGHT = 5e-4
 """Smaller weights are not written, except the largest of each row. In a long sentence, only a few weights
@@ -44,7 +45,7 @@ PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
 """Fields of a translation that are written as they are."""
 
 
-Pair = tuple[int, str, str]
+NumberedPair = tuple[int, str, str]
 """Line number from 0, source, reference."""
 
 
@@ -139,11 +140,24 @@ def _dense(rows: list[list[tuple[int, int]]], width: int) -> NDArray[np.float32]
     return matrix.astype(np.float32)
 
 
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system's translations of a test set: one detokenised line per sentence.
+
+    run: one of our runs, with all its outputs; None for other systems.
+    """
+
+    name: str
+    texts: Sequence[str]
+    run: OpenedRun | None = None
+
+
 @dataclass(frozen=True)
 class OpenedRun:
-    """A run for which outputs are made. Its network is loaded only if an output is missing.
+    """A run and its outputs for a test set. Its network is loaded only if an output is missing.
 
-    name: its name in tables. settings: those of the run, with changes.
+    name: its name in tables. settings: those of the run, with changes. outputs: lines of each kind that was
+    asked for, in the order of the test set. header: of a file of outputs: hardware, parameters.
     """
 
     name: str
@@ -151,6 +165,8 @@ class OpenedRun:
     settings: Settings
     device: str = "cpu"
     trust_code: bool = False
+    outputs: Mapping[Kind, Sequence[OutputLine]] = field(default_factory=dict)
+    header: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def translator(self) -> Translator:
@@ -169,6 +185,39 @@ class OpenedRun:
         """The number of learned parameters."""
         networks = self.translator.networks
         return sum(parameter.numel() for network in networks for parameter in network.parameters())
+
+    @property
+    def attends(self) -> bool:
+        """Tells whether α says something: RNNencdec has none."""
+        return self.run.settings.model.alignment != "fixed"
+
+    @property
+    def references(self) -> list[Translation]:
+        """The references in forced decoding."""
+        return [line.translation for line in self.outputs[Kind.REFERENCES]]
+
+    @property
+    def links(self) -> dict[str, list[list[Link]]]:
+        """The links of the references: "" → by α, "posterior " → by the alignment posterior. Empty if α says
+        nothing (RNNencdec)."""
+        known = [line.posterior for line in self.outputs[Kind.REFERENCES]]
+        found = {
+            "": [result.links() for result in self.references],
+            "posterior ": [hard_links(weights) for weights in known if weights is not None],
+        }
+        return {prefix: links for prefix, links in found.items() if links and self.attends}
+
+    @property
+    def without_unk(self) -> dict[int, str] | None:
+        """Index of a pair whose words the run knows → its translation without UNK; None if not asked for."""
+        lines = self.outputs.get(Kind.WITHOUT_UNK)
+        return None if lines is None else {line.number: line.translation.text for line in lines}
+
+    @property
+    def system(self) -> System:
+        """The run as a system, with its translations."""
+        lines = self.outputs.get(Kind.TRANSLATIONS, ())
+        return System(self.name, [composed(line.translation.text) for line in lines], self)
 
 
 def open_run(
@@ -192,38 +241,27 @@ def run_answers(
     folder: Path,
     progress: Progress,
     kinds: Collection[Kind] = (Kind.TRANSLATIONS, Kind.WITHOUT_UNK),
-) -> RunAnswers:
-    """Returns the outputs of a run for a test set: the references, and those of the other kinds that are
+) -> OpenedRun:
+    """Returns the run with its outputs for a test set: the references, and those of the other kinds that are
     asked for. Outputs that are already in `folder` are not made again; translations are also written as text,
     one per line, into RUN/TEST.txt.
     """
     forced = Outputs(run, test, Kind.POSTERIOR, folder)
     if Kind.POSTERIOR not in kinds and not forced.path.exists():  # a study may have made them
         forced = replace(forced, kind=Kind.REFERENCES)
-    header, references = forced.read(progress)
+    found = dict[Kind, Sequence[OutputLine]]()
+    header, found[Kind.REFERENCES] = forced.read(progress)
     lines: list[OutputLine] = []
     if Kind.TRANSLATIONS in kinds:
         translated = Outputs(run, test, Kind.TRANSLATIONS, folder)
         header, lines = translated.read(progress)
+        found[Kind.TRANSLATIONS] = lines
         text = "".join(f"{line.translation.text}\n" for line in lines)
         write_text(translated.path.with_name(f"{file_name(test.name)}.txt"), text)
-    known = None
     if Kind.WITHOUT_UNK in kinds:
-        known = _without_unk(Outputs(run, test, Kind.WITHOUT_UNK, folder), lines, progress)
-    return RunAnswers(
-        path=run.run.path,
-        source=run.run.source,
-        target=run.run.target,
-        attends=run.run.settings.model.alignment != "fixed",
-        references=[line.translation for line in references],
-        posterior=[hard_links(line.posterior) for line in references if line.posterior is not None] or None,
-        translations=[line.translation for line in lines],
-        seconds=[line.seconds for line in lines],
-        without_unk=None if known is None else {line.number: line.translation.text for line in known},
-        search=run.search,
-        hardware=header.get("hardware", ""),
-        parameters=header.get("parameters"),
-    )
+        outputs = Outputs(run, test, Kind.WITHOUT_UNK, folder)
+        found[Kind.WITHOUT_UNK] = _without_unk(outputs, lines, progress)
+    return replace(run, outputs=found, header=header)
 
 
 @dataclass(frozen=True)
@@ -254,7 +292,7 @@ class Outputs:
         references = [] if self.kind == Kind.TRANSLATIONS else self.test.reference
         settings = json.dumps(self.settings, sort_keys=True)
         return checksum(
-            str(FORMAT), self.kind, self.run.run.checksum, settings, *self.test.source, *references
+            str(OUTPUT_FORMAT), self.kind, self.run.run.checksum, settings, *self.test.source, *references
         )
 
     @cached_property
@@ -264,7 +302,7 @@ class Outputs:
         return self.folder / file_name(self.run.name) / file
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[NumberedPair]:
         """The pairs that have outputs: all, or those without words unknown to the run, in source and
         reference (Table 1, second column)."""
         codecs = self.run.run.source, self.run.run.target
@@ -286,10 +324,10 @@ class Outputs:
 
     def _make(self, progress: Progress) -> None:
         """Makes the outputs that are missing, block by block."""
-        run, batch_size = self.run, FORCED_TOGETHER if self.forced else int(self.run.search["batch_size"])
+        run, batch_size = self.run, FORCED_BATCH if self.forced else int(self.run.search["batch_size"])
         codec: Codec = run.run.target if self.forced else run.run.source
         header = {
-            "format": FORMAT,
+            "format": OUTPUT_FORMAT,
             "key": self.key,
             "run": run.name,
             "test set": self.test.name,
@@ -300,7 +338,7 @@ class Outputs:
             "rnnsearch": package_version(),
         }
 
-        def length(pair: Pair) -> int:
+        def length(pair: NumberedPair) -> int:
             return len(codec.encode(pair[2] if self.forced else pair[1]).ids)
 
         self._work(self.pairs[:1])  # the first call converts the weights, which is not translation time
@@ -310,7 +348,7 @@ class Outputs:
                 file.append(block, map(as_line, made))
                 progress(f"{run.name}, {self.test.name}: {self.kind}", file.done, len(self.pairs))
 
-    def _timed(self, batch: Sequence[Pair]) -> list[OutputLine]:
+    def _timed(self, batch: Sequence[NumberedPair]) -> list[OutputLine]:
         """Returns the outputs of one batch, each with its share of the time, in proportion to source
         words."""
         begun = time.perf_counter()
@@ -322,7 +360,7 @@ class Outputs:
             for output, own in zip(made, words, strict=True)
         ]
 
-    def _work(self, batch: Sequence[Pair]) -> list[OutputLine]:
+    def _work(self, batch: Sequence[NumberedPair]) -> list[OutputLine]:
         """Returns the outputs of one batch."""
         numbers, sources, references = zip(*batch, strict=True)
         translator = self.run.translator

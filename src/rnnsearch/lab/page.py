@@ -1,8 +1,8 @@
 """A page as data: sections of paragraphs, tables, pictures and sentences, with its HTML, Markdown, JSON, CSV
 and LaTeX forms; and the folder of a page.
 
-HTML, Markdown and LaTeX come from templates. An HTML page is a single file that works offline. HTML templates
-extend `base.html`, which holds the style sheet and a Content-Security-Policy. All text is escaped.
+HTML, Markdown and LaTeX come from templates. An HTML page is a single file that works offline, with a
+Content-Security-Policy. All text is escaped.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from markupsafe import Markup
 from rich.cells import cell_len, set_cell_size
 
 from rnnsearch.figure3 import escape_markdown, pad_left, save_figure
@@ -35,6 +36,7 @@ Value = str | int | float | None
 """A cell as it was computed; None if it is empty."""
 MISSING = "–"
 _BLANK_LINES = re.compile(r"\n{3,}")
+_MODULE = re.compile(r"^(import .*\n|export )", re.MULTILINE)
 _LATEX = re.compile(r"[\\&%$#_{}~^<>|−±α–]")
 _IN_LATEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"},
@@ -187,7 +189,17 @@ class Sentences:
     open: bool = False
 
 
-Block = Table | Pictures | Paragraph | Sentences
+Block = Table | Pictures | Paragraph | Sentences | Markup
+"""Markup: HTML, which is not escaped."""
+
+
+class Browser(NamedTuple):
+    """A list of sentences with their alignments, to sort, to search and to look at. data: for the script.
+    measures: name and meaning of each. gold: whether there are gold links."""
+
+    data: dict[str, Any]
+    measures: Sequence[tuple[str, str]]
+    gold: bool
 
 
 @dataclass(frozen=True)
@@ -204,12 +216,13 @@ class Section:
 class Document:
     """A page. lead: the first paragraph. made: versions, files, settings and so on, as (name, value).
 
-    beside: files and pages that belong to it, as (path from the page, description).
+    beside: files and pages that belong to it, as (path from the page, description). browser: takes the place
+    of the sections. refresh: seconds after which the page loads itself again; 0 for never.
     """
 
     title: str
     lead: str
-    sections: Sequence[Section]
+    sections: Sequence[Section] = ()
     made: Sequence[tuple[str, str]] = ()
     command: str = ""
     date: str = ""
@@ -218,6 +231,8 @@ class Document:
     beside: Sequence[tuple[str, str]] = ()
     files: Sequence[Table] = ()
     """Tables that are too long for the page and are written as files only."""
+    browser: Browser | None = None
+    refresh: int = 0
 
     @property
     def tables(self) -> list[Table]:
@@ -316,18 +331,22 @@ def _files_of(numbers: Path) -> set[str]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("rnnsearch.lab", ""),
+        loader=FileSystemLoader([Path(__file__).parent, Path(__file__).parents[1] / "browser"]),
         autoescape=lambda name: not (name or "").endswith((".md", ".tex")),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.globals["palette"] = Markup(properties())
-    environment.filters |= {"md": escape_markdown, "tex": _latex, "script_hash": csp_hash}
+    environment.filters |= {
+        "md": escape_markdown,
+        "tex": _latex,
+        "script_hash": csp_hash,
+        "one_script": one_script,
+    }
     # Options of `tojson`, which also escapes what could end a script element.
     environment.policies["json.dumps_kwargs"] = {
         "ensure_ascii": False,
@@ -340,6 +359,11 @@ def _environment() -> Environment:
 def _latex(text: str) -> str:
     """Escapes LaTeX's characters, and joins the lines."""
     return _LATEX.sub(lambda found: _IN_LATEX.get(found[0], "\\" + found[0]), " ".join(text.split()))
+
+
+def one_script(modules: str) -> str:
+    """Returns the modules of a page, one after the other, as a script that imports nothing."""
+    return _MODULE.sub("", modules)
 
 
 def csp_hash(text: str) -> str:

@@ -18,10 +18,21 @@ from rnnsearch.config import load_config
 from rnnsearch.demo import CORPUS_PARTS, read_earlier, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.lab.bench import bench_training, bench_translation
-from rnnsearch.lab.figures import Curve, curve_figure, inline_svg
-from rnnsearch.lab.page import render
+from rnnsearch.lab.figures import Curve, curve_figure
+from rnnsearch.lab.page import (
+    PAGE,
+    Block,
+    Column,
+    Document,
+    Paragraph,
+    Picture,
+    Pictures,
+    Section,
+    Table,
+    as_html,
+)
 from rnnsearch.lab.report import make_report
-from rnnsearch.lab.test_set import NamedRun, read_test_set
+from rnnsearch.lab.test_set import read_test_set
 from rnnsearch.records import Translation
 from rnnsearch.system.files import content_key, read_json, write_text
 from rnnsearch.system.machine import fastest_precision
@@ -45,7 +56,7 @@ SMALLER = [
     "model.maxout_size=128",
 ]
 """Changes of the recipe for a network of half its size."""
-FEWEST, HELD_OUT = 500, 500
+FEWEST_PAIRS, HELD_OUT = 500, 500
 """Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
 test."""
 STRETCHES = 20
@@ -59,6 +70,8 @@ VALIDATIONS, SHOWN_LINES = 20, 5
 """Maximum number of validations; number of development sentences on the page."""
 CURVES = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)"}
 """Key of a validation → the name of its curve on the page."""
+PAGE_SCORES = ("BLEU", "95 % interval", "chrF2", "Length ratio")
+"""Columns of the report's Table 1 that the page shows."""
 FOR_UPDATES = 0.75
 """Share of the minutes for updates; validations and what is slower than it was measured have the rest."""
 REFRESH = 10
@@ -99,12 +112,12 @@ def try_corpus(
         page.mkdir(exist_ok=True)
         display = PageDisplay(run, page, data, text)
         display.write()
-        show(page / "index.html")
+        show(page / PAGE)
         train(load_config(RECIPE, changes), data, run, resume=True, display=display)
         if rows := read_statistics(run).get("validations"):
             note(f"training took {rows[-1]['seconds'] / 60:.1f} min")
         tests = [read_test_set("held-out text", *test)]
-        report = make_report([NamedRun("run", run)], tests, page / "report", progress=progress)
+        report = make_report({"run": run}, tests, page / "report", progress=progress)
         numbers = read_json(report.with_name("report.json"))
         (score,) = numbers["tables"]["table-1"]["rows"]
         display.score = score
@@ -134,9 +147,9 @@ def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
     if total and same > total / 2:
         what = f"{same:,} of {total:,} lines are the same in both files"
         raise InputError(what, remedy="give a text and its translation")
-    if len(usable) < FEWEST:
+    if len(usable) < FEWEST_PAIRS:
         what = f"{len(usable):,} different sentence pairs, of {total:,}, are too few to learn from"
-        raise InputError(what, remedy=f"give at least {FEWEST:,}, better tens of thousands")
+        raise InputError(what, remedy=f"give at least {FEWEST_PAIRS:,}, better tens of thousands")
     each = min(HELD_OUT, len(usable) // 20)
     length = max(1, each // STRETCHES)
     starts = range(0, len(usable) - length + 1, length)
@@ -232,32 +245,46 @@ class PageDisplay(Display):
         self.write()
 
     def write(self) -> None:
-        """Writes the page: the curves, and the sentences as the best weights so far translate them."""
+        """Writes the page: the scores or the state of training, the curves, and the sentences."""
         with suppress(OSError, InputError):  # a failure of the page must not end training
             rows = read_statistics(self.run).get("validations", [])
-            state, charts, sentences, results = "training begins", [], [], list[Translation]()
+            state, score, done = "training begins", self.score, bool(self.score)
             if rows:
-                results = Translator.load(self.run).translate([source for source, _ in self.pairs])
-                minutes, update = [row["seconds"] / 60 for row in rows], rows[-1]["update"]
-                state = f"update {update:,} after {minutes[-1]:.1f} min"
-                for place, (key, name) in enumerate(CURVES.items()):
-                    values = [round(row[key], 2) if key in row else None for row in rows]
-                    figure = curve_figure([Curve(name, place, minutes, values)], "minutes", name)
-                    charts.append(Markup(inline_svg(figure, key, name, f"{name} over the minutes")))
-                if update not in dict(self.growth):
-                    self.growth.append((update, [one.text for one in results]))
-                    write_text(self.page / "growth.json", json.dumps(self.growth, ensure_ascii=False))
-            for place, (pair, result) in enumerate(zip_longest(self.pairs, results)):
-                grown = [(update, texts[place]) for update, texts in self.growth]
-                changed = [next(same) for _, same in groupby(grown, lambda one: one[1])]
-                sentences.append((*pair, changed[::-1][:8], result and Markup(result._repr_html_())))
-            text = render(
-                "try.html",
-                about=self.about,
-                state="trained" if self.score else state,
-                charts=charts,
-                score=self.score,
-                sentences=sentences,
-                refresh=REFRESH,
+                state = f"update {rows[-1]['update']:,} after {rows[-1]['seconds'] / 60:.1f} min"
+            heads = [Column(name, ".2f") for name in PAGE_SCORES if name in score]
+            scores = Table("scores", "On text that was held out", heads, [[score[one.name] for one in heads]])
+            blocks: list[Block] = [*([scores] if done else []), *curves(rows)]
+            page = Document(
+                "A first try",
+                f"{'trained' if done else state}. {self.about}",
+                [Section("learning", "Learning", blocks), *self.sentences(rows)],
+                beside=[("report/index.html", "the whole report")] if done else [],
+                refresh=0 if done else REFRESH,
             )
-            write_text(self.page / "index.html", text)
+            write_text(self.page / PAGE, as_html(page))
+
+    def sentences(self, rows: Sequence[dict[str, Any]]) -> Iterator[Section]:
+        """Yields the sentences as the best weights so far translate them, with their earlier translations."""
+        results = list[Translation]()
+        if rows:
+            results = Translator.load(self.run).translate([source for source, _ in self.pairs])
+            if rows[-1]["update"] not in dict(self.growth):
+                self.growth.append((rows[-1]["update"], [one.text for one in results]))
+                write_text(self.page / "growth.json", json.dumps(self.growth, ensure_ascii=False))
+        for place, ((source, reference), result) in enumerate(zip_longest(self.pairs, results)):
+            grown = [(update, texts[place]) for update, texts in self.growth]
+            changed = [next(same) for _, same in groupby(grown, lambda one: one[1])][::-1][:8]
+            heads, name = [Column("Update"), Column("Translation", numeric=False)], f"sentence-{place}"
+            table = Table(f"{name}-grown", "Translations so far", heads, changed)
+            drawn = Markup(result._repr_html_() if result else "")
+            yield Section(name, source, [Paragraph(f"Reference: {reference}"), table, drawn])
+
+
+def curves(rows: Sequence[dict[str, Any]]) -> list[Pictures]:
+    """Draws the loss and BLEU of the validations, if there are any."""
+    pictures, minutes = [], [row["seconds"] / 60 for row in rows]
+    for place, (key, name) in enumerate(CURVES.items()):
+        values = [round(row[key], 2) if key in row else None for row in rows]
+        figure = curve_figure([Curve(name, place, minutes, values)], "minutes", name)
+        pictures.append(Picture(key, name, f"{name} over the minutes", figure))
+    return [Pictures("curves", "Curves of learning", pictures)] if rows else []

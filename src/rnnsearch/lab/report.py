@@ -1,5 +1,5 @@
-"""The paper's Section 5 for any runs, test sets and other systems: `make_report` translates, measures, and
-writes Tables 1 to 3, Figures 2 and 3, as one page with its Markdown twin and the numbers behind them."""
+"""Pages of systems: the paper's Section 5 for any runs, test sets and other systems (Tables 1 to 3, Figures 2
+and 3), and a study; each with its Markdown twin and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ from typing import Any
 import numpy as np
 
 from rnnsearch.errors import InputError
+from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
 from rnnsearch.figure3 import alignment_figure
 from rnnsearch.installed import package_version
-from rnnsearch.lab.figures import Curve, curve_figure
-from rnnsearch.lab.measures import BLEU, CHRF, NLL_PER_WORD, MeasureOptions, Measures, measure
-from rnnsearch.lab.outputs import OpenedRun, open_run, run_answers
+from rnnsearch.lab.measures import (
+    NUMBER_COLUMNS,
+    MeasureOptions,
+    Measures,
+    measure,
+    number_rows,
+    system_statistics,
+)
+from rnnsearch.lab.metrics import BLEU, CHRF
+from rnnsearch.lab.outputs import Kind, OpenedRun, System, open_run, run_answers
 from rnnsearch.lab.page import (
     PAGE,
     Block,
@@ -37,19 +45,24 @@ from rnnsearch.lab.page import (
     columns,
     write_page,
 )
-from rnnsearch.lab.scores import (
-    NUMBER_COLUMNS,
+from rnnsearch.lab.run_study import Measured
+from rnnsearch.lab.study import StudyFolder
+from rnnsearch.lab.tables import (
+    Variants,
+    by_length,
     difference_table,
+    learning_table,
     links_table,
-    number_rows,
-    points_of,
     score_table,
+    seeds_by_length,
+    seeds_differences,
+    seeds_learning,
+    seeds_table,
     signatures,
 )
-from rnnsearch.lab.test_set import NamedRun, RunAnswers, System, TestSet, require_different
+from rnnsearch.lab.test_set import TestSet, read_hypotheses, require_different
 from rnnsearch.system.files import file_name, make_folder, writing
 from rnnsearch.system.progress import Progress, silent
-from rnnsearch.training.log import read_statistics
 
 BESIDE = (
     ("report.md", "the same in Markdown"),
@@ -66,21 +79,13 @@ LENGTHS = (10, 20, 30, 45)
 SENTENCES, SHORTEST = 3, 10
 """Sentences shown of each kind, and fewest source words of a best or worst one: many shorter sentences score
 very high or very low, which says little."""
-DRAWN = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL per word, in nats"}
-"""Metric → label of the axis of its curves by length."""
-LEARNING = {
-    "updates": Column("Updates"),
-    "epochs": Column("Epochs", ".2f"),
-    "hours": Column("Hours", ".2f"),
-    "train_nll": Column("NLL, training", ".2f"),
-    "dev_nll": Column("NLL, development", ".2f", best="lowest"),
-    "dev_bleu": Column("BLEU, development", ".2f", best="highest"),
-    "best_update": Column("Best update"),
-    "pairs_seen": Column("Pairs seen"),
-    "parameters": Column("Parameters"),
-    "hardware": Column("Machine", numeric=False),
-}
-"""Key of a run's learning statistics → column of Table 2."""
+BESIDE_STUDY = (
+    ("table.md", "this page in Markdown"),
+    ("table.tex", "scores and differences in LaTeX"),
+    ("results.jsonl", "one run per line"),
+    ("translations/", "the translations"),
+    ("runs/", "the runs"),
+)
 _WORD = re.compile(r"<unk>|\w+(?:-\w+)*['’]?|\s+|[^\w\s]")
 
 Systems = Mapping[str, Mapping[str, Sequence[str]]]
@@ -102,7 +107,7 @@ class ReportOptions:
 
 
 def make_report(
-    runs: Sequence[NamedRun],
+    runs: Mapping[str, Path],
     tests: Sequence[TestSet],
     out: str | Path,
     *,
@@ -117,11 +122,11 @@ def make_report(
     that holds other files, and for runs and settings that `Translator` refuses.
     """
     systems, out = systems or {}, Path(out)
-    names = [*(run.name for run in runs), *systems]
+    names = [*runs, *systems]
     require_different(names, "systems", "NAME=RUN, or --system NAME=HYP")
     opened = [
-        open_run(run.name, run.path, options.search, device=options.device, trust_code=options.trust_code)
-        for run in runs
+        open_run(name, path, options.search, device=options.device, trust_code=options.trust_code)
+        for name, path in runs.items()
     ]
     data = opened[0].run.settings.data if opened else None
     tokeniser = opened[0].run.target.tokeniser if opened else None
@@ -129,16 +134,16 @@ def make_report(
     _begin_folder(out)
     folder, parts = options.translations or out / "translations", []
     for test in tests:
-        answers = {run.name: run_answers(run, test, folder, progress) for run in opened}
-        compared = [System(name, run.texts, run=run) for name, run in answers.items()]
+        compared = [run_answers(run, test, folder, progress).system for run in opened]
         compared += [System(name, found[test.name]) for name, found in systems.items() if test.name in found]
         prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
         parts.append(TestSetReport(measure(test, compared, wanted), prefix, names))
+    learned = [Section("learning", "Learning", [learning_table(parts[0].runs)])] if opened else []
     sets = ", ".join(f"{test.name} ({len(test.source):,} pairs)" for test in tests)
     document = Document(
         title=options.title or "Translations compared",
         lead=f"{', '.join(names)} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio (2015).",
-        sections=[part.section() for part in parts] + ([learning(parts[0].runs)] if opened else []),
+        sections=[part.section() for part in parts] + learned,
         made=[*_provenance(opened, tests), ("Metrics", "; ".join(signatures(parts[0].measures)))],
         files=[table for part in parts for table in part.files()],
         beside=BESIDE,
@@ -182,9 +187,9 @@ class TestSetReport:
     names: Sequence[str]
 
     @property
-    def runs(self) -> list[tuple[str, RunAnswers]]:
-        """Our runs and their names."""
-        return [(system.name, system.run) for system in self.measures.systems if system.run is not None]
+    def runs(self) -> dict[str, OpenedRun]:
+        """Our runs by name."""
+        return {system.name: system.run for system in self.measures.systems if system.run is not None}
 
     @cached_property
     def chrf(self) -> dict[str, list[float]]:
@@ -195,7 +200,7 @@ class TestSetReport:
         """Returns the section of the test set, without the parts that need runs if there are none."""
         parts = [
             ("scores", "Scores", self.scores()),
-            ("length", "Length of the sentence", self.by_length()),
+            ("length", "Length of the sentence", by_length(self.measures, self.prefix, self.names)),
             ("table-3", "Table 3. Translations side by side", list(self.sentences())),
             ("figure-3", "Alignments", self.alignments()),
             ("timing-section", "Time of translation", self.timing()),
@@ -232,44 +237,6 @@ class TestSetReport:
         name, made_so = self.prefix + differences.name, [made, *signatures(measures, [BLEU])]
         return [first, replace(differences, name=name, made=made_so)]
 
-    def by_length(self) -> list[Block]:
-        """Returns the table of BLEU by source length, and Figure 2, without lengths that have too few
-        sentences to compare."""
-        measures, signed = self.measures, signatures(self.measures, [BLEU])
-        rows: list[list[Value]] = [["Sentences", *(band.sentences for band in measures.buckets)]]
-        for name, found in points_of(measures, BLEU).items():
-            rows.append([name, *(f"{one.value:.1f} ({one.interval})" for one in found if one.sentences)])
-        heads = columns("Source words", *map(str, measures.buckets))
-        caption = "BLEU by source length, with 95 % intervals"
-        table = Table(self.prefix + "bleu-by-length", caption, heads, rows, made=signed)
-        pictures = [picture for metric in DRAWN if (picture := self.curves(metric))]
-        if not pictures:
-            return [table]
-        note = (
-            "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
-            f"tokenisation; lengths of fewer than {FEWEST_SENTENCES} sentences are not drawn."
-        )
-        title = "Figure 2. Scores over the length of the source sentence"
-        return [Pictures(self.prefix + "figure-2", title, pictures, [note], signed), table]
-
-    def curves(self, metric: str) -> Picture | None:
-        """Draws the scores of all systems by source length, if there are any."""
-        bands = [band for band in self.measures.buckets if band.sentences >= FEWEST_SENTENCES]
-        curves, spoken, label = [], [], DRAWN[metric]
-        for name, found in points_of(self.measures, metric).items():
-            drawn = [one for one in found if one.words in bands]
-            if drawn:
-                y, low, high = zip(*((one.value, one.low, one.high) for one in drawn), strict=True)
-                curves.append(Curve(name, self.names.index(name), range(len(y)), y, low, high))
-                spoken.append(f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in drawn)}")
-        if not curves:
-            return None
-        ticks = [f"{band}\n{band.sentences:,}" for band in bands]
-        figure = curve_figure(curves, "source words; below: sentences", label, ticks=ticks)
-        name = f"{self.prefix}figure-2-{metric.lower().replace(' ', '-')}"
-        alt = f"{label} by source length. {'; '.join(spoken)}."
-        return Picture(name, f"{label.partition(',')[0]} by length", alt, figure)
-
     def sentences(self) -> Iterator[Block]:
         """Yields Table 3: the longest sentences, and the best and the worst of each system."""
         measures, lengths = self.measures, self.measures.lengths
@@ -300,11 +267,15 @@ class TestSetReport:
     def alignments(self) -> list[Block]:
         """Returns Figure 3 of the runs with an attention, side by side, and the alignment error if there are
         gold links. For each of LENGTHS it has the first sentence of the nearest length."""
-        runs = [(name, run) for name, run in self.runs if run.attends]
-        if not runs:
+        translations = {
+            name: [line.translation for line in run.outputs[Kind.TRANSLATIONS]]
+            for name, run in self.runs.items()
+            if run.attends
+        }
+        if not translations:
             return []
         measures, lengths = self.measures, self.measures.lengths
-        usable = [n for n in range(len(lengths)) if all(run.translations[n].tokens for _, run in runs)]
+        usable = [n for n in range(len(lengths)) if all(of[n].tokens for of in translations.values())]
         chosen = {min(usable, key=lambda n: abs(lengths[n] - length)) for length in LENGTHS if usable}
         blocks: list[Block] = [
             Paragraph(
@@ -314,8 +285,8 @@ class TestSetReport:
         ]
         for letter, n in zip("abcd", sorted(chosen, key=lambda n: lengths[n]), strict=False):
             pictures = []
-            for name, run in runs:
-                found = run.translations[n]
+            for name, of in translations.items():
+                found = of[n]
                 figure = alignment_figure(found.source_tokens, found.tokens, found.alignment)
                 alt = f"Alignment matrix. Source: {measures.test.source[n]} Translation: {found.text}"
                 file = f"{self.prefix}alignment-{n + 1}-{self.names.index(name)}"
@@ -323,7 +294,7 @@ class TestSetReport:
             caption = f"Figure 3{letter}. Line {n + 1}, {lengths[n]} words"
             blocks.append(Pictures(f"{self.prefix}figure-3{letter}", caption, pictures, wide=True))
         if measures.test.gold is not None:
-            scored = {name: measures.statistics[name] for name, _ in runs}
+            scored = {name: measures.statistics[name] for name in translations}
             blocks.append(links_table(self.prefix + "alignment-error", scored, measures.test.gold))
         return blocks
 
@@ -331,10 +302,11 @@ class TestSetReport:
         """Returns the speed of our runs, measured while they translated."""
         rows: list[list[Value]] = []
         made, words = [], sum(self.measures.lengths)
-        for name, run in self.runs:
-            seconds, search = float(np.sum(run.seconds)), run.search
-            rows.append([name, *(round(n / seconds, 2) for n in (len(run.seconds), words)), seconds])
-            made.append(f"{name}: {run.hardware}, beam {search['beam']}, batches of {search['batch_size']}")
+        for name, run in self.runs.items():
+            each, search = [line.seconds for line in run.outputs[Kind.TRANSLATIONS]], run.search
+            seconds, machine = float(np.sum(each)), run.header["hardware"]
+            rows.append([name, *(round(n / seconds, 2) for n in (len(each), words)), seconds])
+            made.append(f"{name}: {machine}, beam {search['beam']}, batches of {search['batch_size']}")
         note = "Wall-clock time of search in batches of similar length, on an otherwise idle machine or not."
         heads = [Column("System")]
         heads += [
@@ -357,20 +329,52 @@ def marked(text: str, reference: str) -> list[tuple[str, bool]]:
     return [(word, place in differs) for place, word in enumerate(ours)]
 
 
-def learning(runs: Sequence[tuple[str, RunAnswers]]) -> Section:
-    """Returns Table 2. The row of a run without a log is empty."""
-    logs = {name: read_statistics(run.path) | {"parameters": run.parameters} for name, run in runs}
-    endings = {name: log.get("ended_because") or "not finished" for name, log in logs.items()}
-    table = Table(
-        "table-2",
-        "Table 2. Learning statistics of the runs",
-        [Column("System"), *LEARNING.values()],
-        [[name, *(log.get(key) for key in LEARNING)] for name, log in logs.items()],
-        notes=[
-            "NLL is the mean −log p(y | x) of a sentence, in nats: on the training data since the "
-            "validation before, on the development data for the weights that the run selected. Hours count "
-            "validation too."
+def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = "") -> tuple[str, Path]:
+    """Writes index.html, table.md, table.json, table.tex, tables/ and figures/. Returns the Markdown, and the
+    path of the page.
+
+    command: the command line shown on the page.
+    """
+    variants = {
+        name: {run.row["seed"]: run for run in runs if run.usable and run.row["variant"] == name}
+        for name in folder.study.variants
+    }
+    variants = {name: seeds for name, seeds in variants.items() if seeds}
+    remarks = [
+        f"{run.row['run']} is not averaged in. It {run.row['status']}: {run.row['error']}"
+        for run in runs
+        if not run.usable
+    ]
+    if missing := sorted({run.name for run in folder.runs} - {run.row["run"] for run in runs}):
+        remarks.append(f"Not done yet: {', '.join(missing)}.")
+    count = max(map(len, variants.values()), default=0)
+    translated = next((name for name, test in folder.tests.items() if test.translate), None)
+    learning = [*seeds_learning(variants, translated), *map(Paragraph, remarks)]
+    document = Document(
+        folder.study.title or Path(folder.name).stem,
+        f"Mean ± sample standard deviation over {count} seeds; no ±: one seed." if count > 1 else "One seed.",
+        [
+            *(_test_section(folder, name, variants) for name in folder.tests),
+            Section("learning", "Learning and cost", learning),
         ],
-        made=[f"{name}: {run.path / 'log' / 'statistics.json'}, {endings[name]}" for name, run in runs],
+        made=[("rnnsearch", package_version()), ("Study", Path(folder.name).name)],
+        beside=BESIDE_STUDY,
+        command=command,
     )
-    return Section("learning", "Learning", [table])
+    page = write_page(document, folder.path, "table")
+    return (folder.path / "table.md").read_text("utf-8"), page
+
+
+def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section:
+    """Returns the tables and figures of one test set."""
+    test = folder.read_test(name)
+    found = {variant: [run.statistics[name] for run in seeds.values()] for variant, seeds in variants.items()}
+    every = dict(found)
+    for system, path in folder.tests[name].systems.items() if folder.sentences is None else ():
+        texts = read_hypotheses(path, len(test.source))
+        every[system] = [system_statistics(test, System(system, texts))]
+    blocks: list[Block] = [seeds_table(name, len(test.source), every)]
+    if len(test.source) >= FEWEST_SENTENCES:
+        blocks += seeds_differences(folder.study.pairs_to_compare, name, variants)
+        blocks += seeds_by_length(name, bleu.lengths(test.source), found)
+    return Section(f"test-{name}", f"Results on {name}", blocks)

@@ -25,10 +25,11 @@ from rnnsearch.config import stored
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_pharaoh
 from rnnsearch.lab.eflomal_links import link_texts
-from rnnsearch.lab.measures import DEPARTURE, Statistics, departure, system_statistics
+from rnnsearch.lab.measures import Statistics, departure, system_statistics
+from rnnsearch.lab.metrics import DEPARTURE
 from rnnsearch.lab.outputs import Kind, open_run, run_answers
 from rnnsearch.lab.study import CorpusFiles, StudyFolder, StudyRun
-from rnnsearch.lab.test_set import System, TestSet, require_lines
+from rnnsearch.lab.test_set import TestSet, require_lines
 from rnnsearch.system.files import (
     check_folder,
     only_one,
@@ -53,13 +54,13 @@ PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 END_WITH_PARENT = partial(PRCTL, 1, signal.SIGTERM) if PRCTL else None
 """Asks Linux for SIGTERM when the parent is killed (PR_SET_PDEATHSIG); a training then saves and ends. Made
 here because a process that was just forked should do as little as possible."""
-Row = dict[str, Any]
+ResultRow = dict[str, Any]
 
 
 class Measured(NamedTuple):
     """A run's row of results.jsonl, and its statistics by test set; these are empty if the run failed."""
 
-    row: Row
+    row: ResultRow
     statistics: dict[str, Statistics]
 
     @property
@@ -176,7 +177,7 @@ def write_study_corpus(folder: StudyFolder, out: Path) -> None:
         write_text(out / "train.links", "".join(f"{line}\n" for line in lines))
 
 
-def read_rows(results: Path) -> dict[str, Row]:
+def read_rows(results: Path) -> dict[str, ResultRow]:
     """Returns the rows that an earlier call has written, by run. Raises InputError for other content."""
     if not results.exists():
         return {}
@@ -265,12 +266,12 @@ def measure_run(
         kinds = [Kind.TRANSLATIONS] if files.translate else []
         kinds += [Kind.POSTERIOR] if files.gold else []
         answers = run_answers(opened, test, folder.path / "translations", progress, kinds)
-        statistics[name] = system_statistics(test, System(run.name, answers.texts, run=answers))
+        statistics[name] = system_statistics(test, answers.system)
         if files.links and answers.attends:
             known = read_pharaoh(files.links)[: len(test.source)]
             require_lines(files.links, len(known), test)
             statistics[name][DEPARTURE] = departure(answers.references, known)
-        parameters = answers.parameters or parameters
+        parameters = answers.header.get("parameters", parameters)
     learned = read_statistics(run.path)
     row = {
         **run.names,

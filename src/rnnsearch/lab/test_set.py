@@ -1,25 +1,22 @@
-"""Test sets, and the outputs of systems for them: our runs, and files of translations. All are also read from
-arguments of the command line, with the names that tables show."""
+"""Test sets, and the runs and the translations of other systems that are tested on them, as arguments of the
+command line name them."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import ne
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from rnnsearch.errors import InputError, InputWarning, escaped
 from rnnsearch.evaluation.alignment_error import read_gold
-from rnnsearch.records import Translation
 from rnnsearch.system.files import file_name
-from rnnsearch.text.codec import Codec
 from rnnsearch.text.formats.lines import read_lines, read_pairs
 from rnnsearch.text.tokens import composed
-from rnnsearch.word_links import GoldLinks, Link
+from rnnsearch.word_links import GoldLinks
 
 ABSENT = "-"
 """Takes the place of the file of a system that has not translated a test set."""
@@ -142,73 +139,20 @@ def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
         )
 
 
-@dataclass(frozen=True)
-class RunAnswers:
-    """All outputs of a run for a test set, made by `lab/outputs.py`.
-
-    source, target: turn text into token ids. attends: False if α says nothing (RNNencdec). references:
-    results of forced decoding of the references. posterior: links of the references by the alignment
-    posterior. translations, seconds: of every source line. without_unk: index of a pair whose words the run
-    knows → its translation without UNK; None if it was not asked for.
-    """
-
-    path: Path
-    source: Codec
-    target: Codec
-    attends: bool = True
-    references: Sequence[Translation] = ()
-    posterior: Sequence[Sequence[Link]] | None = None
-    translations: Sequence[Translation] = ()
-    seconds: Sequence[float] = ()
-    without_unk: dict[int, str] | None = None
-    search: dict[str, Any] = field(default_factory=dict)
-    hardware: str = ""
-    parameters: int | None = None
-
-    @property
-    def texts(self) -> list[str]:
-        """The translations as text."""
-        return [composed(translation.text) for translation in self.translations]
-
-    @property
-    def by_attention(self) -> list[list[Link]]:
-        """The links of the references by α."""
-        return [line.links() for line in self.references]
-
-
-@dataclass(frozen=True, slots=True)
-class System:
-    """A system's translations of a test set: one detokenised line per sentence.
-
-    run: outputs of the run, for one of our runs.
-    """
-
-    name: str
-    texts: Sequence[str]
-    run: RunAnswers | None = None
-
-
-class NamedRun(NamedTuple):
-    """A trained run, with its name in tables."""
-
-    name: str
-    path: Path
-
-
-def name_runs(words: Sequence[str]) -> list[NamedRun]:
-    """Names the runs of `[NAME=]RUN …`. A run without a name is named after its folder, or its path if two
-    folders have the same name.
+def name_runs(words: Sequence[str]) -> dict[str, Path]:
+    """Returns the runs of `[NAME=]RUN …` by name. A run without a name is named after its folder, or its
+    path if two folders have the same name.
 
     Raises InputError if two runs still have the same name.
     """
     split = [split_name(word) for word in words]
     folders = [Path(path).resolve().name for _, path in split]
-    runs = []
-    for (name, path), folder in zip(split, folders, strict=True):
-        usual = folder if folders.count(folder) == 1 else path.rstrip("/")
-        runs.append(NamedRun(name or usual, Path(path)))
-    require_different([run.name for run in runs], "runs", "NAME=RUN")
-    return runs
+    names = [
+        name or (folder if folders.count(folder) == 1 else path.rstrip("/"))
+        for (name, path), folder in zip(split, folders, strict=True)
+    ]
+    require_different(names, "runs", "NAME=RUN")
+    return {name: Path(path) for name, (_, path) in zip(names, split, strict=True)}
 
 
 def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dict[str, Sequence[str]]]:
@@ -238,7 +182,7 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
             raise InputError(what, remedy=remedy)
     return {
         name: {
-            test.name: read_hypotheses(path, len(test.source), name).texts
+            test.name: read_hypotheses(path, len(test.source))
             for test, path in zip(sets, paths, strict=True)
             if path != ABSENT
         }
@@ -246,16 +190,19 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
     }
 
 
-def read_hypotheses(file: str | Path, lines: int, name: str = "") -> System:
-    """Reads translations of `lines` sentences, one per line. A system without a name is named after the file,
-    without suffixes. Raises InputError for a wrong number of lines."""
+def read_hypotheses(file: str | Path, lines: int) -> list[str]:
+    """Reads translations of `lines` sentences, one per line. Raises InputError if there are more or fewer."""
     text = comparable(read_lines(file), file)
     if len(text) != lines:
         counted = "1 line" if len(text) == 1 else f"{len(text):,} lines"
         remedy = "line N must translate line N of the source"
         raise InputError(f"has {counted}, but there are {lines:,} references", file=file, remedy=remedy)
-    stem = Path(file).name.split(".")[0] or str(file) if str(file) != "-" else "stdin"
-    return System(name or stem, text)
+    return text
+
+
+def file_stem(file: str) -> str:
+    """Returns the name of a system whose translations are in a file."""
+    return Path(file).name.split(".")[0] or file if file != "-" else "stdin"
 
 
 def comparable(lines: Iterable[str], file: str | Path) -> list[str]:

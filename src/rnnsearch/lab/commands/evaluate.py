@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
 if TYPE_CHECKING:
-    from rnnsearch.lab.test_set import System, TestSet
+    from rnnsearch.lab.outputs import System
+    from rnnsearch.lab.test_set import TestSet
 
 
 @describe(
@@ -57,10 +59,12 @@ def evaluate(
     with significance tests."""
     from rnnsearch.evaluation.bleu import unspaced_tokenisation
     from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
-    from rnnsearch.lab.measures import OF_TEXTS, MeasureOptions, measure
+    from rnnsearch.lab.measures import MeasureOptions, measure
+    from rnnsearch.lab.metrics import OF_TEXTS
+    from rnnsearch.lab.outputs import System
     from rnnsearch.lab.scores import measures_json, measures_text
     from rnnsearch.lab.significance import FEW
-    from rnnsearch.lab.test_set import System, read_hypotheses, read_systems, read_test_set
+    from rnnsearch.lab.test_set import file_stem, read_hypotheses, read_systems, read_test_set
     from rnnsearch.text.tokens import Tokeniser
 
     files, references = hyp or [], ref or []
@@ -74,7 +78,7 @@ def evaluate(
     test = read_test_set("", src, references[0]).with_references(references[1:])
     if not tokenise and (other := unspaced_tokenisation(test.reference)):
         say(f"13a does not split the words of these references: use --tokenise {other}")
-    systems = [read_hypotheses(file, len(test.reference)) for file in files]
+    systems = [System(file_stem(file), read_hypotheses(file, len(test.reference))) for file in files]
     shown = references if references[1:] else references[0]
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": resamples}
     tokeniser = Tokeniser("moses", multi_bleu) if multi_bleu else None
@@ -84,7 +88,7 @@ def evaluate(
         systems = with_runs(systems, run, test, loading, search_changes(None, beam=beam))
         answers = {one.name: one.run for one in systems if one.run is not None}
         about["search"] = {name: one.search for name, one in answers.items()}
-        tokeniser = tokeniser or next(iter(answers.values())).target.tokeniser
+        tokeniser = tokeniser or next(iter(answers.values())).run.target.tokeniser
     others = read_systems(system or [], [test])
     systems += [System(name, texts) for name, found in others.items() for texts in found.values()]
     tested = OF_TEXTS if significance else ()
@@ -102,21 +106,19 @@ def with_runs(
     """Returns the runs, then the other --hyp files. A run without a --hyp file translates the source
     itself."""
     from rnnsearch.lab.outputs import Kind, open_run, run_answers
-    from rnnsearch.lab.test_set import System, name_runs
+    from rnnsearch.lab.test_set import name_runs
     from rnnsearch.system.machine import set_up_cpu
 
     set_up_cpu(loading.threads)
     systems = []
     with progress_bar() as progress:
-        for place, named in enumerate(name_runs(paths)):
-            run = open_run(
-                named.name, named.path, search, device=loading.device, trust_code=loading.trust_code
-            )
+        for place, (name, path) in enumerate(name_runs(paths).items()):
+            run = open_run(name, path, search, device=loading.device, trust_code=loading.trust_code)
             given = written[place : place + 1]
             kinds = [Kind.WITHOUT_UNK] if given else [Kind.TRANSLATIONS, Kind.WITHOUT_UNK]
             with TemporaryDirectory() as folder:
-                answers = run_answers(run, test, Path(folder), progress, kinds)
-            systems.append(System(named.name, given[0].texts if given else answers.texts, run=answers))
+                found = run_answers(run, test, Path(folder), progress, kinds).system
+            systems.append(replace(found, texts=given[0].texts) if given else found)
     return [*systems, *written[len(paths) :]]
 
 
@@ -146,10 +148,10 @@ def aer(
 
     truth = read_gold(gold, first=gold_from)
     systems = read_links(links or [], truth, links_reversed, gold if gold_from is None else "")
-    if systems[1:] and len(truth) < FEWEST_SENTENCES:
+    if len(systems) > 1 and len(truth) < FEWEST_SENTENCES:
         say(FEW)
     if json:
-        print(links_as_json(systems, gold))
+        print(links_as_json(systems, truth, gold))
     elif latex:
         print(as_latex(link_tables(systems, truth)), end="")
     else:

@@ -132,7 +132,7 @@ def reproduce(
     the same command continues."""
     from rnnsearch.lab.report import ReportOptions, make_report
     from rnnsearch.lab.study import open_study
-    from rnnsearch.lab.test_set import NamedRun, read_hypotheses
+    from rnnsearch.lab.test_set import read_hypotheses
 
     folder = open_study(study, out, data, set_ or (), quick)
     done = carry_out(folder, jobs, (), False)
@@ -140,11 +140,10 @@ def reproduce(
     systems: dict[str, dict[str, Sequence[str]]] = {}
     for test in tests if folder.sentences is None else []:  # a quick study has fewer lines
         for system, path in folder.tests[test.name].systems.items():
-            lines = read_hypotheses(path, len(test.source)).texts
-            systems.setdefault(system, {})[test.name] = lines
+            systems.setdefault(system, {})[test.name] = read_hypotheses(path, len(test.source))
     with progress_bar() as progress:
         page = make_report(
-            [NamedRun(name, folder.path / "runs" / name) for name in done],
+            {name: folder.path / "runs" / name for name in done},
             tests,
             folder.path / "report",
             systems=systems,
@@ -161,8 +160,8 @@ def reproduce(
 def carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: bool) -> list[str]:
     """Runs a study and prints its tables; returns the names of the runs that count. Raises InputError if a
     run failed; the tables are then written without it."""
+    from rnnsearch.lab.report import write_study
     from rnnsearch.lab.run_study import run_study
-    from rnnsearch.lab.study_table import write_study
 
     with progress_bar() as progress:
         runs = run_study(folder, say=say, jobs=jobs, only=only, trust_code=trust_code, progress=progress)

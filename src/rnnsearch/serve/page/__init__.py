@@ -23,6 +23,10 @@ KINDS = {
 
 def page_files() -> dict[str, bytes]:
     """Returns the page's files: name relative to its folder → content."""
-    folder = Path(__file__).parent
-    files = (path for path in sorted(folder.rglob("*")) if path.suffix in KINDS)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    own = Path(__file__).parent
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for folder in (own, own.parents[1] / "browser")
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in KINDS
+    }

@@ -7,9 +7,9 @@ const NAMES = { energies: "It compares", context: "It reads a mixture", gates: "
 const variable = (name, index) => element("var", {}, name, ...(index ? [element("sub", { textContent: index })] : []));
 
 export class Inside {
-  /** place: the panel, an element. ask(question): what engine/inside.js answers. tools: elements beside the button that closes it. */
-  constructor(place, ask, tools = []) {
-    Object.assign(this, { place, ask, tools, word: null, busy: false });
+  /** place: the panel, an element. ask(question): what engine/inside.js answers. */
+  constructor(place, ask) {
+    Object.assign(this, { place, ask, word: null, busy: false });
     place.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
@@ -97,7 +97,7 @@ export class Inside {
   header(...content) {
     const close = element("button", { type: "button", className: "close", "aria-label": "Close", title: "Close (Escape)", textContent: "✕" });
     close.addEventListener("click", () => this.close());
-    return element("div", { className: "heading" }, element("div", {}, ...content), element("div", { className: "row tools" }, ...this.tools, close));
+    return element("div", { className: "heading" }, element("div", {}, ...content), close);
   }
 
   build() {
@@ -149,7 +149,7 @@ export class Inside {
   }
 
   slider() {
-    const range = (this.range = element("input", { type: "range", min: -3, max: 3, step: 0.25, value: 0, id: `${this.place.id}-temperature` }));
+    const range = (this.range = element("input", { type: "range", min: -3, max: 3, step: 0.25, value: 0, id: "inside-temperature" }));
     const said = element("output", { htmlFor: range.id, textContent: "1" });
     range.addEventListener("input", () => {
       const temperature = 2 ** Number(range.value);

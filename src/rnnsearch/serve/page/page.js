@@ -1,9 +1,7 @@
 // The page: the form, the models, and what is shown when.
 
 import { makeBackend } from "./backends.js";
-import { Beside } from "./beside.js";
 import { element, find } from "./elements.js";
-import { copied, linesFigure, matrixFigure, offerFiles } from "./figures.js";
 import { Inside } from "./inside.js";
 import { ResultView } from "./result.js";
 import { copyAddress, readState, writeState } from "./state.js";
@@ -20,8 +18,7 @@ class Page {
     this.backend = makeBackend(config);
     const local = config.engine === "local";
     const ask = (question) => this.backend.ask("inside", this.view.result.model, question);
-    this.beside = new Beside((text) => this.aside(text), ask, () => inside.word.line);
-    const inside = local ? new Inside(find("inside"), ask, [this.beside.opener]) : null;
+    const inside = local ? new Inside(find("inside"), ask) : null;
     this.view = new ResultView(inside, { onChange: () => this.remember(), translated: () => this.again() });
     this.tree = new Tree(find("tree"));
     find("grow").hidden = !local;
@@ -107,11 +104,6 @@ class Page {
     find("grow").addEventListener("click", () => this.search());
     find("link").addEventListener("click", () => this.share());
     addEventListener("hashchange", () => readState() && this.restore());
-    for (const place of document.querySelectorAll(".save")) {
-      const { figure } = place.dataset;
-      const draw = { lines: () => linesFigure(this.view.shown), matrix: () => matrixFigure(this.view.shown), tree: () => copied(this.tree.whole()) }[figure];
-      offerFiles(place, draw, `attention-${figure}`, (error) => this.complain(error.message));
-    }
   }
 
   get model() {
@@ -193,9 +185,7 @@ class Page {
     this.running?.abort();
     this.complain("");
     this.view.clear();
-    this.beside.close();
     this.tree.close();
-    document.querySelector("[data-figure=tree]").hidden = true;
     find("compared").hidden = true;
     if (!text.trim()) return this.complain("There is no text yet. Type a sentence, or choose an example.");
     if (this.count()) return this.complain(`The text is too long: ${LONGEST.toLocaleString("en")} characters are the most. Translate it in parts.`);
@@ -225,20 +215,12 @@ class Page {
     }
   }
 
-  /** Translates a text with the model and the beam of what is shown, and shows nothing. */
-  async aside(text) {
-    const { model, beam } = this.view.result;
-    const result = await this.backend.translate(text, { ...this.options, model, beam, nbest: 1 }, () => {});
-    return { ...result, beam };
-  }
-
   /** Shows the search for the chosen sentence as a tree. */
   async search() {
     try {
       const { model, sentences } = this.view.result;
       await this.load(model);
       this.tree.show(await this.backend.ask("tree", model, { line: sentences[this.view.sentence].source, beam: 5 }));
-      document.querySelector("[data-figure=tree]").hidden = false;
     } catch (error) {
       this.complain(error.message);
     }

@@ -43,12 +43,6 @@ export class Tree {
     this.goTo(step);
   }
 
-  /** Returns the drawing with all its steps. */
-  whole() {
-    this.stop(this.found.levels.length);
-    return this.drawing;
-  }
-
   grow(step = 1) {
     clearTimeout(this.timer);
     if (this.place.hidden) return;
