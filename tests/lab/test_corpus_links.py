@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import IO, Any
 
 import pytest
 from command_line import Command, assert_refused
@@ -146,6 +148,23 @@ def test_faulty_files_leave_nothing_behind(folder: Path, forward: str, reverse: 
     with pytest.raises(InputError, match=message):
         link_files("f", "r", [folder / "out"])
     assert sorted(folder.iterdir()) == before
+
+
+def test_links_are_written_where_relative_paths_say(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program runs in a folder of its own."""
+    program = folder / "bin" / "eflomal"
+    program.parent.mkdir()
+    found = 'while [ $# -gt 0 ]; do case $1 in -f|-r) echo 0-0 > "$2" || exit 3;; esac; shift; done; exit'
+    program.write_bytes(f"#!/bin/sh\n{found}\n".encode() + linking.RANDOM_DEVICE)
+
+    class Aligner:
+        def prepare_files(self, left: IO[str], source: IO[bytes], right: IO[str], *others: Any) -> None:
+            source.write(b"1 1\n")
+
+    installed = SimpleNamespace(__file__=str(folder / "__init__.py"), Aligner=Aligner)
+    monkeypatch.setitem(sys.modules, "eflomal", installed)
+    linking.run_eflomal(Path("a.en"), Path("a.fr"), Path("forward"), Path("reverse"), seed=1)
+    assert Path("forward").read_text() == Path("reverse").read_text() == "0-0\n"
 
 
 @pytest.mark.skipif(find_spec("eflomal") is None, reason="needs the extra `align`")

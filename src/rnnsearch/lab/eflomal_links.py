@@ -69,7 +69,8 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path, seed: 
             pairs = int(file.readline().split()[0])
         program = seeded(Path(eflomal.__file__).parent / "bin" / "eflomal", Path(work), seed)
         most = max(2, round(5000 / math.sqrt(pairs)))
-        options = {"m": 3, "s": ids[0], "t": ids[1], "n": 3, "N": 0.2, "f": forward, "r": reverse}
+        options = {"m": 3, "s": ids[0], "t": ids[1], "n": 3, "N": 0.2}
+        options |= {"f": forward.absolute(), "r": reverse.absolute()}  # the program has another folder
         options |= {"1": max(2, most // 4), "2": max(1, most // 4), "3": most}
         words = [word for name, value in options.items() for word in (f"-{name}", str(value))]
         try:
