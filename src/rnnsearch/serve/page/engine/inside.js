@@ -14,7 +14,7 @@ const READ = 4; // annotations that are shown
 export function inside(translator, { line, ids, step, change }) {
   const { network, source, target } = translator;
   const encoded = translator.encode(line, translator.settings);
-  const sentence = network.encode(encoded.ids);
+  const sentence = translator.annotated(encoded.ids);
   const changed = changeAt(change, step, sentence.length);
   const attended = step - network.firstAttended; // the step whose context the word was read from
   const trace = {}; // of that step
@@ -46,10 +46,10 @@ export function inside(translator, { line, ids, step, change }) {
 export function onward(translator, { line, ids, step, beam, change }) {
   const settings = { ...translator.settings, beam, nbest: 1 };
   const encoded = translator.encode(line, settings);
-  const prefix = [...ids.slice(0, step), ...(change.word === null ? [] : [change.word])];
-  const walk = search(translator.network, translator.network.encode(encoded.ids), {
+  const kept = [...ids.slice(0, step), ...(change.word === null ? [] : [change.word])];
+  const walk = search(translator.network, translator.annotated(encoded.ids), {
     ...settings,
-    prefix,
+    prefix: { ids: kept },
     change: changeAt(change, step, encoded.ids.length),
   });
   let found = walk.next();
