@@ -388,17 +388,86 @@ def test_attention_is_moved_and_what_follows_changes(opened: Page) -> None:
     was = translate(opened, "The man sees the woman.")
     opened.click("#output .word:nth-of-type(2)")
     opened.wait("document.querySelectorAll('#inside .words li').length >= 10")
-    opened.click("#inside .words li:nth-child(2) button")
-    opened.wait("!!document.querySelector('.onward .now')")
-    assert was in opened.run("document.querySelector('.onward .note').textContent")
-    assert opened.run("document.querySelectorAll('.onward mark').length") == 1
-    opened.click("#inside .what-if > button")
-    opened.wait("!document.querySelector('.onward .now')")
     opened.click("#inside .energies tbody tr:nth-child(5) button")
     weight = "document.querySelector('#inside .energies tbody tr:nth-child(5) .weight').textContent"
-    opened.wait(f"{weight} === '100 %'")
+    opened.wait(f"{weight} === '100 %' && !!document.querySelector('.onward .now')")
+    assert was in opened.run("document.querySelector('.onward .note').textContent")
+    opened.click("#inside .what-if > button")
+    opened.wait("!document.querySelector('.onward .now')")
     opened.click("#inside .close")
     assert opened.run("document.getElementById('inside').hidden")
+    assert opened.messages == []
+
+
+FIELD = "document.getElementById('field')"
+OUTPUT = "document.getElementById('output').textContent"
+
+
+def test_a_translation_is_steered_by_keys(opened: Page) -> None:
+    """What is typed is kept, and the rest is translated again; a word is chosen; both are undone."""
+    was = translate(opened, "The man sees the woman. The woman sleeps.")
+    opened.run("document.querySelector('#output .word').focus()")
+    opened.press("ArrowRight")
+    kept = was[: int(opened.run("document.activeElement.dataset.begin"))]
+    opened.press("q")  # types over the second word
+    opened.wait(f"document.getElementById('status').textContent === 'Translation: ' + {FIELD}.value")
+    typed = opened.run(f"{FIELD}.value")
+    assert typed.startswith(f"{kept}q")
+    assert typed != was
+    assert opened.run(f"{FIELD}.selectionStart") == len(f"{kept}q")
+    assert opened.run("document.querySelectorAll('#output .changed').length") > 0
+    opened.press("Tab")  # accepts the rest of the word
+    rest = re.match(r"\S*", typed[len(kept) :])
+    assert rest
+    assert opened.run(f"{FIELD}.selectionStart") == len(kept) + len(rest[0])
+    opened.press("Enter")
+    assert opened.run(OUTPUT) == typed
+    opened.press("Enter")  # on the word that was steered
+    opened.wait("document.querySelectorAll('#inside .offered button').length === 8")
+    choice = "#inside .offered button:not([aria-pressed=true])"
+    word, p = opened.run(f"document.querySelector('{choice}').textContent").rsplit(" ", 2)[:2]
+    assert 0 <= int(p) < 100
+    opened.run(f"document.querySelector('{choice}').focus()")
+    opened.press("Enter")
+    opened.wait(f"{OUTPUT} !== {json.dumps(typed)} && document.getElementById('inside').hidden")
+    assert opened.run(OUTPUT).startswith(f"{kept}{word}")
+    assert opened.run("document.activeElement.textContent") == word
+    assert opened.run("document.querySelectorAll('#lines ol:last-child li').length") == opened.run(
+        "document.querySelectorAll('#matrix tbody tr').length"
+    )
+    opened.press("z", modifiers=2)
+    assert opened.run(OUTPUT) == typed
+    opened.press("z", modifiers=2)
+    assert opened.run(OUTPUT) == was
+    opened.press("y", modifiers=2)
+    assert opened.run(OUTPUT) == typed
+    opened.press("Escape")
+    assert opened.run(OUTPUT) == was
+    assert opened.run("document.getElementById('undo').hidden")
+    assert opened.messages == []
+
+
+def test_the_field_accepts_word_by_word_and_keeps_other_sentences(opened: Page) -> None:
+    was = translate(opened, "The man sees the woman. The woman sleeps.")
+    begin = was.index(". ") + 2
+    opened.click("#edit")
+    while opened.run(f"{FIELD}.selectionStart") < begin:
+        opened.press("Tab")
+    opened.press("Enter")
+    assert opened.run(OUTPUT) == was
+    opened.click("#edit")
+    opened.run(f"{FIELD}.setSelectionRange({begin}, {begin})")
+    opened.type("Une ")
+    opened.wait(f"document.getElementById('status').textContent.includes('Une')")
+    steered = opened.run(f"{FIELD}.value")
+    assert steered.startswith(was[:begin] + "Une ")
+    assert opened.run("document.querySelector('#sentences [aria-pressed=true]').textContent") == "Sentence 2"
+    for _ in range(4):
+        opened.press("Backspace")
+    opened.wait(f"{FIELD}.value === {json.dumps(was)}")  # without a beginning, it is the first translation
+    opened.run(f"{FIELD}.setSelectionRange({len(was)}, {len(was)})")
+    opened.press("Tab")  # there is no word to accept: the key leaves the field
+    assert opened.run(f"{FIELD}.hidden")
     assert opened.messages == []
 
 

@@ -1,8 +1,7 @@
 // The inside of one step of the decoder, and the translation that follows if the step had looked elsewhere.
 //
-// question: {line, ids, step, beam, change}: the word ids[step] of a translation of the line. change: null, or {temperature, only, blanked,
-// word}: the temperature of the softmax; the one source id that is looked at, or null; source ids that from here on cannot be looked at; the
-// id that is written instead, or null.
+// question: {line, ids, step, beam, change}: the word ids[step] of a translation of the line. change: null, or {temperature, only, blanked}: the
+// temperature of the softmax; the one source id that is looked at, or null; source ids that from here on cannot be looked at.
 
 import { search } from "./search.js";
 
@@ -46,10 +45,9 @@ export function inside(translator, { line, ids, step, change }) {
 export function onward(translator, { line, ids, step, beam, change }) {
   const settings = { ...translator.settings, beam, nbest: 1 };
   const encoded = translator.encode(line, settings);
-  const kept = [...ids.slice(0, step), ...(change.word === null ? [] : [change.word])];
   const walk = search(translator.network, translator.annotated(encoded.ids), {
     ...settings,
-    prefix: { ids: kept },
+    prefix: { ids: ids.slice(0, step) },
     change: changeAt(change, step, encoded.ids.length),
   });
   let found = walk.next();
