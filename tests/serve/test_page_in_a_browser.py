@@ -458,7 +458,7 @@ def test_the_field_accepts_word_by_word_and_keeps_other_sentences(opened: Page) 
     opened.click("#edit")
     opened.run(f"{FIELD}.setSelectionRange({begin}, {begin})")
     opened.type("Une ")
-    opened.wait(f"document.getElementById('status').textContent.includes('Une')")
+    opened.wait("document.getElementById('status').textContent.includes('Une')")
     steered = opened.run(f"{FIELD}.value")
     assert steered.startswith(was[:begin] + "Une ")
     assert opened.run("document.querySelector('#sentences [aria-pressed=true]').textContent") == "Sentence 2"
