@@ -1,8 +1,8 @@
 // node prefix_search.js: prints {ours, naive} of every case: searches with a beginning, and the best of all sequences of ids that agree with it.
 
+import { Beginning } from "./engine/beginning.js";
 import { choices } from "./engine/choices.js";
 import { Codec } from "./engine/codec.js";
-import { Prefix } from "./engine/prefix.js";
 import { search } from "./engine/search.js";
 
 const SUBWORDS = ["</s>", "<unk>", "▁", "a", "b", "ab", "▁a", "▁ab", "▁b"];
@@ -57,7 +57,7 @@ for (const vocabulary of [SUBWORDS, WORDS]) {
   const sentence = () => ({ length: 3, state: [[]] });
   const settings = { beam: 5000, nbest: 3, min_length_ratio: 0, max_length_ratio: LONGEST / 2, normalise: "none", coverage_beta: 0, no_unk: false };
   for (const typed of TYPED) {
-    const walk = search(network, sentence(), { ...settings, prefix: new Prefix(codec, typed) });
+    const walk = search(network, sentence(), { ...settings, prefix: new Beginning(codec, typed) });
     let found = walk.next();
     while (!found.done) found = walk.next();
     const every = [...sequences(vocabulary.length)].filter((ids) => agrees(codec, typed, ids));

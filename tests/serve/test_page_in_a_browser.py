@@ -204,6 +204,40 @@ def test_translations_are_python_s(
     assert same >= 0.98 * len(lines)
 
 
+@pytest.mark.parametrize("name", ["words", "subwords"])
+def test_beginnings_are_completed_as_in_python(
+    opened: Page, exported: Path, tiny_corpus: Path, name: str
+) -> None:
+    """In 98 of 100, as above: cut anywhere, from the best translation and from that of the line before."""
+    translator, lines = Translator.load(exported / name), list(read_lines(str(tiny_corpus / "dev.en")))
+    texts = [one.text for one in translator.translate(lines, beam=2)]
+    typed = [texts[k - k % 3 % 2][: 1 + 7 * k % 23] for k in range(len(texts))]
+    ours = translator.translate(lines, prefix=typed, beam=2, nbest=2)
+    words = [translator.choices(line, prefix)[:3] for line, prefix in zip(lines[:8], typed, strict=False)]
+    work = """async (engine, plain, { lines, typed }) => {
+      const { choices } = await import("./engine/choices.js");
+      const settings = { ...engine.settings, beam: 2, nbest: 2 };
+      const found = [];
+      for (const [k, line] of lines.entries()) found.push(await engine.sentence(line, { ...settings, prefix: typed[k] }, null, async () => {}));
+      return [found, lines.slice(0, 8).map((line, k) => choices(engine, { line, prefix: typed[k] }).slice(0, 3))];
+    }"""
+    theirs, chosen = engine(opened, name, work, {"lines": lines, "typed": typed})
+    same = 0
+    for one, other, beginning in zip(ours, theirs, typed, strict=True):
+        best = other["hypotheses"][0]
+        assert best["text"].startswith(beginning.rstrip())
+        if best["text"] == one.text:
+            same += 1
+            assert best["tokens"] == one.tokens
+            assert best["score"] == pytest.approx(one.score, abs=0.002 * len(one.log_probabilities) + 0.01)
+    assert same >= 0.98 * len(lines)
+    for mine, other in zip(words, chosen, strict=True):
+        assert [one["word"] for one in other] == [one.word for one in mine]
+        assert [one["probability"] for one in other] == pytest.approx(
+            [one.probability for one in mine], abs=2e-3
+        )
+
+
 FAITHFUL = [
     "The man sees 😀 Ms Zdravković at https://example.org/a?b=1.",
     "THE WOMAN READS THE BOOK",
@@ -219,17 +253,33 @@ FAITHFUL = [
 
 
 @pytest.mark.parametrize("name", ["words", "subwords"])
-def test_names_and_numbers_are_held_as_in_python(opened: Page, exported: Path, name: str) -> None:
-    ours = Translator.load(exported / name).translate(
-        FAITHFUL, beam=2, settings={"translation.faithful": True}
-    )
+@pytest.mark.parametrize("begun", [False, True])
+def test_names_and_numbers_are_held_as_in_python(
+    opened: Page, exported: Path, name: str, begun: bool
+) -> None:
+    how: dict[str, Any] = {
+        "beam": 2,
+        "settings": {
+            "translation.faithful": True,
+            "translation.split_sentences": False,
+            "search.max_length_ratio": 9,
+        },
+    }
+    translator = Translator.load(exported / name)
+    ours = translator.translate(FAITHFUL, **how)
+    readable = ["The" in line or "Write" in line for line in FAITHFUL]
+    typed = [
+        one.text[: len(one.text) // 2 * (begun and some)] for one, some in zip(ours, readable, strict=True)
+    ]
+    ours = translator.translate(FAITHFUL, prefix=typed, **how)
+    given = list(zip(FAITHFUL, typed, strict=True))
     work = """async (engine, plain, lines) => {
-      const settings = { ...engine.settings, beam: 2, nbest: 2, faithful: true };
+      const settings = { ...engine.settings, beam: 2, nbest: 2, faithful: true, max_length_ratio: 9 };
       const found = [];
-      for (const line of lines) found.push(await engine.sentence(line, settings, () => {}, async () => {}));
+      for (const [line, prefix] of lines) found.push(await engine.sentence(line, { ...settings, prefix }, null, async () => {}));
       return found;
     }"""
-    for one, other in zip(ours, engine(opened, name, work, FAITHFUL), strict=True):
+    for one, other in zip(ours, engine(opened, name, work, given), strict=True):
         best = other["hypotheses"][0]
         assert (other["source_tokens"], best["tokens"]) == (one.source_tokens, one.tokens)
         assert best["doubtful_numbers"] == one.doubtful_numbers

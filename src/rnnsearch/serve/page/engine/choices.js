@@ -1,6 +1,6 @@
-// The likeliest words after a beginning, as Translator.choices finds them.
+// The likeliest words after a beginning, as translation/choices.py finds them.
 
-import { Prefix } from "./prefix.js";
+import { Beginning } from "./beginning.js";
 import { best, stepAfter } from "./search.js";
 
 const [EOS, UNK] = [0, 1];
@@ -11,12 +11,12 @@ export function choices(translator, { line, prefix, count = 8 }) {
   const { network, target } = translator;
   const encoded = translator.encode(line, translator.settings);
   const sentence = translator.annotated(encoded.ids);
-  let result = stepAfter(network, sentence, new Prefix(target, `${prefix} `, translator.settings.faithful).ids);
+  let result = stepAfter(network, sentence, new Beginning(target, `${prefix} `, translator.settings.faithful).ids);
   let live = [{ score: 0, text: "" }];
   const found = new Map();
   for (let first = true; live.length; first = false) {
     const least = [...found.values()].sort((a, b) => b - a)[count - 1] ?? 0;
-    const going = best(result, live, network.words, count, (id) => id > UNK && target.begins(id) === first, sentence.length);
+    const going = best(result, live, network.words, 2 * count, (id) => id > UNK && target.begins(id) === first, sentence.length);
     live = going.map((one) => ({ ...one, text: one.parent.text + target.letters(one.id) })).filter(({ score }) => Math.exp(score) > least);
     if (target.ranks && live.length) result = network.step(sentence, network.select(result.state, live.map((one) => one.row)), live.map((one) => one.id));
     live.forEach(({ text, score }, row) => {

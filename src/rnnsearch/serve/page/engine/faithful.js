@@ -90,7 +90,8 @@ export class Faithful {
   hold(sentence, found) {
     if (!sentence.words.length) return { ...found, doubtful_numbers: [] };
     let made = this.verbatim(sentence, asWords(found));
-    const held = heldNumbers(sentence.words, this.numbers(sentence), made, ...this.languages);
+    const places = [...sentence.words.keys()].filter((place) => isNumber(sentence.words[place]) && !(kindOf(this.codec, sentence.words[place]) in STAND_INS));
+    const held = heldNumbers(sentence.words, places, made, ...this.languages);
     made = this.invented(sentence, held.made);
     made = this.unread(sentence, made);
     made = currencies(sentence, this.capitals(sentence, made));
@@ -98,17 +99,16 @@ export class Faithful {
     return { words: each("text"), alignment: each("row"), confidence: each("confidence"), steps: each("steps"), doubtful_numbers: held.doubtful };
   }
 
-  numbers({ words }) {
-    return [...words.keys()].filter((place) => isNumber(words[place]) && !(kindOf(this.codec, words[place]) in STAND_INS));
-  }
-
   /** As `hold`; the first `kept` words stay what they are, and nothing repeats the source words that they have. */
   holdRest(sentence, found, kept) {
     const cut = (values, ...range) => Object.fromEntries(Object.entries(values).map(([name, each]) => [name, each.slice(...range)]));
     const [own, rest] = [cut(found, 0, kept), cut(found, kept)];
-    const equal = keepEqual(sentence.words, this.numbers(sentence), asWords(own), ...this.languages).map((one) => one.copied);
-    const words = sentence.words.map((text, place) => (equal.includes(place) ? "" : text));
-    for (const text of own.words) if (words.includes(text)) words[words.indexOf(text)] = "";
+    const words = [...sentence.words];
+    const places = [...words.keys()].filter((place) => isNumber(words[place]));
+    for (const { text, copied } of keepEqual(words, places, asWords(own), ...this.languages)) {
+      const place = copied ?? words.indexOf(text);
+      if (place >= 0) words[place] = "";
+    }
     const held = this.hold({ ...sentence, words }, rest);
     for (const name of Object.keys(own)) held[name].unshift(...own[name]);
     return held;

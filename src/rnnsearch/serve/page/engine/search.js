@@ -10,7 +10,7 @@ const SMALLEST_COVERAGE = 1.1754943508222875e-38;
  *  it yields the best hypothesis so far, {ids, weights}, and returns hypotheses {ids, score, logProbabilities, weights, finished, steps}.
  *  network: step and select of network.js. sentence: of its `encode`. settings: the search settings of the model, with beam and nbest.
  *  settings.watch({chosen, on, missed}) is told of each step: what it chose, what of that goes on, and the next best that did not get in.
- *  settings.prefix: the Prefix of all hypotheses, or nothing. What if: settings.change(i), how word i looks (`attend` of network.js). */
+ *  settings.prefix: the Beginning of all hypotheses, or nothing. What if: settings.change(i), how word i looks (`attend` of network.js). */
 export function* search(network, sentence, settings) {
   const size = sentence.length - 1;
   const shortest = Math.floor(settings.min_length_ratio * size);

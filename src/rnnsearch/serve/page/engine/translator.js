@@ -1,9 +1,9 @@
 // Text in, text and alignment out, in the browser: one model, and how it translates. The objects are those of the HTTP service.
 
+import { Beginning } from "./beginning.js";
 import { Codec, inWords } from "./codec.js";
 import { encodeWordsFaithfully, Faithful, faithfulWords, WordFilter } from "./faithful.js";
 import { Network } from "./network.js";
-import { Prefix } from "./prefix.js";
 import { search } from "./search.js";
 import { cut, joinedParts, sentences } from "./sentences.js";
 import { readTensors } from "./tensors.js";
@@ -37,7 +37,7 @@ export class Translator {
   }
 
   async sentence(line, given, show, pause) {
-    const settings = { ...given, prefix: given.prefix?.trim() ? new Prefix(this.target, given.prefix, given.faithful) : null };
+    const settings = { ...given, prefix: given.prefix?.trim() ? new Beginning(this.target, given.prefix, given.faithful) : null };
     const encoded = this.encode(line, settings);
     const encode = (words) => (settings.faithful ? encodeWordsFaithfully(this.source, words) : this.source.encodeWords(words));
     const pieces = cut(encoded, this.source, settings.max_source_length, encode);
@@ -95,7 +95,7 @@ export class Translator {
       steps: decoded.words.map((_, word) => [...decoded.wordOf.keys()].filter((k) => decoded.wordOf[k] === word)),
     };
     if (encoded.ids.length === 1) found.words = []; // nothing was read: an empty sentence was translated
-    const { words, alignment, confidence, steps, doubtful_numbers = [] } = settings.faithful ? this.faithful.holdRest(encoded, found, prefix?.typedWords.length ?? 0) : found;
+    const { words, alignment, confidence, steps, doubtful_numbers = [] } = settings.faithful ? this.faithful.holdRest(encoded, found, prefix?.kept ?? 0) : found;
     const scores = { score, log_probabilities: logProbabilities, confidence, doubtful_numbers };
     return { text: (prefix ?? this.target).text(words), tokens: words, ...scores, alignment, ids, steps, sources: encoded.words.length + 1 };
   }
