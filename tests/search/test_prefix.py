@@ -15,7 +15,7 @@ from rnnsearch.search.beam import EOS, UNK, Hypothesis, beam_search
 from rnnsearch.search.prefix import Places, with_beginnings
 from rnnsearch.settings import SearchSettings
 
-EVERYTHING = {"beam": 400, "nbest": 400, "max_length_ratio": 1.0}
+EVERYTHING = {"beam": 200, "nbest": 200, "max_length_ratio": 1.0}
 """Settings of a search that finds every translation of the models below."""
 
 

@@ -17,7 +17,7 @@ from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, in_step
 from rnnsearch.text.subwords import WORD_START
 from rnnsearch.text.vocabulary import EOS, UNK
-from rnnsearch.translation.source_lines import sentences
+from rnnsearch.translation.source_lines import Paragraphs, sentences
 
 ENDED = {EOS: 1}
 """The last place of the beginning of a sentence that is complete: only its end may follow."""
@@ -86,6 +86,25 @@ def by_sentence(typed: Typed, count: int, language: str) -> list[Typed]:
     return [*(Typed(text, True) for text in found[:-1]), Typed(found[-1], typed.complete)]
 
 
+def by_line(text: Paragraphs, typed: str, language: str) -> list[Typed]:
+    """Cuts the beginning of a text's translation into those of its sentences. Line N of the beginning belongs
+    to line N of the text, without blank lines; a line break ends its sentences."""
+    counts: list[int] = []
+    for gap in text.gaps[:-1]:
+        counts += [0] * (not counts or len(f"{gap}.".splitlines()) > 1)
+        counts[-1] += 1
+    lines = [line for line in typed.splitlines(keepends=True) if line.strip()]
+    last = len(counts) - 1
+    lines = [*lines[:last], "".join(lines[last:])]
+    found: list[Typed] = []
+    for number, count in enumerate(counts):
+        line = "".join(lines[number : number + 1])
+        complete = line.splitlines() not in ([line], [])
+        own = by_sentence(Typed(line.rstrip() if complete else line, complete), count, language)
+        found += [*own, *[NOTHING_TYPED] * (count - len(own))]
+    return found
+
+
 def encode_beginning(typed: Typed, codec: Codec, faithful: bool = False) -> Beginning:
     """Encodes the beginning of a sentence's translation. Its last word is unfinished if no space follows it:
     any ids are allowed that have its letters. An unfinished word that no ids have counts as complete.
@@ -123,12 +142,16 @@ def _places_of_letters(codec: Codec, word: str) -> list[Mapping[int, int]]:
 
 def as_typed(typed: str, text: str, codec: Codec) -> str:
     """Returns a translation's text with its beginning as it was typed, but for white space at its end."""
+    if not typed.strip():
+        return text
     letters = len("".join(codec.text(codec.tokeniser.words(typed)).split()))
-    ends = [place for place, letter in enumerate(text, 1) if not letter.isspace()]
-    return typed.rstrip() + (text[ends[letters - 1] :] if 0 < letters <= len(ends) else "")
+    ends = [0, *(place for place, letter in enumerate(text, 1) if not letter.isspace())]
+    return typed.rstrip() + (text[ends[letters] :] if letters < len(ends) else "")
 
 
 def retyped(result: Translation, typed: Typed, codec: Codec) -> Translation:
     """Returns a translation, and its alternatives, with the beginning as it was typed."""
+    if not typed.text.strip():
+        return result
     others = [retyped(one, typed, codec) for one in result.alternatives]
     return replace(result, text=as_typed(typed.text, result.text, codec), alternatives=others)
