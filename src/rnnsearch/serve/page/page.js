@@ -21,7 +21,7 @@ class Page {
     const ask = (question) => this.backend.ask("inside", this.view.result.model, question);
     const inside = new Inside(find("inside"), {
       ask: local ? ask : null,
-      choices: (line, prefix) => this.backend.choices({ line, prefix }, { ...this.options, model: this.view.result.model }),
+      choices: async (line, prefix) => this.backend.choices({ line, prefix }, { ...this.options, model: this.view.result.model }),
       choose: ({ sentence, before }, word) => this.steer.choose(sentence, before, word),
     });
     this.view = new ResultView(inside, { onChange: () => this.remember(), translated: () => this.again() });
