@@ -39,6 +39,25 @@ def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:
         Run(made.path, known.settings, known.source, known.target).create()
 
 
+def test_a_part_of_ones_own_begins_with_the_weights_of_a_built_in_one(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "copied.py").write_text(
+        "from rnnsearch.model.alignment.additive import AdditiveAlignment as B\nclass A(B): pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    run, made = Run.open(tiny_run), []
+    for alignment in ("additive", "copied:A"):
+        model = run.settings.model.model_copy(update={"alignment": alignment})
+        settings = run.settings.model_copy(update={"model": model})
+        torch.manual_seed(1)
+        made.append(
+            Run(run.path, settings, run.source, run.target).make_network(trust_code=True).state_dict()
+        )
+    for name, tensor in made[0].items():
+        assert torch.equal(tensor, made[1][name]), name
+
+
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_folder_with_other_files_is_no_place_for_a_run(tmp_path: Path, resume: bool) -> None:
     check_new(tmp_path / "new", resume)

@@ -141,7 +141,8 @@ class Run:
 
     def _empty_network(self, trust_code: bool) -> TranslationNetwork:
         """Returns the network with parameters that have no values yet."""
-        with torch.device("cpu" if self._foreign else "meta"):
+        place = torch.device("cpu" if self._foreign else "meta")
+        with torch.random.fork_rng(devices=[]), place:  # a foreign part begins as a built-in one
             return self._network(trust_code)
 
     @property

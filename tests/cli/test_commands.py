@@ -177,8 +177,13 @@ def test_from_two_files_to_a_score(
     assert (prepared.code, prepared.err) == (0, "")
     assert prepared.lines[1] == "pairs    300 read, 300 kept (100.00 %)"
 
-    settings = ("threads=1", "validate_every=3", "batch_size=10", "max_epochs=0")
-    limits = sets(*sizes(8), *(f"training.{setting}" for setting in settings))
+    settings = (
+        "training.threads=1",
+        "training.batch_size=10",
+        "stopping.validate_every=3",
+        "stopping.max_epochs=0",
+    )
+    limits = sets(*sizes(8), *settings)
     train = f"train demo --data store --out run {limits} --set stopping.max_updates"
     trained = command(f"{train}=3")
     assert (trained.code, trained.lines) == (0, ["run"])

@@ -29,7 +29,7 @@ def test_the_version(command: Command) -> None:
 @pytest.mark.parametrize("words", ["-q train", "train --quiet"])
 def test_quiet_leaves_results_only(command: Command, tiny_store: Path, tmp_path: Path, words: str) -> None:
     settings = ("max_updates=1", "validate_bleu=false", "select_by=nll")
-    limits = sets(*sizes(4), *(f"training.{setting}" for setting in settings))
+    limits = sets(*sizes(4), *(f"stopping.{setting}" for setting in settings))
     done = command(f"{words} demo --data {tiny_store} --out {tmp_path}/run {limits}")
     assert (done.code, done.out, done.err) == (0, f"{tmp_path / 'run'}\n", "")
 

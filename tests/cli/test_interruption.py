@@ -16,7 +16,7 @@ from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import received_signals
 
 LIMITS = ("max_updates=6", "validate_every=100", "samples=0")
-SMALL = sets(*sizes(4), *(f"training.{limit}" for limit in LIMITS))
+SMALL = sets(*sizes(4), *(f"stopping.{limit}" for limit in LIMITS))
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,8 @@ def test_odd_names_are_names(command: Command, odd: dict[str, Path], tiny_run: P
     assert SHOWN in done.out
     assert SHOWN in json.loads((store / "report.json").read_text())["texts"][0]["name"]
     run = tmp_path / f"{ODD} run"
-    limits = ("max_updates=1", "validate_bleu=false", "select_by=nll", "threads=1")
-    small = sets(*sizes(4), *(f"training.{limit}" for limit in limits))
+    limits = ("max_updates=1", "validate_bleu=false", "select_by=nll")
+    small = sets(*sizes(4), "training.threads=1", *(f"stopping.{limit}" for limit in limits))
     trained = command(f"train demo {small} --data", store, "--out", run)
     assert (trained.code, trained.out) == (0, f"{tmp_path}/not\\udcffUTF-8\t\n\x1b[31m run\n")
     translated = command("translate", run, odd["dev.en"], "--alignment-plots", tmp_path / f"{ODD} plots")

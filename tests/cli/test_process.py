@@ -138,9 +138,9 @@ def test_a_closed_stream_is_an_empty_one_or_cannot_be_written(tiny_corpus: Path,
 def test_training_needs_nobody_who_watches(tiny_store: Path, tmp_path: Path) -> None:
     changes = (
         *("max_updates=2", "validate_every=1", "validate_bleu=false"),
-        *("select_by=nll", "samples=1", "threads=1"),
+        *("select_by=nll", "samples=1"),
     )
-    limits = sets(*(f"training.{change}" for change in changes))
+    limits = sets("training.threads=1", *(f"stopping.{change}" for change in changes))
     line = f"train demo --data {tiny_store} --out {tmp_path}/run {limits}"
     with FULL.open("w") as full:
         process = subprocess.run(

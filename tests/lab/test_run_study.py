@@ -10,11 +10,13 @@ import signal
 import statistics
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tomli_w
 from command_line import Command
 from study_files import study_in
 
@@ -131,6 +133,10 @@ def test_what_is_finished_is_not_made_again(
 ) -> None:
     monkeypatch.setattr(subprocess, "Popen", None)  # no command may start, and no network is loaded
     monkeypatch.setattr("rnnsearch.translation.translator.Translator.load", None)
+    recipe = copy / "out" / "recipes" / "additive-1.toml"  # as an earlier version wrote it
+    table = tomllib.loads(recipe.read_text("utf-8"))
+    table["training"]["optimiser"] = table["optimiser"].pop("method")
+    recipe.write_text(tomli_w.dumps(table), "utf-8")
     runs = run_study(study_in(copy, STUDY), say=lambda text: None, only=["additive", "general"])
     before = scores(finished[0] / "out")
     assert {run.row["run"]: (run.row["status"], run.row["tests"]) for run in runs} == {

@@ -80,7 +80,7 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
     [
         (
             SMALL + "nosuch = 1",
-            r"study\.toml: unknown setting variants\.one\.nosuch \(`rnnsearch settings --study alignment`",
+            r"study\.toml: unknown setting variants\.one\.nosuch \(.*`rnnsearch settings --study alignment`",
         ),
         (SMALL + "model.nosuch = 1", r"study\.toml: variant one: unknown setting model\.nosuch"),
         (SMALL + "data.vocabulary_size = 1", r"unknown setting variants\.one\.data"),

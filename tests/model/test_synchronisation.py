@@ -15,7 +15,7 @@ from rnnsearch.config import load_config
 from rnnsearch.training import trainer as training
 from rnnsearch.training.setup import trainer_of
 
-EVERYWHERE = [f"training.dropout_{part}=0.2" for part in ("embedding", "recurrent", "readout")]
+EVERYWHERE = [f"dropout.{part}=0.2" for part in ("embedding", "recurrent", "readout")]
 SGD = "optimiser.method=sgd"
 NO_VALUES = r"[Mm]eta"
 """What torch says then."""

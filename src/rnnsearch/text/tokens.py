@@ -219,7 +219,7 @@ class Tokeniser:
 
     def link_words(self, line: str) -> list[str]:
         """Returns the words that links count: those of `words`, but characters of unspaced text."""
-        return replace(self, runs=False).words(line)
+        return [word.removeprefix(SPACE) for word in replace(self, runs=False).words(line)]
 
     def moses_words(self, line: str) -> list[str]:
         """Returns exactly the words of Moses's tokenizer.perl -no-escape, for scores that are defined by it.
