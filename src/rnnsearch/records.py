@@ -34,6 +34,12 @@ class _Record:
         return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
 
 
+def after_letters(text: str, count: int) -> int:
+    """Returns where the first `count` characters of a text end; white space does not count."""
+    ends = [0, *(place for place, letter in enumerate(text, 1) if not letter.isspace())]
+    return ends[min(count, len(ends) - 1)]
+
+
 class Choice(NamedTuple):
     """A word that may come next in a translation, and its probability given all words before it."""
 
@@ -113,9 +119,7 @@ class Translation(_Record):
 
     def before(self, position: int) -> str:
         """Returns the text before a target word, for `Translator.choices`; 0 is the first word."""
-        letters, ends = len("".join(self.tokens[:position])), [0]
-        ends += [place for place, letter in enumerate(self.text, 1) if not letter.isspace()]
-        return self.text[: ends[letters]]
+        return self.text[: after_letters(self.text, len("".join(self.tokens[:position])))]
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draws the alignment as the paper's Figure 3 does, and writes it to `path` (PNG, SVG or PDF) if

@@ -13,7 +13,7 @@ from rnnsearch import InputError, Translation, Translator
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Beginning, EncodedSentence
 from rnnsearch.text.vocabulary import EOS, UNK
-from rnnsearch.translation.beginning import Typed, by_line, by_sentence, encode_beginning
+from rnnsearch.translation.beginning import by_line, by_sentence, encode_beginning
 from rnnsearch.translation.faithful import Faithful
 from rnnsearch.translation.source_lines import split_paragraphs
 
@@ -56,7 +56,7 @@ def test_an_unfinished_word_is_completed_in_every_segmentation(subwords: Transla
     """What the places allow are all subwords whose letters agree, up to the one that has the last letter."""
     codec = subwords.target
     typed = "Le homm"
-    beginning = encode_beginning(Typed(typed), codec)
+    beginning = encode_beginning(typed, codec)
     assert (list(beginning.words), beginning.kept) == (["Le"], 2)
     letters, places = "▁homm", beginning.places[len(beginning.word_of) :]
     spelt = {number: codec.vocabulary.word(number) for number in range(UNK + 1, len(codec.vocabulary))}
@@ -106,26 +106,27 @@ def test_a_beginning_has_its_log_p(words: Translator) -> None:
 
 
 SENTENCES = {
-    # (beginning, number of sentences) → the beginnings of the sentences, and whether each is complete
-    "inside the second": ("Oui. Non, il", 3, [("Oui. ", True), ("Non, il", False)]),
-    "the first has ended": ("Oui. ", 2, [("Oui. ", True), ("", False)]),
-    "its end is not certain": ("Oui.", 2, [("Oui.", False)]),
-    "more than the source has": ("Oui. Non. Si", 2, [("Oui. ", True), ("Non. Si", False)]),
-    "one sentence": ("Oui. Non. ", 1, [("Oui. Non. ", False)]),
+    # (beginning, number of sentences) → the beginnings of the sentences; a line break: it is complete
+    "inside the second": ("Oui. Non, il", 3, ["Oui. \n", "Non, il", ""]),
+    "the first has ended": ("Oui. ", 2, ["Oui. \n", ""]),
+    "its end is not certain": ("Oui.", 2, ["Oui.", ""]),
+    "more than the source has": ("Oui. Non. Si", 2, ["Oui. \n", "Non. Si"]),
+    "one sentence": ("Oui. Non. ", 1, ["Oui. Non. "]),
+    "complete": ("Oui. Non.\n", 2, ["Oui. \n", "Non.\n"]),
 }
 
 
 @pytest.mark.parametrize(("typed", "count", "expected"), SENTENCES.values(), ids=SENTENCES)
-def test_a_beginning_is_cut_into_sentences(typed: str, count: int, expected: list[tuple[str, bool]]) -> None:
-    assert by_sentence(Typed(typed), count, "fr") == [Typed(*one) for one in expected]
+def test_a_beginning_is_cut_into_sentences(typed: str, count: int, expected: list[str]) -> None:
+    assert by_sentence(typed, count, "fr") == expected
 
 
 def test_lines_of_a_text_have_their_own_beginnings() -> None:
     text = split_paragraphs("One. Two.\n\n Three.\nFour. Five.", "en")
-    assert by_line(text, "Un. Deux\n\n\nTrois. Et\nQua", "fr") == [
-        *(Typed("Un. ", True), Typed("Deux", True), Typed("Trois. Et", True), Typed("Qua"), Typed()),
-    ]
-    assert by_line(text, "Un.\n", "fr") == [Typed("Un.", True), *[Typed()] * 4]
+    begun = by_line(text, "Un. Deux\n\n\nTrois. Et\nQua", "fr")
+    assert begun == ["Un. \n", "Deux\n", "Trois. Et\n", "Qua", ""]
+    assert by_line(text, "Un.\n", "fr") == ["Un.\n", "", "", "", ""]
+    assert by_line(text, "", "fr") == [""] * 5
 
 
 def test_complete_sentences_stay_and_the_next_is_begun(words: Translator) -> None:

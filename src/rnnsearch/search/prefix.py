@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 
 import numpy as np
 import torch
@@ -87,20 +86,17 @@ def _held_step(
             places[row, slot] += allowed.get(ids[row][slot], 0)  # 0: the slot is empty
     result = step(previous, state.inner)
     scores = result.log_probabilities
-    inside = places >= sizes
+    inside = torch.from_numpy(places >= sizes).to(scores.device)
     if word_ends and inside.any():
         rows, ends = scores[inside], torch.tensor(word_ends, device=scores.device)
         end = rows[:, ends].logsumexp(1)
         rows[:, ends] = IMPOSSIBLE
         rows[:, EOS] = end
         scores[inside] = rows
-    held = np.argwhere(~inside)
-    allowed_ids = [list(state.beginnings[row][places[row, slot]]) for row, slot in held]
-    at = *held.repeat([len(ids) for ids in allowed_ids], axis=0).T, np.array([*chain(*allowed_ids)], np.int64)
-    allowed_at = tuple(torch.from_numpy(one).to(scores.device) for one in at)
-    kept = scores[allowed_at]
-    scores[tuple(torch.from_numpy(one).to(scores.device) for one in held.T)] = IMPOSSIBLE
     if no_unk:
-        scores[:, :, UNK] = IMPOSSIBLE
-    scores[allowed_at] = kept
+        scores[:, :, UNK].masked_fill_(inside, IMPOSSIBLE)
+    for row, slot in np.argwhere(places < sizes):
+        own, ids = scores[row, slot], list(state.beginnings[row][places[row, slot]])
+        kept = own[ids]
+        own.fill_(IMPOSSIBLE)[ids] = kept
     return StepResult(scores, result.weights, PrefixState(result.state, state.beginnings, places))

@@ -23,7 +23,7 @@ from rnnsearch.run import Run
 from rnnsearch.serve.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue, check_awaited, check_limit
 from rnnsearch.text.tokens import base
 from rnnsearch.training.loss import needs_links
-from rnnsearch.translation.beginning import Typed, by_line, retyped
+from rnnsearch.translation.beginning import by_line, retyped
 from rnnsearch.translation.faithful import Glossary
 from rnnsearch.translation.source_lines import Paragraphs, joined, split_paragraphs
 from rnnsearch.translation.translator import Translator
@@ -241,7 +241,7 @@ class Service:
             raise HTTPException(422, f"count may be {self.options.beam} at most")
 
         def tasks() -> list[QueuedTask]:
-            task = self._task(Group(model, choices=count), "the text", text, Typed(f"{prefix} "))
+            task = self._task(Group(model, choices=count), "the text", text, f"{prefix} ")
             return [QueuedTask(task.group, (text, prefix), task.size)]
 
         found: list[Choice] = (await self._results(tasks))[0]
@@ -267,7 +267,7 @@ class Service:
         return await self._results(lambda: [task(*pair) for pair in enumerate(pairs, 1)])
 
     def _task(
-        self, group: Group, where: str, sentence: str, typed: Typed, terms: Glossary | None = None
+        self, group: Group, where: str, sentence: str, typed: str, terms: Glossary | None = None
     ) -> QueuedTask:
         """Encodes a sentence in parts. Raises HTTPException if it, or its beginning, is too long."""
         translator = group.model.translator

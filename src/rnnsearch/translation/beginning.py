@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from types import NoneType
-from typing import NamedTuple
 
 from rnnsearch.errors import InputError, require
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.records import Translation
+from rnnsearch.records import Translation, after_letters
 from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
 from rnnsearch.text.formats.lines import given_lines, in_step
 from rnnsearch.text.subwords import WORD_START
@@ -23,16 +22,6 @@ ENDED = {EOS: 1}
 """The last place of the beginning of a sentence that is complete: only its end may follow."""
 LONGEST_UNFINISHED = 100
 """Letters of an unfinished word. A longer one counts as complete."""
-
-
-class Typed(NamedTuple):
-    """A beginning as text. complete: whether the sentence ends with it."""
-
-    text: str = ""
-    complete: bool = False
-
-
-NOTHING_TYPED = Typed()
 
 
 Words = tuple[Callable[[str], list[str]], Callable[[Sequence[str]], EncodedSentence], Callable[[str], object]]
@@ -55,68 +44,60 @@ def check_order(network: TranslationNetwork) -> None:
         raise InputError(what, remedy='use a model with model.decoder = "forward"')
 
 
-def is_complete(beginning: Beginning) -> bool:
-    """Tells whether a sentence ends with its beginning."""
-    return [*beginning.places[-1:]] == [ENDED]
-
-
-def with_typed(lines: Iterable[str], prefix: Iterable[str | None] | None) -> Iterator[tuple[str, Typed]]:
+def with_typed(lines: Iterable[str], prefix: Iterable[str | None] | None) -> Iterator[tuple[str, str]]:
     """Yields each line with its beginning. Raises InputError if one is no text, or there are more lines or
     more beginnings."""
     if prefix is None:
-        return zip(given_lines(lines), repeat(NOTHING_TYPED))
-    given = (_typed(one, number) for number, one in enumerate(prefix, 1))
+        return zip(given_lines(lines), repeat(""))
+    given = [prefix] if isinstance(prefix, str) else prefix
+    begun = (_typed(one, number) for number, one in enumerate(given, 1))
     remedy = "give one beginning for each line, empty where there is none"
-    return in_step(given_lines(lines), given, ("the text", "prefix"), remedy)
+    return in_step(given_lines(lines), begun, ("the text", "prefix"), remedy)
 
 
-def _typed(text: str | None, number: int) -> Typed:
+def _typed(text: str | None, number: int) -> str:
     require(f"prefix {number}", text, str, NoneType)
-    return Typed(text or "")
+    return (text or "").rstrip("\r\n")
 
 
-def by_sentence(typed: Typed, count: int, language: str) -> list[Typed]:
-    """Cuts a beginning into those of at most `count` sentences; the last one has the rest. All but the last
-    are complete."""
-    space = typed.text[-1:].isspace()
-    found = sentences(typed.text + "A" * space, language)  # is a further sentence begun?
-    found[-1] = found[-1][: len(found[-1]) - space]
-    if len(found) > count:
-        found = [*found[: count - 1], "".join(found[count - 1 :])]
-    return [*(Typed(text, True) for text in found[:-1]), Typed(found[-1], typed.complete)]
+def by_sentence(typed: str, count: int, language: str) -> list[str]:
+    """Cuts a beginning into those of `count` sentences, the last of which has the rest. All before the last
+    that is begun are complete."""
+    space = typed.endswith(" ")
+    found = sentences(typed + "A" * space, language)  # is a further sentence begun?
+    found[-1] = found[-1].removesuffix("A" * space)
+    found[count - 1 :] = ["".join(found[count - 1 :])] if len(found) >= count else []
+    return [f"{text}\n" for text in found[:-1]] + found[-1:] + [""] * (count - len(found))
 
 
-def by_line(text: Paragraphs, typed: str, language: str) -> list[Typed]:
+def by_line(text: Paragraphs, typed: str, language: str) -> list[str]:
     """Cuts the beginning of a text's translation into those of its sentences. Line N of the beginning belongs
     to line N of the text, without blank lines; a line break ends its sentences."""
     counts: list[int] = []
     for gap in text.gaps[:-1]:
         counts += [0] * (not counts or len(f"{gap}.".splitlines()) > 1)
         counts[-1] += 1
-    lines = [line for line in typed.splitlines(keepends=True) if line.strip()]
-    last = len(counts) - 1
-    lines = [*lines[:last], "".join(lines[last:])]
-    found: list[Typed] = []
-    for number, count in enumerate(counts):
-        line = "".join(lines[number : number + 1])
-        complete = line.splitlines() not in ([line], [])
-        own = by_sentence(Typed(line.rstrip() if complete else line, complete), count, language)
-        found += [*own, *[NOTHING_TYPED] * (count - len(own))]
-    return found
+    *whole, last = f"{typed}.".splitlines()
+    lines = [*(f"{line}\n" for line in whole if line.strip()), last[:-1]]
+    size = len(counts) - 1
+    lines = [*lines[:size], "".join(lines[size:])]
+    cut = (by_sentence(*pair, language) for pair in zip(lines, counts, strict=False))
+    begun = [*chain.from_iterable(cut)]
+    return begun + [""] * (len(text.sentences) - len(begun))
 
 
-def encode_beginning(typed: Typed, codec: Codec, faithful: bool = False) -> Beginning:
+def encode_beginning(typed: str, codec: Codec, faithful: bool = False) -> Beginning:
     """Encodes the beginning of a sentence's translation. Its last word is unfinished if no space follows it:
-    any ids are allowed that have its letters. An unfinished word that no ids have counts as complete.
-    faithful: as in the settings."""
+    any ids are allowed that have its letters. An unfinished word that no ids have counts as complete. A line
+    break ends the translation. faithful: as in the settings."""
     words_of, encode, is_copied = reading(codec, faithful)
-    words = words_of(typed.text)
-    unfinished = words and not (typed.complete or typed.text[-1].isspace() or is_copied(words[-1]))
+    words = words_of(typed)
+    unfinished = words and not (typed[-1].isspace() or is_copied(words[-1]))
     places = _places_of_letters(codec, words[-1]) if unfinished else []
     kept = len(words)
     if places:
         words.pop()
-    elif typed.complete:
+    elif typed.endswith("\n"):
         places = [ENDED]
     elif words and codec.word_start:
         places = [dict.fromkeys([EOS, *codec.vocabulary.ids_starting(codec.word_start)], 1)]
@@ -144,14 +125,11 @@ def as_typed(typed: str, text: str, codec: Codec) -> str:
     """Returns a translation's text with its beginning as it was typed, but for white space at its end."""
     if not typed.strip():
         return text
-    letters = len("".join(codec.text(codec.tokeniser.words(typed)).split()))
-    ends = [0, *(place for place, letter in enumerate(text, 1) if not letter.isspace())]
-    return typed.rstrip() + (text[ends[letters] :] if letters < len(ends) else "")
+    written = codec.text(codec.tokeniser.words(typed))
+    return typed.rstrip() + text[after_letters(text, len("".join(written.split()))) :]
 
 
-def retyped(result: Translation, typed: Typed, codec: Codec) -> Translation:
+def retyped(result: Translation, typed: str, codec: Codec) -> Translation:
     """Returns a translation, and its alternatives, with the beginning as it was typed."""
-    if not typed.text.strip():
-        return result
     others = [retyped(one, typed, codec) for one in result.alternatives]
-    return replace(result, text=as_typed(typed.text, result.text, codec), alternatives=others)
+    return replace(result, text=as_typed(typed, result.text, codec), alternatives=others)

@@ -13,23 +13,30 @@ from rnnsearch.settings import SearchSettings
 from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
 from rnnsearch.text.vocabulary import EOS, UNK
 
-WordSearch = Callable[[EncodedSentence, SearchSettings, list[int]], list[Hypothesis]]
-"""Searches one sentence; the last argument is `word_ends` of `search.prefix.with_beginnings`."""
 
-
-def next_words(part: EncodedSentence, target: Codec, count: int, find: WordSearch) -> list[Choice]:
+def next_words(
+    part: EncodedSentence,
+    target: Codec,
+    count: int,
+    settings: SearchSettings,
+    search: Callable[..., list[list[Hypothesis]]],
+) -> list[Choice]:
     """Returns the likeliest words, best first.
 
     p(word) is the product over its subwords and over what ends it: the start of another word, or the end of
     sentence. Several segmentations of a word are summed. The beam holds twice as many as are returned.
+
+    search: `Translator._searched`.
     """
     starts = target.vocabulary.ids_starting(target.word_start)
     forced = part.beginning.places[: len(part.beginning.word_of)]
     beginning = Beginning(places=[*forced, dict.fromkeys(starts, 1)])
-    search = SearchSettings(beam=2 * count, nbest=2 * count, no_unk=True, max_length_ratio=100)
+    how = {"beam": 2 * count, "nbest": 2 * count, "no_unk": True, "normalise": "none", "coverage_beta": 0.0}
+    how |= {"min_length_ratio": 0.0, "max_length_ratio": 100.0}
     words: defaultdict[str, float] = defaultdict(float)
     ends = [EOS, *starts] if target.word_start else [EOS, UNK, *starts]
-    for one in find(replace(part, beginning=beginning), search, ends):
+    begun = replace(part, beginning=beginning)
+    for one in search([begun], settings.model_copy(update=how), word_ends=ends)[0]:
         word = "".join(target.decode(one.ids[len(forced) :]).words)
         if one.finished and word:
             words[word] += math.exp(sum(one.log_probabilities[len(forced) :]))

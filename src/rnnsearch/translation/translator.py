@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import chain, count, repeat
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -35,12 +35,10 @@ from rnnsearch.translation.batching import (
     stream_batches,
 )
 from rnnsearch.translation.beginning import (
-    NOTHING_TYPED,
-    Typed,
+    ENDED,
     by_sentence,
     check_order,
     encode_beginning,
-    is_complete,
     reading,
     retyped,
     with_typed,
@@ -225,7 +223,7 @@ class Translator:
             found = iter(self.translate_parts(parts, settings=used))
             for line, typed, own in block:
                 result = joined([next(found) for _ in own], self.target.text)
-                yield retyped(result, typed, self.target) if typed.text.strip() else indented(result, line)
+                yield retyped(result, typed, self.target) if typed.strip() else indented(result, line)
 
     def parts(
         self,
@@ -233,7 +231,7 @@ class Translator:
         number: int = 1,
         settings: Settings | None = None,
         glossary: Glossary | None = None,
-        typed: Typed = NOTHING_TYPED,
+        typed: str = "",
     ) -> Sequence[EncodedSentence]:
         """Encodes a line under these settings: each of its sentences, or the parts of those that are longer
         than `max_source_length`.
@@ -254,18 +252,17 @@ class Translator:
             what = f"line {number} has {words:,} words, and {MOST_WORDS:,} are the most"
             raise InputError(what, remedy="write one sentence on each line")
         parts = list(map(terms.mark, parts)) if terms else parts
-        return self._begun(parts, typed, number, settings) if typed.text.strip() else parts
+        return self._begun(parts, typed, number, settings) if typed.strip() else parts
 
     def _begun(
-        self, parts: list[EncodedSentence], typed: Typed, number: int, settings: Settings
+        self, parts: list[EncodedSentence], typed: str, number: int, settings: Settings
     ) -> list[EncodedSentence]:
         """Returns the parts of a line with the beginnings of their translations. Errors: as in `parts`."""
         check_order(self.networks[0])
         how, target = settings.translation, self.target
-        split = how.split_sentences and target.tokeniser.kind == "moses"
-        given = by_sentence(typed, len(parts), target.tokeniser.language) if split else [typed]
+        given = by_sentence(typed, len(parts), target.tokeniser.language)
         begun = []
-        for part, own in zip(parts, chain(given, repeat(NOTHING_TYPED)), strict=False):
+        for part, own in zip(parts, given, strict=True):
             beginning = encode_beginning(own, target, how.faithful)
             size, most = len(beginning.word_of), longest(len(part.ids), settings.search)
             if size > most:
@@ -338,14 +335,10 @@ class Translator:
         require("prefix", prefix, str)
         require_number("count", count, 1, MOST_CHOICES)
         check_order(self.networks[0])
-        parts = self.parts(line, typed=Typed(f"{prefix} "))
-        part = next((part for part in parts if not is_complete(part.beginning)), parts[-1])
-
-        def find(part: EncodedSentence, search: SearchSettings, ends: list[int]) -> list[Hypothesis]:
-            same = self.settings.search.model_dump(include={"precision", "kernels"})
-            return self._searched([part], search.model_copy(update=same), word_ends=ends)[0]
-
-        return next_words(part, self.target, count, find) if part.words else []
+        parts = self.parts(line, typed=f"{prefix} ")
+        part = next((part for part in parts if [*part.beginning.places[-1:]] != [ENDED]), parts[-1])
+        how = self.settings.search
+        return next_words(part, self.target, count, how, self._searched) if part.words else []
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
         """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional decoder
