@@ -206,8 +206,7 @@ def search_changes(settings: Sequence[str] | None, **short: Any) -> dict[str, An
     """Returns the settings of search and translation that the command line changes: `section.key` → value.
 
     settings: those of `--set`. short: those that have an option of their own, by their names; None for one
-    that is not given. Raises InputError as `overrides_of` does, and for a setting that is given
-    twice.
+    that is not given. Raises InputError as `overrides_of` does, and for a setting that is given twice.
     """
     from rnnsearch.config import TRANSLATING, overrides_of, with_short
 

@@ -84,8 +84,7 @@ class Faster(NamedTuple):
 class BatchLoss(nn.Module):
     """The loss of a batch and its statistics, as one module that DDP can wrap.
 
-    dropout: also label smoothing. faster: equals that
-    compute faster.
+    dropout: also label smoothing. faster: equals that compute faster.
     """
 
     def __init__(
