@@ -30,7 +30,7 @@ if find_spec("beartype"):
     shaped = {
         "training": ("loss", "optimiser", "trainer"),
         "translation": ("forced", "posterior"),
-        "search": ("beam", "step", "two_directions"),
+        "search": ("beam", "prefix", "step", "two_directions"),
         "text": ("batches", "dataset"),
         "lab": ("ngrams",),
     }

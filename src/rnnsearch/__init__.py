@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, read_gold, read_pharaoh
     from rnnsearch.evaluation.bleu import bleu, chrf
     from rnnsearch.evaluation.statistics import Score
-    from rnnsearch.records import Translation
+    from rnnsearch.records import Choice, Translation
     from rnnsearch.run import Run
     from rnnsearch.search.beam import Hypothesis
     from rnnsearch.settings import (
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "rnnsearch.translation.aligner": "Aligner AlignedPair",
     "rnnsearch.translation.translator": "Translator",
-    "rnnsearch.records": "Translation",
+    "rnnsearch.records": "Choice Translation",
     "rnnsearch.search.beam": "Hypothesis",
     "rnnsearch.text.preparation": "PrepareOptions prepare",
     "rnnsearch.text.preparation_report": "PreparationReport",
@@ -71,6 +71,7 @@ __all__ = [
     "AlignedPair",
     "Aligner",
     "AlignmentScore",
+    "Choice",
     "Corpus",
     "DataSettings",
     "DropoutSettings",

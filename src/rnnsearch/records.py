@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,19 @@ class _Record:
         names = (each.name for each in fields(self))  # type: ignore[arg-type]
         pairs = ((getattr(self, name), getattr(other, name)) for name in names)
         return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
+
+
+def after_letters(text: str, count: int) -> int:
+    """Returns where the first `count` characters of a text end; white space does not count."""
+    ends = [0, *(place for place, letter in enumerate(text, 1) if not letter.isspace())]
+    return ends[min(count, len(ends) - 1)]
+
+
+class Choice(NamedTuple):
+    """A word that may come next in a translation, and its probability given all words before it."""
+
+    word: str
+    probability: float
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -103,6 +116,10 @@ class Translation(_Record):
         """Returns hard word links: each target word is linked to its strongest source word, unless that is
         the end of sentence."""
         return hard_links(self.alignment)
+
+    def before(self, position: int) -> str:
+        """Returns the text before a target word, for `Translator.choices`; 0 is the first word."""
+        return self.text[: after_letters(self.text, len("".join(self.tokens[:position])))]
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draws the alignment as the paper's Figure 3 does, and writes it to `path` (PNG, SVG or PDF) if

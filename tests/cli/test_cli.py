@@ -122,6 +122,11 @@ translate {run} {three} --out  → is not a regular file (name another file)
 translate {run} {three} --out {two}/sub/out → two: is a file, not a folder (name another folder)
 translate {run} {three} --dictionary {here}/nosuch → nosuch: no such file
 translate {run} {three} --glossary {glossary} → glossary:2: is not a source term, a TAB and a target term
+translate {run} {three} --prefix {two} → three has 3 lines and
+translate {run} {three} --prefix {here}/nosuch → nosuch: no such file
+translate - --prefix - → no run to load
+translate {run} - --prefix - → both sides cannot come from standard input
+translate {run} {three} --prefix {blank} --format html → writes a page only
 translate {run} {three} --dictionary {dictionary} → dictionary:2: is not a source word and a target word
 score {run} {three} → a run, a source text and a target text are needed (give RUN SRC TGT)
 score {run} {three} {two} → three has 3 lines and

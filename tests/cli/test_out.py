@@ -108,6 +108,21 @@ def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, for
     assert alike(Path("piped").read_text("utf-8"), printed.out)
 
 
+def test_beginnings_from_a_file(command: Command, tiny_run: Path, tmp_path: Path) -> None:
+    from rnnsearch import Translator
+
+    lines, begun = ["The man sees the horse.", "She sleeps.", "The man sings."], ["La", "", "Un ch"]
+    source, prefix, out = (tmp_path / name for name in ("source", "prefix", "out"))
+    for path, text in ((source, lines), (prefix, begun)):
+        path.write_text("".join(f"{line}\n" for line in text))
+    expected = [result.text for result in Translator.load(tiny_run).translate(lines, prefix=begun)]
+    assert expected[2].startswith("Un ch")
+    words = ["translate", tiny_run, source, "--prefix", prefix]
+    assert command(" ".join(map(str, words))).lines == expected
+    assert command(" ".join(map(str, [*words, "--out", out]))).code == 0
+    assert out.read_text().splitlines() == expected
+
+
 def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, tiny_run: Path) -> None:
     """Printed, and written in two goes: `aer`, `links` and `prepare` read what Pharaoh lines say."""
     line = ALIGN.format(run=tiny_run)

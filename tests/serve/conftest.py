@@ -84,7 +84,7 @@ class Held:
         work = service.queue.work
 
         def held(group: Any, tasks: Sequence[Any]) -> Any:
-            words = [[word for part in task.item for word in part.words] for task in tasks]
+            words = [[word for part in task.item[0] for word in part.words] for task in tasks]
             self.batches.append(list(map(" ".join, words)))
             assert self.go.wait(300)
             return work(group, tasks)

@@ -204,6 +204,40 @@ def test_translations_are_python_s(
     assert same >= 0.98 * len(lines)
 
 
+@pytest.mark.parametrize("name", ["words", "subwords"])
+def test_beginnings_are_completed_as_in_python(
+    opened: Page, exported: Path, tiny_corpus: Path, name: str
+) -> None:
+    """In 98 of 100, as above: cut anywhere, from the best translation and from that of the line before."""
+    translator, lines = Translator.load(exported / name), list(read_lines(str(tiny_corpus / "dev.en")))
+    texts = [one.text for one in translator.translate(lines, beam=2)]
+    typed = [texts[k - k % 3 % 2][: 1 + 7 * k % 23] for k in range(len(texts))]
+    ours = translator.translate(lines, prefix=typed, beam=2, nbest=2)
+    words = [translator.choices(line, prefix)[:2] for line, prefix in zip(lines[:8], typed, strict=False)]
+    work = """async (engine, plain, { lines, typed }) => {
+      const { choices } = await import("./engine/choices.js");
+      const settings = { ...engine.settings, beam: 2, nbest: 2 };
+      const found = [];
+      for (const [k, line] of lines.entries()) found.push(await engine.sentence(line, { ...settings, prefix: typed[k] }, null, async () => {}));
+      return [found, lines.slice(0, 8).map((line, k) => choices(engine, { line, prefix: typed[k] }).slice(0, 2))];
+    }"""
+    theirs, chosen = engine(opened, name, work, {"lines": lines, "typed": typed})
+    same = 0
+    for one, other, beginning in zip(ours, theirs, typed, strict=True):
+        best = other["hypotheses"][0]
+        assert best["text"].startswith(beginning.rstrip())
+        if best["text"] == one.text:
+            same += 1
+            assert best["tokens"] == one.tokens
+            assert best["score"] == pytest.approx(one.score, abs=0.002 * len(one.log_probabilities) + 0.01)
+    assert same >= 0.98 * len(lines)
+    for mine, other in zip(words, chosen, strict=True):
+        assert [one["word"] for one in other] == [one.word for one in mine]
+        assert [one["probability"] for one in other] == pytest.approx(
+            [one.probability for one in mine], abs=2e-3
+        )
+
+
 FAITHFUL = [
     "The man sees 😀 Ms Zdravković at https://example.org/a?b=1.",
     "THE WOMAN READS THE BOOK",
@@ -219,17 +253,33 @@ FAITHFUL = [
 
 
 @pytest.mark.parametrize("name", ["words", "subwords"])
-def test_names_and_numbers_are_held_as_in_python(opened: Page, exported: Path, name: str) -> None:
-    ours = Translator.load(exported / name).translate(
-        FAITHFUL, beam=2, settings={"translation.faithful": True}
-    )
+@pytest.mark.parametrize("begun", [False, True])
+def test_names_and_numbers_are_held_as_in_python(
+    opened: Page, exported: Path, name: str, begun: bool
+) -> None:
+    how: dict[str, Any] = {
+        "beam": 2,
+        "settings": {
+            "translation.faithful": True,
+            "translation.split_sentences": False,
+            "search.max_length_ratio": 9,
+        },
+    }
+    translator = Translator.load(exported / name)
+    ours = translator.translate(FAITHFUL, **how)
+    readable = ["The" in line or "Write" in line for line in FAITHFUL]
+    typed = [
+        one.text[: len(one.text) // 2 * (begun and some)] for one, some in zip(ours, readable, strict=True)
+    ]
+    ours = translator.translate(FAITHFUL, prefix=typed, **how)
+    given = list(zip(FAITHFUL, typed, strict=True))
     work = """async (engine, plain, lines) => {
-      const settings = { ...engine.settings, beam: 2, nbest: 2, faithful: true };
+      const settings = { ...engine.settings, beam: 2, nbest: 2, faithful: true, max_length_ratio: 9 };
       const found = [];
-      for (const line of lines) found.push(await engine.sentence(line, settings, () => {}, async () => {}));
+      for (const [line, prefix] of lines) found.push(await engine.sentence(line, { ...settings, prefix }, null, async () => {}));
       return found;
     }"""
-    for one, other in zip(ours, engine(opened, name, work, FAITHFUL), strict=True):
+    for one, other in zip(ours, engine(opened, name, work, given), strict=True):
         best = other["hypotheses"][0]
         assert (other["source_tokens"], best["tokens"]) == (one.source_tokens, one.tokens)
         assert best["doubtful_numbers"] == one.doubtful_numbers
@@ -388,17 +438,86 @@ def test_attention_is_moved_and_what_follows_changes(opened: Page) -> None:
     was = translate(opened, "The man sees the woman.")
     opened.click("#output .word:nth-of-type(2)")
     opened.wait("document.querySelectorAll('#inside .words li').length >= 10")
-    opened.click("#inside .words li:nth-child(2) button")
-    opened.wait("!!document.querySelector('.onward .now')")
-    assert was in opened.run("document.querySelector('.onward .note').textContent")
-    assert opened.run("document.querySelectorAll('.onward mark').length") == 1
-    opened.click("#inside .what-if > button")
-    opened.wait("!document.querySelector('.onward .now')")
     opened.click("#inside .energies tbody tr:nth-child(5) button")
     weight = "document.querySelector('#inside .energies tbody tr:nth-child(5) .weight').textContent"
-    opened.wait(f"{weight} === '100 %'")
+    opened.wait(f"{weight} === '100 %' && !!document.querySelector('.onward .now')")
+    assert was in opened.run("document.querySelector('.onward .note').textContent")
+    opened.click("#inside .what-if > button")
+    opened.wait("!document.querySelector('.onward .now')")
     opened.click("#inside .close")
     assert opened.run("document.getElementById('inside').hidden")
+    assert opened.messages == []
+
+
+FIELD = "document.getElementById('field')"
+OUTPUT = "document.getElementById('output').textContent"
+
+
+def test_a_translation_is_steered_by_keys(opened: Page) -> None:
+    """What is typed is kept, and the rest is translated again; a word is chosen; both are undone."""
+    was = translate(opened, "The man sees the woman. The woman sleeps.")
+    opened.run("document.querySelector('#output .word').focus()")
+    opened.press("ArrowRight")
+    kept = was[: int(opened.run("document.activeElement.dataset.begin"))]
+    opened.press("q")  # types over the second word
+    opened.wait(f"document.getElementById('status').textContent === 'Translation: ' + {FIELD}.value")
+    typed = opened.run(f"{FIELD}.value")
+    assert typed.startswith(f"{kept}q")
+    assert typed != was
+    assert opened.run(f"{FIELD}.selectionStart") == len(f"{kept}q")
+    assert opened.run("document.querySelectorAll('#output .changed').length") > 0
+    opened.press("Tab")  # accepts the rest of the word
+    rest = re.match(r"\S*", typed[len(kept) :])
+    assert rest
+    assert opened.run(f"{FIELD}.selectionStart") == len(kept) + len(rest[0])
+    opened.press("Enter")
+    assert opened.run(OUTPUT) == typed
+    opened.press("Enter")  # on the word that was steered
+    opened.wait("document.querySelectorAll('#inside .offered button').length === 8")
+    choice = "#inside .offered button:not([aria-pressed=true])"
+    word, p = opened.run(f"document.querySelector('{choice}').textContent").rsplit(" ", 2)[:2]
+    assert 0 <= int(p) < 100
+    opened.run(f"document.querySelector('{choice}').focus()")
+    opened.press("Enter")
+    opened.wait(f"{OUTPUT} !== {json.dumps(typed)} && document.getElementById('inside').hidden")
+    assert opened.run(OUTPUT).startswith(f"{kept}{word}")
+    assert opened.run("document.activeElement.textContent") == word
+    assert opened.run("document.querySelectorAll('#lines ol:last-child li').length") == opened.run(
+        "document.querySelectorAll('#matrix tbody tr').length"
+    )
+    opened.press("z", modifiers=2)
+    assert opened.run(OUTPUT) == typed
+    opened.press("z", modifiers=2)
+    assert opened.run(OUTPUT) == was
+    opened.press("y", modifiers=2)
+    assert opened.run(OUTPUT) == typed
+    opened.press("Escape")
+    assert opened.run(OUTPUT) == was
+    assert opened.run("document.getElementById('undo').hidden")
+    assert opened.messages == []
+
+
+def test_the_field_accepts_word_by_word_and_keeps_other_sentences(opened: Page) -> None:
+    was = translate(opened, "The man sees the woman. The woman sleeps.")
+    begin = was.index(". ") + 2
+    opened.click("#edit")
+    while opened.run(f"{FIELD}.selectionStart") < begin:
+        opened.press("Tab")
+    opened.press("Enter")
+    assert opened.run(OUTPUT) == was
+    opened.click("#edit")
+    opened.run(f"{FIELD}.setSelectionRange({begin}, {begin})")
+    opened.type("Une ")
+    opened.wait("document.getElementById('status').textContent.includes('Une')")
+    steered = opened.run(f"{FIELD}.value")
+    assert steered.startswith(was[:begin] + "Une ")
+    assert opened.run("document.querySelector('#sentences [aria-pressed=true]').textContent") == "Sentence 2"
+    for _ in range(4):
+        opened.press("Backspace")
+    opened.wait(f"{FIELD}.value === {json.dumps(was)}")  # without a beginning, it is the first translation
+    opened.run(f"{FIELD}.setSelectionRange({len(was)}, {len(was)})")
+    opened.press("Tab")  # there is no word to accept: the key leaves the field
+    assert opened.run(f"{FIELD}.hidden")
     assert opened.messages == []
 
 

@@ -3,6 +3,7 @@ keys, and refused."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from browser import NEEDS_CHROMIUM, Page, browser
 
-from rnnsearch.serve.routes import digest
+from rnnsearch.serve.routes import TranslateRequest, digest
 from rnnsearch.translation.translator import Translator
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, NEEDS_CHROMIUM]
@@ -45,8 +46,31 @@ def test_it_translates_as_the_translator_does(page: Page, tiny_run: Path) -> Non
     assert page.run("document.querySelectorAll('#nbest li').length") == 5
     assert "sent to it" in page.run("document.getElementById('where').textContent")
     assert "keeps its weights" in page.run("document.getElementById('look-inside').textContent")
-    assert page.run("document.querySelectorAll('#output .word').length") == 0
+    assert page.run("document.querySelectorAll('#output .word').length") == len(words)
     assert not page.messages  # nothing that the Content-Security-Policy forbids
+
+
+@pytest.mark.skipif("prefix" not in TranslateRequest.model_fields, reason="needs beginnings in /v1/translate")
+def test_a_translation_is_steered(page: Page, tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run)
+    was = translate(page, SENTENCE)
+    page.click("#output .word:nth-of-type(2)")
+    page.wait("document.querySelectorAll('#inside .offered button').length === 8")
+    choice = "document.querySelector('#inside .offered button:not([aria-pressed=true])')"
+    word, begin = page.run(
+        f"[{choice}.querySelector('bdi').textContent, "
+        "Number(document.querySelectorAll('#output .word')[1].dataset.begin)]"
+    )
+    assert word in [one.word for one in translator.choices(SENTENCE, was[:begin])]
+    page.run(f"{choice}.click()")
+    output = "document.getElementById('output').textContent"
+    page.wait(f"{output} !== {json.dumps(was)}")
+    kept = f"{was[:begin]}{word} "
+    expected = translator.translate([SENTENCE], prefix=[kept], beam=5)[0]
+    assert page.run(output) == expected.text
+    page.click("#undo")
+    assert page.run(output) == was
+    assert not page.messages
 
 
 def test_it_obeys_a_glossary(page: Page, tiny_run: Path) -> None:

@@ -65,6 +65,47 @@ def test_a_glossary_binds_for_its_request_alone(client: TestClient, served: list
     ask(client, text="A .", model="en-fr", glossary={"a": 3}, status=422)
 
 
+def test_beginnings_are_kept_line_by_line(client: TestClient, served: list[ServedModel]) -> None:
+    translator = served[0].translator
+    (first,), (second,) = (
+        translator.translate([SENTENCES[n]], prefix=[p]) for n, p in ((0, "La"), (2, "Un  ch"))
+    )
+    answer = ask(client, text=[SENTENCES[0], "", SENTENCES[2]], prefix=["La", "", "Un  ch"], model="en-fr")
+    assert [one["text"] for one in answer["translations"]] == [first.text, "", second.text]
+    typed = "Elle  dort .\nUn  ch"
+    answer = ask(client, text=f"{SENTENCES[0]}\n{SENTENCES[2]}", prefix=typed, model="en-fr")
+    assert answer["translations"][0]["text"].startswith(typed)
+    tokens = [one["hypotheses"][0]["tokens"] for one in answer["translations"][0]["sentences"]]
+    assert tokens == [["Elle", "dort", "."], second.tokens]
+
+
+def test_the_words_to_choose_from(client: TestClient, served: list[ServedModel]) -> None:
+    found = served[0].translator.choices(SENTENCES[0], "La ", 3)
+    answer = ask(client, "/v1/choices", text=SENTENCES[0], prefix="La ", count=3, model="en-fr")
+    assert [one["word"] for one in answer["choices"]] == [one.word for one in found]
+    for one, choice in zip(answer["choices"], found, strict=True):
+        assert one["probability"] == pytest.approx(choice.probability, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "says"),
+    [
+        (
+            "translate",
+            {"text": "A .", "prefix": ["La"]},
+            422,
+            "text and prefix must be two texts, or two lists",
+        ),
+        ("translate", {"text": ["A ."], "prefix": ["La", "Le"]}, 422, "text has 1 texts, but prefix has 2"),
+        ("translate", {"text": "A .", "prefix": "La " * 99}, 413, "the beginning has 99 words"),
+        ("choices", {"text": "A .", "count": 11}, 422, "count may be 10 at most"),
+        ("choices", {"text": "A .", "prefix": "La " * 99}, 413, "the beginning has 99 words"),
+    ],
+)
+def test_bad_beginnings(client: TestClient, path: str, body: dict[str, Any], status: int, says: str) -> None:
+    assert says in ask(client, f"/v1/{path}", **body, model="en-fr", status=status)["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
@@ -151,7 +192,7 @@ def test_alignments_are_those_of_forced_decoding_and_of_the_posterior(
 def test_pairs_that_do_not_fit_are_refused(client: TestClient) -> None:
     path = "/v1/align"
     assert (
-        "2 sentences, but target_text has 1"
+        "2 texts, but target_text has 1"
         in ask(client, path, 422, source_text=["a", "b"], target_text=["c"])["error"]["message"]
     )
     assert "two lists" in ask(client, path, 422, source_text="a", target_text=["c"])["error"]["message"]

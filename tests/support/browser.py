@@ -31,6 +31,7 @@ OPTIONS = """
 KEYS = {
     "Tab": 9,
     "Enter": 13,
+    "Backspace": 8,
     "Escape": 27,
     "ArrowLeft": 37,
     "ArrowUp": 38,

@@ -18,6 +18,7 @@ from rnnsearch import (
     AlignedPair,
     Aligner,
     AlignmentScore,
+    Choice,
     Corpus,
     DataSettings,
     DropoutSettings,
@@ -107,6 +108,8 @@ def translated() -> Iterator[Translation]:
     translator.stream(["a"], normalise="words")  # type: ignore[arg-type]
     translator.stream(["a"], settings={"search.no_unk": True})
     translator.stream(["a"], no_unk=True)  # type: ignore[call-arg]
+    translator.translate(["a", "b"], prefix=["A", None])
+    assert_type(translator.choices("a", "A ", 3), list[Choice])
     assert_type(translator.score([("a", "b")]), list[float])
     assert_type(translator.align([("a", "b")], posterior=True), list[Translation])
     yield from translator.stream(iter(["a"]))
@@ -128,6 +131,7 @@ def aligned() -> Iterator[AlignedPair]:
 def looked_at(result: Translation) -> None:
     assert_type(result.alignment, NDArray[np.float32])
     assert_type(result.links(), list[Link])
+    assert_type(result.before(1), str)
     assert_type(result.plot("alignment.svg"), Figure)
     assert_type(result.alternatives, list[Translation])
     hypothesis = Hypothesis((0,), 0.0, (0.0,), np.zeros((1, 1), dtype=np.float32), True)

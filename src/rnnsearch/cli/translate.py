@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,7 @@ class Wanted:
     set_: Strings = None
     dictionary: Path | None = None
     glossary: Path | None = None
+    prefix: str | None = None
 
 
 @describe(
@@ -67,6 +69,7 @@ class Wanted:
     json: Short for --format json.
     dictionary FILE: Target words for unknown ones: source<TAB>target.
     glossary FILE: Translations that bind: term<TAB>translation.
+    prefix FILE: Beginnings to keep, one for each line, or empty.
     alignment_plots DIR: Also draw each alignment, as PNG.
     """
 )
@@ -90,7 +93,7 @@ def translate(
     if not names:
         raise InputError("there is no run to load", remedy="give RUN [FILE]")
     load = partial(place.load, dictionary=dictionary, glossary=glossary)
-    lines_only = place.out is not None or alignment_plots
+    lines_only = place.out is not None or alignment_plots or wanted.prefix
     if form in PAGES:
         if lines_only or search.get("search.nbest", 1) > 1:
             what = f"--format {form} writes a page only"
@@ -111,7 +114,7 @@ def translate(
     else:
         whole = Path("/dev/stdin" if file == "-" else file).is_file()
         task = Translating(form, search, dictionary, glossary, alignment_plots, whole)
-        translate_lines(place, names, task, file)
+        translate_lines(place, names, task, file, wanted.prefix)
 
 
 def translation_search(set_: Strings, dictionary: Path | None, **short: Any) -> dict[str, Any]:
@@ -125,6 +128,16 @@ def translation_format(
 ) -> str:
     """Returns the format of the translations: by default text, or nbest if several of a line are wanted."""
     return output_format(format_, allowed, short, "nbest" if search.get("search.nbest", 1) > 1 else "")
+
+
+Line = str | tuple[str, str]
+"""A line, or a line and the beginning of its translation."""
+
+
+def sides(items: Iterable[Line]) -> tuple[Iterator[str], Iterator[str]]:
+    """Returns the lines and their beginnings, which must be read in step."""
+    lines, beginnings = tee((item, "") if isinstance(item, str) else item for item in items)
+    return (line for line, _ in lines), (beginning for _, beginning in beginnings)
 
 
 @dataclass(frozen=True)
@@ -146,8 +159,10 @@ class Translating(Task):
         translator = place.load(runs, self.dictionary, self.glossary)
         full = self.whole or place.out is not None
 
-        def answer(lines: Iterable[str], first: int) -> Iterator[Translation]:
-            results = translator.stream(lines, full_batches=full, first=first, settings=self.search)
+        def answer(items: Iterable[Line], first: int) -> Iterator[Translation]:
+            lines, prefix = sides(items)
+            how: dict[str, Any] = {"full_batches": full, "first": first, "settings": self.search}
+            results = translator.stream(lines, prefix=prefix, **how)
             return with_plots(results, self.plots, first) if self.plots else results
 
         batch_size = changed(translator.settings, self.search).search.batch_size
@@ -163,11 +178,14 @@ class Translating(Task):
         return answers_key(runs, how, self.form, files)
 
 
-def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> None:
-    """Prints each line's answer as soon as it is ready, or writes it into the file of --out."""
+def translate_lines(
+    place: Place, runs: Runs, task: Translating, file: str, prefix: str | None = None
+) -> None:
+    """Prints each line's answer as soon as it is ready, or writes it into the file of --out. prefix: a file
+    with beginnings."""
     from rnnsearch.config import changed
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.lines import read_lines, warned_lines
+    from rnnsearch.text.formats.lines import check_pairs, read_lines, warned_lines, warned_pairs
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.translation.source_lines import noted
 
@@ -180,7 +198,11 @@ def translate_lines(place: Place, runs: Runs, task: Translating, file: str) -> N
 
     if place.out is not None and is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
-    deque(answered(place, task, runs, file, warned_lines(file), observe), maxlen=0)
+    items: Iterable[Line] = warned_lines(file)
+    if prefix is not None:
+        check_pairs(file, prefix)
+        items = warned_pairs(file, prefix)
+    deque(answered(place, task, runs, file, items, observe), maxlen=0)
 
 
 def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iterator[Translation]:

@@ -182,7 +182,7 @@ class SearchProgress:
     def __init__(self, source_lengths: Int[Tensor, " batch"], settings: SearchSettings) -> None:
         self.lengths, self.settings = source_lengths.cpu().numpy(), settings
         self.shortest = np.floor(settings.min_length_ratio * (self.lengths - 1))
-        self.longest = np.maximum(1, np.floor(settings.max_length_ratio * (self.lengths - 1)))
+        self.longest = np.array([longest(length, settings) for length in self.lengths.tolist()])
         self.history = [empty_beam(self.lengths)]
         self.finished: list[list[Hypothesis]] = [[] for _ in self.lengths]
         self.widths = np.full(len(self.lengths), settings.beam)
@@ -256,6 +256,12 @@ class SearchProgress:
             sorted(collected, key=lambda hypothesis: -hypothesis.score)[: self.settings.nbest]
             for collected in self.finished
         ]
+
+
+def longest(length: int, settings: SearchSettings) -> int:
+    """Returns the largest number of words of a translation, without the end of sentence. length: of the
+    source, with it."""
+    return max(1, math.floor(settings.max_length_ratio * (length - 1)))
 
 
 def empty_beam(lengths: Indices) -> Beam:

@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 from rnnsearch.records import Translation
 from rnnsearch.serve.service import Service
 from rnnsearch.serve.work_queue import OWNER, AbandonedError
+from rnnsearch.translation.beginning import as_typed
 from rnnsearch.word_links import format_links
 
 
@@ -105,11 +106,20 @@ class _Request(BaseModel, extra="forbid", frozen=True):
     target: StrictStr | None = None
 
 
+def check_as_many(**fields: str | list[str]) -> None:
+    """Raises ValueError unless two fields are two texts, or two lists of one length."""
+    (one, first), (other, second) = fields.items()
+    if isinstance(first, str) != isinstance(second, str):
+        raise ValueError(f"{one} and {other} must be two texts, or two lists")
+    if not isinstance(first, str) and len(first) != len(second):
+        raise ValueError(f"{one} has {len(first)} texts, but {other} has {len(second)}")
+
+
 class TranslateRequest(_Request):
     """One text or several. Texts are split into sentences; their white space is kept.
 
     alignment: whether the answer has attention weights (target × source). glossary: terms and their
-    translations.
+    translations. prefix: the beginning of the translation, or of each; empty for none.
     """
 
     text: OneOrMore
@@ -117,6 +127,21 @@ class TranslateRequest(_Request):
     nbest: StrictInt = Field(1, ge=1)
     alignment: bool = False
     glossary: dict[Text, Text] = {}
+    prefix: OneOrMore | None = None
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        if self.prefix is not None:
+            check_as_many(text=self.text, prefix=self.prefix)
+        return self
+
+
+class ChoicesRequest(_Request):
+    """A sentence, and the beginning of its translation in whole words. count: number of next words."""
+
+    text: Text
+    prefix: Text = ""
+    count: StrictInt = Field(8, ge=1)
 
 
 class AlignRequest(_Request):
@@ -130,12 +155,7 @@ class AlignRequest(_Request):
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
-        sides = self.source_text, self.target_text
-        if isinstance(sides[0], str) != isinstance(sides[1], str):
-            raise ValueError("source_text and target_text must be two texts, or two lists")
-        sources, targets = map(len, map(as_list, sides))
-        if sources != targets:
-            raise ValueError(f"source_text has {sources} sentences, but target_text has {targets}")
+        check_as_many(source_text=self.source_text, target_text=self.target_text)
         return self
 
 
@@ -155,10 +175,11 @@ def v1(service: Service) -> APIRouter:
     async def translate(request: TranslateRequest) -> Response:
         """Answers with each text's translation, and with its sentences and their translations, best first."""
         model, texts = service.choose(request.model, request.source, request.target), as_list(request.text)
+        begun = as_list(request.prefix or "") if request.prefix else [""] * len(texts)
         translated = await service.translate(
-            model, texts, request.beam, request.nbest, glossary=request.glossary
+            model, texts, request.beam, request.nbest, glossary=request.glossary, prefix=begun
         )
-        keys = [*HYPOTHESIS, *["alignment"] * request.alignment]
+        keys, target = [*HYPOTHESIS, *["alignment"] * request.alignment], model.translator.target
 
         def sentence(source: str, result: Translation) -> dict[str, Any]:
             hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
@@ -167,14 +188,21 @@ def v1(service: Service) -> APIRouter:
         def answer(_: object) -> dict[str, Any]:
             answers = [
                 {
-                    "text": paragraph.joined([one.text for one in results]),
+                    "text": as_typed(typed, paragraph.joined([one.text for one in results]), target),
                     "sentences": list(map(sentence, paragraph.sentences, results)),
                 }
-                for paragraph, results in translated
+                for typed, (paragraph, results) in zip(begun, translated, strict=True)
             ]
             return {"model": model.name, "translations": answers}
 
         return await rendered(answer)
+
+    @router.post("/choices")
+    async def choices(request: ChoicesRequest) -> Response:
+        """Answers with the likeliest next words of the translation after the prefix, best first."""
+        model = service.choose(request.model, request.source, request.target)
+        found = await service.choices(model, request.text, request.prefix, request.count)
+        return json_response({"model": model.name, "choices": [one._asdict() for one in found]})
 
     @router.post("/align")
     async def align(request: AlignRequest) -> Response:

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,11 +18,12 @@ from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.installed import folder_of, model_names
 from rnnsearch.pretrained.card import examples_of
-from rnnsearch.records import Translation
+from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
 from rnnsearch.serve.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue, check_awaited, check_limit
 from rnnsearch.text.tokens import base
 from rnnsearch.training.loss import needs_links
+from rnnsearch.translation.beginning import by_line, retyped
 from rnnsearch.translation.faithful import Glossary
 from rnnsearch.translation.source_lines import Paragraphs, joined, split_paragraphs
 from rnnsearch.translation.translator import Translator
@@ -162,12 +164,14 @@ def load_models(options: Options) -> list[ServedModel]:
 
 
 class Group(NamedTuple):
-    """The settings that tasks must share to be worked on together. beam: 0 if the translations are given."""
+    """The settings that tasks must share to be worked on together. beam: 0 if the translations are given.
+    choices: number of next words wanted, instead of translations."""
 
     model: ServedModel
     beam: int = 0
     nbest: int = 1
     posterior: bool = False
+    choices: int = 0
 
 
 class Service:
@@ -200,11 +204,12 @@ class Service:
         beam: int | None = None,
         nbest: int = 1,
         glossary: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
     ) -> list[Translated]:
         """Returns the sentences of each text with their translations. glossary: terms and their translations.
-        Raises HTTPException."""
+        prefix: the beginning of each text's translation; without any, none is kept. Raises HTTPException."""
         terms, most = glossary or {}, self.options.beam
-        characters = sum(map(len, [*texts, *terms, *terms.values()]))
+        characters = sum(map(len, [*texts, *prefix, *terms, *terms.values()]))
         check_limit("the request", characters, "characters", self.options.characters)
         check_limit("the request", len(texts), "texts", self.options.sentences)
         if nbest > (beam or most) or (beam or 1) > most:
@@ -217,14 +222,30 @@ class Service:
             count = sum(len(paragraph.sentences) for paragraph in paragraphs)
             check_limit("the request", count, "sentences", self.options.sentences)
             bound = Glossary(model.translator.source, model.translator.target, terms) if terms else None
-            return [
-                self._task(group, f"sentence {number} of text {text}", sentence, bound)
-                for text, paragraph in enumerate(paragraphs, 1)
-                for number, sentence in enumerate(paragraph.sentences, 1)
-            ]
+            target = model.translator.target.tokeniser.language
+            made = []
+            for text, (paragraph, begun) in enumerate(zip(paragraphs, prefix or repeat(""), strict=False), 1):
+                typed = by_line(paragraph, begun, target)
+                for number, pair in enumerate(zip(paragraph.sentences, typed, strict=True), 1):
+                    made.append(self._task(group, f"sentence {number} of text {text}", *pair, bound))
+            return made
 
         results = iter(await self._results(tasks))
         return [(paragraph, [next(results) for _ in paragraph.sentences]) for paragraph in paragraphs]
+
+    async def choices(self, model: ServedModel, text: str, prefix: str, count: int) -> list[Choice]:
+        """Returns the likeliest next words of the text's translation after a beginning. Raises
+        HTTPException."""
+        check_limit("the request", len(text) + len(prefix), "characters", self.options.characters)
+        if count > self.options.beam:
+            raise HTTPException(422, f"count may be {self.options.beam} at most")
+
+        def tasks() -> list[QueuedTask]:
+            task = self._task(Group(model, choices=count), "the text", text, f"{prefix} ")
+            return [QueuedTask(task.group, (text, prefix), task.size)]
+
+        found: list[Choice] = (await self._results(tasks))[0]
+        return found
 
     async def align(
         self, model: ServedModel, pairs: Sequence[tuple[str, str]], posterior: bool
@@ -245,20 +266,22 @@ class Service:
 
         return await self._results(lambda: [task(*pair) for pair in enumerate(pairs, 1)])
 
-    def _task(self, group: Group, where: str, sentence: str, terms: Glossary | None) -> QueuedTask:
-        """Encodes a sentence in parts. Raises HTTPException if it is too long."""
+    def _task(
+        self, group: Group, where: str, sentence: str, typed: str, terms: Glossary | None = None
+    ) -> QueuedTask:
+        """Encodes a sentence in parts. Raises HTTPException if it, or its beginning, is too long."""
         translator = group.model.translator
         try:
-            parts = translator.parts(sentence, glossary=terms)
+            parts = translator.parts(sentence, glossary=terms, typed=typed)
         except InputError as error:
             raise HTTPException(413, f"{where}: {error}") from None
         subwords, words = sum(len(part.ids) for part in parts), sum(len(part.words) for part in parts)
         remedy = "divide it by full stops or line breaks"
         check_limit(where, max(words, subwords), "words or subwords", self.options.words, remedy)
         numbers = group.nbest * words**2  # a translation has about as many words
-        return QueuedTask(group, parts, subwords, numbers)
+        return QueuedTask(group, (parts, typed), subwords, numbers)
 
-    async def _results(self, make: Callable[[], list[QueuedTask]]) -> list[Translation]:
+    async def _results(self, make: Callable[[], list[QueuedTask]]) -> list[Any]:
         """Makes tasks in another thread and returns their results. Whatever happens, no work is left. Raises
         HTTPException if the answer is expected to be too large."""
         tasks = await asyncio.to_thread(make)
@@ -272,18 +295,23 @@ class Service:
             for future in futures:
                 future.cancel()
 
-    def _work(self, group: Group, tasks: Sequence[QueuedTask]) -> list[Translation]:
+    def _work(self, group: Group, tasks: Sequence[QueuedTask]) -> Sequence[Any]:
         """Works on a batch, in the models' thread. Raises AbandonedError once no client waits for it."""
         translator, items = group.model.translator, [task.item for task in tasks]
+        if group.choices:
+            return [translator.choices(text, prefix, group.choices) for text, prefix in items]
         if not group.beam:
             scorer = translator.scorer(group.posterior, exact=not group.posterior, scored=False)
             return scorer.force_encoded(items, each_step=partial(self.queue.let_overtake, tasks))
-        parts = [part for item in items for part in item]
+        parts = [part for own, _ in items for part in own]
         asked = {"search.beam": group.beam, "search.nbest": group.nbest, "search.batch_size": len(parts)}
         settings = changed(translator.settings, asked)
         results = iter(
             translator.translate_parts(parts, settings=settings, each_step=partial(check_awaited, tasks))
         )
-        translated = [joined([next(results) for _ in item], translator.target.text) for item in items]
+        target = translator.target
+        translated = [
+            retyped(joined([next(results) for _ in own], target.text), typed, target) for own, typed in items
+        ]
         WORDS.labels(group.model.name).inc(sum(len(result.tokens) for result in translated))
         return translated

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import read_file
-from rnnsearch.text.subwords import Subwords
+from rnnsearch.text.subwords import WORD_START, Subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import EOS, Vocabulary, WordFilter
 
@@ -36,17 +36,32 @@ class Term(NamedTuple):
     translation: tuple[str, ...]
 
 
+class Beginning(NamedTuple):
+    """The given beginning of a translation. words: its whole words, as typed. word_of: their ids belong to
+    words[word_of[k]]. kept: number of words that stay as they are, with an unfinished one. places: what the
+    search allows (search/prefix.py)."""
+
+    words: Sequence[str] = ()
+    word_of: Sequence[int] = ()
+    kept: int = 0
+    places: Sequence[Mapping[int, int]] = ()
+
+
+NO_BEGINNING = Beginning()
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:
     """A sentence as the network reads it. words: its words. ids: the ids of the words or of their subwords,
     with EOS as the last. word_of: ids[k] encodes words[word_of[k]] or a part of it; the last entry, that of
-    EOS, is len(words). terms: those whose translation is prescribed.
+    EOS, is len(words). terms: those whose translation is prescribed. beginning: of the translation.
     """
 
     words: list[str]
     ids: list[int]
     word_of: list[int]
     terms: Sequence[Term] = ()
+    beginning: Beginning = NO_BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +121,11 @@ class Codec:
     def text(self, words: Sequence[str]) -> str:
         """Returns the line that these words make."""
         return self.tokeniser.text(words).replace(f"{JOINER} ", " ").replace(JOINER, " ")
+
+    @property
+    def word_start(self) -> str:
+        """Returns what the first subword of every word begins with; empty if every id is a whole word."""
+        return WORD_START if self.subwords is not None and self.subwords.marks_words else ""
 
     def save(self, folder: Path, side: Side) -> None:
         """Writes vocabulary.<side>.txt and, where there are any, subwords.<side>.model and

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +77,18 @@ class Vocabulary:
         """Returns the id of every word, UNK for those outside; no end of sentence is added."""
         get = self._ids.get
         return [get(word, UNK) for word in words]
+
+    def ids_starting(self, letters: str) -> list[int]:
+        """Returns the ids of the words that start with these letters; the specials do not count as words."""
+        words, size = self._sorted, len(letters)
+        first, end = (
+            side(words, letters, key=lambda word: word[:size]) for side in (bisect_left, bisect_right)
+        )
+        return self.ids(words[first:end])
+
+    @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self._ids)
 
     def word(self, number: int) -> str:
         """Returns the word of an id. Raises IndexError for an id that does not exist."""

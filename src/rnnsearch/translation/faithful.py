@@ -147,20 +147,38 @@ class Faithful:
         settings: TranslationSettings,
     ) -> tuple[list[str], Weights, list[float], list[str]]:
         """Returns the words, their alignment (words, source words + 1), their confidence, and the numbers to
-        check. Terms of a glossary are written whatever the settings."""
+        check. Terms of a glossary are written whatever the settings. The words of a given beginning stay as
+        they are."""
         made = list(map(Word, words, alignment, confidence))
+        kept, made = made[: sentence.beginning.kept], made[sentence.beginning.kept :]
         doubtful: list[str] = []
         if settings.replace_unk and not settings.faithful:
             made = list(self._unknown(sentence, made))
-        made = _with_terms(sentence, made)
+        made = _with_terms(sentence, kept, made)
         if settings.faithful:
+            sentence = self._unwritten(sentence, kept)
             if len(sentence.ids) == 1:  # the network translated an empty sentence
                 made = []
             made, doubtful = self._numbers(sentence, self._verbatim(sentence, made))
             made = self._unread(sentence, list(self._invented(sentence, made)))
             made = _currencies(sentence, self._capitals(sentence, made))
+        made = kept + made
         rows = np.array([word.row for word in made], dtype=np.float32).reshape(-1, len(sentence.words) + 1)
         return [word.text for word in made], rows, [word.confidence for word in made], doubtful
+
+    def _unwritten(self, sentence: EncodedSentence, kept: Sequence[Word]) -> EncodedSentence:
+        """Returns the sentence with "" for the words that the beginning has already, in numbers by their
+        value: nothing copies them again."""
+        words, copies = list(sentence.words), list(kept)
+        places = [place for place, text in enumerate(words) if is_number(text)]
+        languages = self.source.tokeniser.language, self.target_language
+        Numbers(words, places, copies, languages).keep_equal()
+        for word in copies:
+            if word.copied is not None:
+                words[word.copied] = ""
+            elif word.text in words:
+                words[words.index(word.text)] = ""
+        return replace(sentence, words=words)
 
     def _unknown(self, sentence: EncodedSentence, made: list[Word]) -> Iterator[Word]:
         """Replaces `<unk>`. A word that attended to no source word stays."""
@@ -214,7 +232,7 @@ class Faithful:
             likeliest = max(rare, key=lambda each: weights[each], default=place)
             place = likeliest if weights[likeliest] >= RARE * weights[place] else place
             text = sentence.words[place]
-            if place not in copied:
+            if text and place not in copied:
                 copied.add(place)
                 yield copy(self.dictionary.get(text, text), [word], place)
 
@@ -227,7 +245,7 @@ class Faithful:
             unread = UNK in own and (own != UNK).sum() <= 1  # the start of a word is a subword of its own
             written = sum(word.text.count(text) for word in made)
             needed = sentence.words[: place + 1].count(text)
-            if unread and written < needed and all(word.copied != place for word in made):
+            if text and unread and written < needed and all(word.copied != place for word in made):
                 insert(made, text, place, len(sentence.words))
         return made
 
@@ -317,12 +335,15 @@ def _unbound(sentence: EncodedSentence, made: Iterable[Word]) -> list[tuple[int,
     return [(place, text) for place, text in enumerate(sentence.words) if place not in bound]
 
 
-def _with_terms(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
+def _with_terms(sentence: EncodedSentence, kept: Sequence[Word], made: list[Word]) -> list[Word]:
     """Replaces the run of words that attends to a term by the term's translation. Short words in front of it
-    stay."""
+    stay; so does the run if the beginning attends more to the term."""
     for term in sentence.terms:
-        gains = [2 * float(word.row[term.first : term.end].sum()) - float(word.row.sum()) for word in made]
-        if (found := best_run(gains)) is None:
+        attended = [
+            [float(word.row[term.first : term.end].sum()) for word in words] for words in (kept, made)
+        ]
+        gains = [2 * own - float(word.row.sum()) for own, word in zip(attended[1], made, strict=True)]
+        if (found := best_run(gains)) is None or sum(attended[0]) > sum(attended[1]):
             continue
         first, end = found
         while end - first > 1 and len(made[first].text) <= LONGEST_ARTICLE < len(term.translation[0]):

@@ -113,7 +113,7 @@ class Numbers:
     def held(self) -> tuple[list[Word], list[str]]:
         """Returns the words with each source number once, and the numbers to check: those that no word of the
         translation has been made from, or that only words without digits translate."""
-        self._keep_equal()
+        self.keep_equal()
         missing, doubtful = [place for place in self.places if place not in self._copied()], []
         for first, end in reversed(self._wrong()):
             run, row = self.made[first:end], mean(self.made[first:end])
@@ -191,7 +191,7 @@ class Numbers:
     def _copied(self) -> set[int | None]:
         return {word.copied for word in self.made}
 
-    def _keep_equal(self) -> None:
+    def keep_equal(self) -> None:
         """Marks the runs of words that are equal to a source number, the longest first, and those with the
         largest weights."""
         source, target = self.languages

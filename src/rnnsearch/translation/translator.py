@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, count
 from pathlib import Path
@@ -12,18 +13,19 @@ import torch
 
 from rnnsearch.batch import pad
 from rnnsearch.config import changed, with_short
-from rnnsearch.errors import InputError, require
+from rnnsearch.errors import InputError, require, require_number
 from rnnsearch.evaluation.confidence import word_confidence
 from rnnsearch.kernels import fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.records import Translation
+from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
-from rnnsearch.search.beam import Hypothesis, beam_search, best_sums
+from rnnsearch.search.beam import Hypothesis, beam_search, best_sums, longest
+from rnnsearch.search.prefix import with_beginnings
+from rnnsearch.search.step import BeamSearch
 from rnnsearch.search.two_directions import search_directions
-from rnnsearch.settings import Settings, ShortOptions, TranslationSettings
+from rnnsearch.settings import SearchSettings, Settings, ShortOptions, TranslationSettings
 from rnnsearch.system.machine import has_int8
 from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.formats.lines import given_lines
 from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.batching import (
     READ_AHEAD,
@@ -31,6 +33,15 @@ from rnnsearch.translation.batching import (
     batches,
     in_halves,
     stream_batches,
+)
+from rnnsearch.translation.beginning import (
+    ENDED,
+    by_sentence,
+    check_order,
+    encode_beginning,
+    reading,
+    retyped,
+    with_typed,
 )
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.networks import Networks
@@ -53,6 +64,8 @@ if TYPE_CHECKING:
 SEARCHED_ELEMENTS = 1 << 29
 """Largest number of elements in a tensor of one step of search. At the paper's size a batch has 64 × 12
 hypotheses with 30,000 words each: 23 million."""
+
+MOST_CHOICES = 500
 
 
 class Translator:
@@ -158,19 +171,22 @@ class Translator:
         self,
         lines: Iterable[str],
         *,
+        prefix: Iterable[str | None] | None = None,
         glossary: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
         **options: Unpack[ShortOptions],
     ) -> list[Translation]:
         """Returns the translation of each line. Some settings are options, as in beam=5.
 
+        prefix: the beginning of each line's translation, which is kept; None or "" where there is none. Its
+        last word is unfinished if no space follows it. Beginnings need a decoder that reads forward.
         settings: any others to change, as in {"search.no_unk": True, "translation.faithful": True}.
         glossary: terms and their translations, of one or several words, instead of the translator's own. The
         words that attend to a term are replaced by its translation, which is written as it is given.
         Raises InputError for an unknown or invalid setting, and for a line that is no text or is too long.
         """
-        every = self.stream(lines, full_batches=True, glossary=glossary, settings=settings, **options)
-        return list(every)
+        how: dict[str, Any] = {"glossary": glossary, "settings": settings, **options}
+        return list(self.stream(lines, full_batches=True, prefix=prefix, **how))
 
     def stream(
         self,
@@ -178,6 +194,7 @@ class Translator:
         *,
         full_batches: bool = False,
         first: int = 1,
+        prefix: Iterable[str | None] | None = None,
         glossary: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
         **options: Unpack[ShortOptions],
@@ -191,20 +208,22 @@ class Translator:
         """
         used = changed(self.settings, with_short(settings or {}, options))
         terms = self._glossary(glossary)
-        size, numbers, given = READ_AHEAD * used.search.batch_size, count(first), given_lines(lines)
+        size, numbers, given = READ_AHEAD * used.search.batch_size, count(first), with_typed(lines, prefix)
         groups = [given] if full_batches else stream_batches(given, size)
         encoded = (
-            ((line, self.parts(line, next(numbers), used, terms)) for line in group) for group in groups
+            ((line, typed, self.parts(line, next(numbers), used, terms, typed)) for line, typed in group)
+            for group in groups
         )
         blocks = chain.from_iterable(batches(group, size) for group in encoded)
         for number, block in enumerate(blocks):
-            parts = list(chain.from_iterable(own for _, own in block))
+            parts = list(chain.from_iterable(own for *_, own in block))
             if number == 0:
                 words = (word for part in parts for word in part.words)
                 warn_of_target_language(words, self.source, self.target)
             found = iter(self.translate_parts(parts, settings=used))
-            for line, own in block:
-                yield indented(joined([next(found) for _ in own], self.target.text), line)
+            for line, typed, own in block:
+                result = joined([next(found) for _ in own], self.target.text)
+                yield retyped(result, typed, self.target) if typed.strip() else indented(result, line)
 
     def parts(
         self,
@@ -212,28 +231,47 @@ class Translator:
         number: int = 1,
         settings: Settings | None = None,
         glossary: Glossary | None = None,
+        typed: str = "",
     ) -> Sequence[EncodedSentence]:
         """Encodes a line under these settings: each of its sentences, or the parts of those that are longer
         than `max_source_length`.
 
-        number: line number for messages. glossary: instead of the translator's own. Raises InputError for a
-        line that is too long to be translated.
+        number: line number for messages. glossary: instead of the translator's own. typed: the beginning of
+        the translation. Raises InputError for a line that is too long to be translated, and for a beginning
+        that cannot be kept.
         """
-        how, source = (settings or self.settings).translation, self.source
+        settings = settings or self.settings
+        how, source = settings.translation, self.source
         terms = glossary or self._terms
         split = how.split_sentences and source.tokeniser.kind == "moses"
-        words_of, encode = source.words, source.encode_words
-        if how.faithful:
-            from rnnsearch.translation.faithful import encode_faithfully, faithful_words
-
-            words_of, encode = partial(faithful_words, source), partial(encode_faithfully, source)
+        words_of, encode, _ = reading(source, how.faithful)
         parts: list[EncodedSentence] = []
         for sentence in sentences(line, source.tokeniser.language) if split else [line]:
             parts += cut(encode(words_of(sentence)), encode, how.max_source_length, number)
         if (words := sum(len(part.words) for part in parts)) > MOST_WORDS:
             what = f"line {number} has {words:,} words, and {MOST_WORDS:,} are the most"
             raise InputError(what, remedy="write one sentence on each line")
-        return list(map(terms.mark, parts)) if terms else parts
+        parts = list(map(terms.mark, parts)) if terms else parts
+        return self._begun(parts, typed, number, settings) if typed.strip() else parts
+
+    def _begun(
+        self, parts: list[EncodedSentence], typed: str, number: int, settings: Settings
+    ) -> list[EncodedSentence]:
+        """Returns the parts of a line with the beginnings of their translations. Errors: as in `parts`."""
+        check_order(self.networks[0])
+        how, target = settings.translation, self.target
+        given = by_sentence(typed, len(parts), target.tokeniser.language)
+        begun = []
+        for part, own in zip(parts, given, strict=True):
+            beginning = encode_beginning(own, target, how.faithful)
+            size, most = len(beginning.word_of), longest(len(part.ids), settings.search)
+            if size > most:
+                what = (
+                    f"line {number}: the beginning has {size:,} words or subwords, and {most:,} are allowed"
+                )
+                raise InputError(what, remedy="raise search.max_length_ratio, or shorten the beginning")
+            begun.append(replace(part, beginning=beginning))
+        return begun
 
     def translate_parts(
         self,
@@ -251,12 +289,7 @@ class Translator:
         search = settings.search
 
         def searched(some: list[EncodedSentence]) -> list[Translation]:
-            ids, lengths = (part.to(self._networks.device) for part in pad([one.ids for one in some]))
-            networks = self._networks.converted(search.precision, search.kernels)
-            sums = fast_best_sums if search.kernels else best_sums
-            find = partial(beam_search, each_step=each_step, sums=sums)
-            forced = partial(forced_decoding, self.networks)
-            beams = search_directions(networks, forced, ids, lengths, search, find)
+            beams = self._searched(some, search, each_step)
             return [
                 distinct([self._in_words(one, each, settings.translation) for each in beam])
                 for one, beam in zip(some, beams, strict=True)
@@ -271,6 +304,41 @@ class Translator:
         work = partial(in_halves, cost=cost, most=SEARCHED_ELEMENTS, work=searched)
         done = iter(batched_by_length(full, lambda part: len(part.ids), search.batch_size, work))
         return [next(done) if part.words else empty_translation() for part in parts]
+
+    def _searched(
+        self,
+        some: Sequence[EncodedSentence],
+        search: SearchSettings,
+        each_step: Callable[[], object] = lambda: None,
+        word_ends: Sequence[int] = (),
+    ) -> list[list[Hypothesis]]:
+        """Searches a batch of parts. word_ends: as in `with_beginnings`."""
+        ids, lengths = (part.to(self._networks.device) for part in pad([one.ids for one in some]))
+        networks = self._networks.converted(search.precision, search.kernels)
+        sums = fast_best_sums if search.kernels else best_sums
+        find: BeamSearch = partial(beam_search, each_step=each_step, sums=sums)
+        if any(one.beginning.places for one in some):
+            find = with_beginnings(find, [one.beginning.places for one in some], word_ends)
+        forced = partial(forced_decoding, self.networks)
+        return search_directions(networks, forced, ids, lengths, search, find)
+
+    def choices(self, line: str, prefix: str = "", count: int = 8) -> list[Choice]:
+        """Returns the likeliest next words of a line's translation after a beginning, best first. UNK and the
+        end of sentence do not count as words.
+
+        prefix: whole words, with or without a space after them; `Translation.before` returns those before a
+        word. Raises InputError as `translate` does.
+        """
+        from rnnsearch.translation.choices import next_words  # translating does not need it
+
+        require("line", line, str)
+        require("prefix", prefix, str)
+        require_number("count", count, 1, MOST_CHOICES)
+        check_order(self.networks[0])
+        parts = self.parts(line, typed=f"{prefix} ")
+        part = next((part for part in parts if [*part.beginning.places[-1:]] != [ENDED]), parts[-1])
+        how = self.settings.search
+        return next_words(part, self.target, count, how, self._searched) if part.words else []
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
         """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional decoder
@@ -344,8 +412,10 @@ class Translator:
         self, sentence: EncodedSentence, hypothesis: Hypothesis, settings: TranslationSettings
     ) -> Translation:
         """Returns the hypothesis in words."""
-        decoded = self.target.decode(hypothesis.ids)
-        words, word_of = list(decoded.words), decoded.word_of
+        begun = sentence.beginning
+        decoded = self.target.decode(hypothesis.ids[len(begun.word_of) :])
+        words = [*begun.words, *decoded.words]
+        word_of = [*begun.word_of, *(len(begun.words) + place for place in decoded.word_of)]
         weights = hypothesis.weights[: len(word_of)]
         alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
         confidence = word_confidence(hypothesis.log_probabilities, word_of, len(words), settings.confidence)

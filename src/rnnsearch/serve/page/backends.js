@@ -1,6 +1,6 @@
-// Two ways to a translation, one interface: translate(text, {model, beam, nbest, key, glossary}, onWords, signal) → {text, sentences}, load(model,
-// onProgress). Only the engine in the browser has weights, and `ask`. onWords gets {sentence, source_tokens, tokens, alignment} after each
-// word. Errors are Errors with a message for the visitor.
+// Two ways to a translation, one interface: translate(text, {model, beam, nbest, key, glossary, prefix}, onWords, signal) → {text, sentences}, load(model,
+// onProgress), choices({line, prefix}, {model, key}) → [{word, probability}]. Only the engine in the browser has weights, and `ask`. onWords, which may be missing, gets {sentence,
+// source_tokens, tokens, alignment} after each word. Errors are Errors with a message for the visitor.
 
 export function makeBackend(config) {
   return config.engine === "http" ? new HttpBackend() : new LocalBackend(config.models);
@@ -35,6 +35,10 @@ class LocalBackend {
     return one.promise;
   }
 
+  choices(question, { model }) {
+    return this.ask("choices", model, question);
+  }
+
   /** kind: "inside", of a step (engine/inside.js), or "tree", of a search (engine/tree.js). */
   ask(kind, name, question) {
     return new Promise((resolve, reject) => {
@@ -43,7 +47,7 @@ class LocalBackend {
     });
   }
 
-  translate(text, { model, beam, nbest }, onWords, signal) {
+  translate(text, { model, beam, nbest, prefix }, onWords, signal) {
     const request = ++this.request;
     return new Promise((resolve, reject) => {
       this.pending.set(request, { resolve, reject, onWords });
@@ -52,7 +56,7 @@ class LocalBackend {
         this.pending.delete(request);
         reject(new DOMException("stopped", "AbortError"));
       });
-      this.worker.postMessage({ kind: "translate", request, text, model: this.models.get(model), options: { beam, nbest } });
+      this.worker.postMessage({ kind: "translate", request, text, model: this.models.get(model), options: { beam, nbest, prefix }, shown: Boolean(onWords) });
     });
   }
 
@@ -81,6 +85,10 @@ class HttpBackend {
   async translate(text, { key, ...options }, _, signal) {
     const answer = await this.ask("v1/translate", { text, ...options, alignment: true }, key, signal);
     return (await answer.json()).translations[0];
+  }
+
+  async choices({ line, prefix }, { model, key }) {
+    return (await (await this.ask("v1/choices", { text: line, prefix, model }, key)).json()).choices;
   }
 
   async ask(address, body, key, signal) {

@@ -1,15 +1,18 @@
-// The inside of one step: a panel below a word of the translation, in which the visitor can also make the step look, or write, otherwise.
+// A panel below a word of the translation: other words to choose from, and the inside of the step that wrote it, which the visitor can also make
+// look elsewhere.
 
+import { difference } from "./difference.js";
 import { element, percent, shape } from "./elements.js";
 
-const UNCHANGED = { temperature: 1, only: null, blanked: [], word: null };
+const UNCHANGED = { temperature: 1, only: null, blanked: [] };
 const NAMES = { energies: "It compares", context: "It reads a mixture", gates: "It remembers and forgets", layer: "The larger of two wins", words: "It chooses a word" };
 const variable = (name, index) => element("var", {}, name, ...(index ? [element("sub", { textContent: index })] : []));
 
 export class Inside {
-  /** place: the panel, an element. ask(question): what engine/inside.js answers. */
-  constructor(place, ask) {
-    Object.assign(this, { place, ask, word: null, busy: false });
+  /** place: the panel, an element. ask(question): what engine/inside.js answers; null where nothing can look inside. choices(line, before): the
+   *  likeliest words. choose(word, text): the visitor wants this text instead of the word. */
+  constructor(place, { ask, choices, choose }) {
+    Object.assign(this, { place, ask, choices, choose, word: null, busy: false });
     place.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
@@ -17,18 +20,34 @@ export class Inside {
     });
   }
 
-  /** word: {line, hypothesis, token, beam}. opener: its element, which the panel opens below. */
+  /** word: {line, hypothesis, token, beam, sentence, before: the text before it}. opener: its element, which the panel opens below. */
   open(word, opener) {
     this.close(false);
-    Object.assign(this, { word, opener, change: UNCHANGED, found: null });
+    Object.assign(this, { word, opener, change: UNCHANGED, found: null, offered: element("div", { className: "offered", role: "group", "aria-label": "Other words here" }) });
     opener.setAttribute("aria-expanded", "true");
     this.place.hidden = false;
     const steps = word.hypothesis.steps?.[word.token];
-    if (steps?.length) this.goTo(steps[0]);
+    this.offer(word);
+    if (!this.ask) this.excuse(`Instead of “${opener.textContent}”:`);
+    else if (steps?.length) this.goTo(steps[0]);
     else this.excuse(steps ? "No step of the network wrote this word: it is a copy from your sentence." : "This sentence is long and was translated in parts: the inside of a step is shown for shorter ones.");
     this.notch();
     this.place.focus({ preventScroll: true });
     this.place.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Offers the likeliest words at this place. */
+  async offer(word) {
+    const { offered } = this;
+    const found = await this.choices(word.line, word.before).catch((error) => offered.append(error.message));
+    if (!Array.isArray(found)) return;
+    const buttons = found.map(({ word: text, probability }) => {
+      const button = element("button", { type: "button" }, element("bdi", { textContent: text }), " ", element("span", { className: "number dim", textContent: percent(probability) }));
+      button.setAttribute("aria-pressed", text === word.hypothesis.tokens[word.token]);
+      button.addEventListener("click", () => this.choose(word, text));
+      return button;
+    });
+    offered.replaceChildren(...buttons);
   }
 
   close(focus = true) {
@@ -48,7 +67,7 @@ export class Inside {
   }
 
   excuse(text) {
-    this.place.replaceChildren(this.header(element("h3", { textContent: text })));
+    this.place.replaceChildren(this.header(element("h3", { textContent: text })), this.offered);
   }
 
   goTo(step) {
@@ -70,8 +89,8 @@ export class Inside {
   }
 
   get altered() {
-    const { temperature, only, blanked, word } = this.change;
-    return temperature !== 1 || only !== null || blanked.length > 0 || word !== null;
+    const { temperature, only, blanked } = this.change;
+    return temperature !== 1 || only !== null || blanked.length > 0;
   }
 
   /** Asks the engine; while it works, only the latest wish waits. */
@@ -114,6 +133,7 @@ export class Inside {
     const [e, s, h, c, a] = [variable("e", "ij"), variable("s", "i−1"), variable("h", "j"), variable("c", "i"), variable("α", "ij")];
     this.place.replaceChildren(
       this.header(this.title, this.chips, this.before),
+      this.offered,
       element("div", { className: "what-if" }, this.onward, this.reset),
       element(
         "div",
@@ -129,7 +149,7 @@ export class Inside {
           {},
           step(3, "gates", [variable("z"), ", ", variable("r")], "The state takes in the word just written. The update gate z says how much of each unit is written anew, the reset gate r how much of the old state the proposal may see."),
           step(4, "layer", ["max(", variable("t", "2k−1"), ", ", variable("t", "2k"), ")"], "State, context and previous word make pairs of numbers. Of each pair the larger goes on: the first in blue, the second in green."),
-          step(5, "words", [variable("p"), "(", variable("y", "i"), ")"], "The ten likeliest subwords. Choose another one, and the translation goes on from it."),
+          step(5, "words", [variable("p"), "(", variable("y", "i"), ")"], "The ten likeliest subwords. The words above are made of them."),
         ),
       ),
     );
@@ -248,38 +268,27 @@ export class Inside {
   }
 
   showWords(words) {
-    const focused = this.words.contains(document.activeElement) ? Number(document.activeElement.dataset.id) : null;
-    const items = words.map(({ id, word, p, chosen, rank }) => {
+    const items = words.map(({ word, p, chosen, rank }) => {
       const box = element("span", { className: "bar" });
       box.style.setProperty("--weight", `${100 * p}%`);
-      const button = element("button", { type: "button" }, element("span", { dir: "auto", textContent: word }), box, element("span", { className: "number", textContent: p < 0.001 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %` }));
-      button.dataset.id = id;
-      button.setAttribute("aria-pressed", this.change.word === null ? chosen : this.change.word === id);
-      button.setAttribute("aria-label", `${rank}. ${word}: ${(100 * p).toFixed(1)} %${chosen ? ", written" : ""}`);
-      button.addEventListener("click", () => this.alter({ word: chosen || this.change.word === id ? null : id }));
-      return element("li", { value: rank }, button);
+      const number = element("span", { className: "number", textContent: p < 0.001 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %` });
+      return element("li", { value: rank, className: chosen ? "chosen" : "" }, element("span", { dir: "auto", textContent: word }), box, number);
     });
     this.words.replaceChildren(element("ol", {}, ...items));
-    if (focused !== null) this.words.querySelector(`[data-id="${focused}"]`)?.focus();
   }
 
   /** Shows the translation before and after the change; the words that differ are marked. */
   showOnward(changed) {
     this.reset.hidden = !changed;
-    if (!changed) return this.onward.replaceChildren(element("p", { className: "note", textContent: "What if? Move the attention to another word, hide one, turn the temperature, or choose another word: the translation from here on appears here." }));
+    if (!changed) return this.onward.replaceChildren(element("p", { className: "note", textContent: "What if? Move the attention to another word, hide one, or turn the temperature: the translation from here on appears here." }));
     const { text } = this.word.hypothesis;
-    const [tokens, after] = [text.split(" "), changed.text.split(" ")];
-    let [begin, end] = [0, 0];
-    while (begin < Math.min(tokens.length, after.length) && tokens[begin] === after[begin]) begin++;
-    while (end < Math.min(tokens.length, after.length) - begin && tokens.at(-1 - end) === after.at(-1 - end)) end++;
-    const same = begin === tokens.length && begin === after.length;
-    const marked = (words) => {
-      const middle = words.slice(begin, words.length - end).join(" ");
-      return [words.slice(0, begin).join(" "), " ", ...(middle ? [element("mark", { textContent: middle })] : []), " ", words.slice(words.length - end).join(" ")];
-    };
+    const words = changed.text.split(" ");
+    const [begin, end] = difference(text.split(" "), words);
+    const [before, middle, after] = [words.slice(0, begin), words.slice(begin, end), words.slice(end)].map((some) => some.join(" "));
+    const marked = [before, " ", ...(middle ? [element("mark", { textContent: middle })] : []), " ", after];
     this.onward.replaceChildren(
       element("p", { className: "note" }, "As it was: ", element("span", { dir: "auto", textContent: text })),
-      element("p", { className: "now", dir: "auto" }, ...(same ? [text, " ", element("span", { className: "note", textContent: "(the same translation)" })] : marked(after))),
+      element("p", { className: "now", dir: "auto" }, ...(text === changed.text ? [text, " ", element("span", { className: "note", textContent: "(the same translation)" })] : marked)),
     );
   }
 }

@@ -5,6 +5,7 @@ import { element, find } from "./elements.js";
 import { Inside } from "./inside.js";
 import { ResultView } from "./result.js";
 import { copyAddress, readState, writeState } from "./state.js";
+import { Steer } from "./steer.js";
 import { Tree } from "./tree.js";
 
 const LONGEST = 5000; // characters of a text
@@ -18,13 +19,18 @@ class Page {
     this.backend = makeBackend(config);
     const local = config.engine === "local";
     const ask = (question) => this.backend.ask("inside", this.view.result.model, question);
-    const inside = local ? new Inside(find("inside"), ask) : null;
+    const inside = new Inside(find("inside"), {
+      ask: local ? ask : null,
+      choices: async (line, prefix) => this.backend.choices({ line, prefix }, { ...this.options, model: this.view.result.model }),
+      choose: ({ sentence, before }, word) => this.steer.choose(sentence, before, word),
+    });
     this.view = new ResultView(inside, { onChange: () => this.remember(), translated: () => this.again() });
+    this.steer = new Steer(this.view, { translate: (...given) => this.follow(...given), onError: (text) => this.complain(text) });
     this.tree = new Tree(find("tree"));
     find("grow").hidden = !local;
     find("look-inside").textContent = local
-      ? "Choose a word of the translation to look inside the step that wrote it."
-      : "This service keeps its weights: a page made by rnnsearch export also shows the inside of each step.";
+      ? "Choose a word of the translation: other words appear, and the inside of the step that wrote it. Or type over it: what stands before the cursor is kept."
+      : "Choose a word of the translation: other words appear. Or type over it: what stands before the cursor is kept. This service keeps its weights: a page made by rnnsearch export also shows the inside of each step.";
     this.running = null;
     const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
     const called = (code) => (code ? names.of(code) : "?");
@@ -185,6 +191,7 @@ class Page {
     this.running?.abort();
     this.complain("");
     this.view.clear();
+    this.steer.reset();
     this.tree.close();
     find("compared").hidden = true;
     if (!text.trim()) return this.complain("There is no text yet. Type a sentence, or choose an example.");
@@ -215,6 +222,14 @@ class Page {
     }
   }
 
+  /** Translates a sentence whose translation begins with this prefix. */
+  async follow(line, prefix, beam, signal) {
+    const { model } = this.view.result;
+    await this.load(model);
+    const { sentences } = await this.backend.translate(line, { ...this.options, model, beam, nbest: beam, prefix }, null, signal);
+    return sentences[0];
+  }
+
   /** Shows the search for the chosen sentence as a tree. */
   async search() {
     try {
@@ -238,7 +253,7 @@ class Page {
     try {
       const { model } = this.view.result;
       await this.load(model);
-      for (const beam of [1, 5]) found.push(await this.backend.translate(this.text, { ...this.options, model, beam, nbest: 1 }, () => {}));
+      for (const beam of [1, 5]) found.push(await this.backend.translate(this.text, { ...this.options, model, beam, nbest: 1 }));
     } catch (error) {
       return this.complain(error.message);
     }

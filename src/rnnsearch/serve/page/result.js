@@ -1,5 +1,6 @@
 // One translation on the page: its words as they come, the steps, lines and matrix, the n-best list.
 
+import { difference } from "./difference.js";
 import { confidentWord, element, find, percent, said, strongest } from "./elements.js";
 import { Lines } from "./lines.js";
 import { Matrix } from "./matrix.js";
@@ -8,8 +9,7 @@ const PACE = 260; // milliseconds from word to word when it goes slowly
 const NOTHING = { sourceTokens: [], tokens: [], alignment: [] };
 
 export class ResultView {
-  /** inside: the panel that opens below a word, an Inside; null where nothing can look inside. onChange(): something else is shown.
-   *  translated(): translates the same text again, here. */
+  /** inside: the panel that opens below a word, an Inside. onChange(): something else is shown. translated(): translates the same text again, here. */
   constructor(inside, { onChange, translated }) {
     Object.assign(this, { inside, onChange, translated });
     find("output").addEventListener("keydown", (event) => this.moved(event));
@@ -26,11 +26,11 @@ export class ResultView {
 
   clear() {
     clearTimeout(this.timer);
-    Object.assign(this, { result: null, sentence: 0, rank: 0, step: -1, latest: null, playing: false, slowly: false, timer: 0 });
+    Object.assign(this, { result: null, sentence: 0, rank: 0, step: -1, latest: null, playing: false, slowly: false, timer: 0, draft: undefined });
     for (const id of ["translation", "others"]) find(id).hidden = true;
-    this.inside?.close(false);
-    this.written = "";
-    find("output").textContent = "";
+    this.inside.close(false);
+    this.mirror("");
+    find("output").inert = false;
     find("look-inside").hidden = true;
     find("unsure").hidden = true;
   }
@@ -72,6 +72,31 @@ export class ResultView {
     if (!this.result) return this.latest ?? NOTHING;
     const one = this.result.sentences[this.sentence];
     return { sourceTokens: one.source_tokens, ...one.hypotheses[this.rank] };
+  }
+
+  /** Shows a steered translation; the words that changed are marked for a moment. draft: the text as it is being typed. */
+  steer({ result, sentence }, draft) {
+    const { tokens: before } = this.result.sentences[sentence].hypotheses[0];
+    Object.assign(this, { result, sentence, rank: 0, draft, playing: false });
+    clearTimeout(this.timer);
+    const [begin, end] = difference(before, this.shown.tokens);
+    if (begin < end) this.step = begin;
+    this.list();
+    this.alternatives();
+    this.draw(this.shown);
+    find("output").inert = draft !== undefined;
+    for (let token = begin; token < end; token++) this.word(token)?.classList.add("changed");
+  }
+
+  /** Shows a text that is being typed, until its translation comes. */
+  mirror(text) {
+    this.written = "";
+    find("output").textContent = text;
+  }
+
+  /** Returns the element of a word of the chosen sentence. */
+  word(token = this.step) {
+    return find("output").querySelector(`[data-word="${this.sentence}.${token}"]`);
   }
 
   play() {
@@ -136,11 +161,12 @@ export class ResultView {
     if (this.result && !this.playing) {
       const several = this.result.sentences.length > 1 && this.rank === 0;
       const hypotheses = several ? this.result.sentences.map((one) => one.hypotheses[0]) : [shown];
-      const key = JSON.stringify([several, this.sentence, this.rank, shown.text]);
+      const text = this.draft ?? (several ? this.result.text : shown.text);
+      const key = JSON.stringify([several || this.sentence, this.rank, text]);
       if (key === this.written) return; // its words may have the focus, and a panel
       this.written = key;
-      this.inside?.close(false);
-      output.replaceChildren(...this.words(several ? this.result.text : shown.text, hypotheses, several));
+      this.inside.close(false);
+      output.replaceChildren(...this.words(text, hypotheses, several));
       find("look-inside").hidden = !shown.tokens.length;
     } else {
       this.written = "";
@@ -157,11 +183,14 @@ export class ResultView {
     let end = 0;
     for (const [place, hypothesis] of hypotheses.entries()) {
       const { tokens, confidence } = hypothesis;
+      let start = -1;
       tokens.forEach((word, i) => {
         const begin = text.indexOf(word, end);
         if (begin < 0) return; // the rules of the language have joined it with another one
         const made = confidentWord(word, confidence?.[i]);
-        if (this.inside) this.opens(made, several ? place : this.sentence, hypothesis, i, !found.length);
+        if (start < 0) start = begin;
+        const at = { sentence: several ? place : this.sentence, hypothesis, token: i, begin, before: text.slice(start, begin) };
+        this.opens(made, at, !found.length);
         found.push(text.slice(end, begin), made);
         end = begin + word.length;
       });
@@ -170,14 +199,16 @@ export class ResultView {
   }
 
   /** Makes a word a button that opens the inside of its step; one of them is a stop of the Tab key, the arrow keys go on. */
-  opens(word, sentence, hypothesis, token, first) {
+  opens(word, at, first) {
+    const { sentence, token } = at;
     word.classList.add("word");
+    Object.assign(word.dataset, { word: `${sentence}.${token}`, begin: at.begin });
     for (const [name, value] of Object.entries({ role: "button", tabindex: first ? 0 : -1, "aria-expanded": false, "aria-controls": "inside" })) word.setAttribute(name, value);
     word.addEventListener("click", async () => {
       if (this.result.brought) return this.openAgain([...find("output").querySelectorAll(".word")].indexOf(word));
       if (word.getAttribute("aria-expanded") === "true") return this.inside.close();
       if (sentence === this.sentence) this.goTo(token);
-      this.inside.open({ line: this.result.sentences[sentence].source, hypothesis, token, beam: this.result.beam ?? 5 }, word);
+      this.inside.open({ ...at, line: this.result.sentences[sentence].source, beam: this.result.beam ?? 5 }, word);
     });
     word.addEventListener("focus", () => {
       find("output").querySelectorAll("[tabindex='0']").forEach((one) => (one.tabIndex = -1));
@@ -198,7 +229,6 @@ export class ResultView {
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: words.length - 1 }[event.key];
     if (to !== undefined) words[to]?.focus();
     else if (event.key === "Enter" || event.key === " ") words[at].click();
-    else if (event.key === "Escape") this.inside.close();
     else return;
     event.preventDefault();
   }

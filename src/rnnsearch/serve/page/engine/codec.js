@@ -54,6 +54,16 @@ export class Codec {
     return this.ranks ? joined(tokens) : { words: tokens, wordOf: [...tokens.keys()] };
   }
 
+  /** Tells whether a word begins with this id. */
+  begins(id) {
+    return !this.ranks || this.vocabulary[id].startsWith(WORD_START);
+  }
+
+  /** Returns the letters that an id adds to a word. */
+  letters(id) {
+    return this.ranks && this.begins(id) ? this.vocabulary[id].slice(1) : this.vocabulary[id];
+  }
+
   text(words) {
     return this.tokeniser.text(words).replace(/\u2060 ?/gu, " "); // which stands for a space inside a copied word
   }

@@ -1,7 +1,7 @@
 // Names, numbers and unknown characters stay what they are in the source, as translation/faithful.py has it, and the filter of words that
 // training's target text held, as text/vocabulary.py makes it.
 
-import { heldNumbers, isNumber } from "./numbers.js";
+import { heldNumbers, isNumber, keepEqual } from "./numbers.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
@@ -39,8 +39,8 @@ function hashed(data, seed) {
   return (value ^ (value >>> 16)) >>> 0;
 }
 
-/** Encodes a source line; its words are its own, whatever they are read as. */
-export function encodeFaithfully(codec, given) {
+/** Returns the words of a line; what is copied letter by letter is one word. */
+export function faithfulWords(codec, given) {
   const line = given.trimStart().replaceAll("’", "'");
   const words = [];
   let end = 0;
@@ -50,9 +50,10 @@ export function encodeFaithfully(codec, given) {
     end = found.index + copied.length;
   }
   words.push(...codec.tokeniser.words(line.slice(end)));
-  return encodeWordsFaithfully(codec, words);
+  return words;
 }
 
+/** Encodes the words of a line, which are its own, whatever they are read as. */
 export function encodeWordsFaithfully(codec, words) {
   const read = words.map((word, place) => asRead(codec, word, place === 0));
   const encoded = codec.encodeWords(read.flat());
@@ -61,7 +62,7 @@ export function encodeWordsFaithfully(codec, words) {
 }
 
 /** Returns the kind of a word that is copied letter by letter; undefined for others. */
-function kindOf(codec, text) {
+export function kindOf(codec, text) {
   const groups = codec.copied.whole.exec(text.replaceAll(JOINER, " "))?.groups ?? {};
   return Object.keys(groups).find((kind) => groups[kind] !== undefined);
 }
@@ -88,8 +89,7 @@ export class Faithful {
   /** Returns {words, alignment, confidence, steps, doubtful_numbers} of a translation with its alignment [word][source word]; steps: the ids of each word, by place. */
   hold(sentence, found) {
     if (!sentence.words.length) return { ...found, doubtful_numbers: [] };
-    let made = found.words.map((text, i) => word(text, found.alignment[i], found.confidence[i], found.steps[i]));
-    made = this.verbatim(sentence, made);
+    let made = this.verbatim(sentence, asWords(found));
     const places = [...sentence.words.keys()].filter((place) => isNumber(sentence.words[place]) && !(kindOf(this.codec, sentence.words[place]) in STAND_INS));
     const held = heldNumbers(sentence.words, places, made, ...this.languages);
     made = this.invented(sentence, held.made);
@@ -97,6 +97,21 @@ export class Faithful {
     made = currencies(sentence, this.capitals(sentence, made));
     const each = (name) => made.map((one) => one[name]);
     return { words: each("text"), alignment: each("row"), confidence: each("confidence"), steps: each("steps"), doubtful_numbers: held.doubtful };
+  }
+
+  /** As `hold`; the first `kept` words stay what they are, and nothing repeats the source words that they have. */
+  holdRest(sentence, found, kept) {
+    const cut = (values, ...range) => Object.fromEntries(Object.entries(values).map(([name, each]) => [name, each.slice(...range)]));
+    const [own, rest] = [cut(found, 0, kept), cut(found, kept)];
+    const words = [...sentence.words];
+    const places = [...words.keys()].filter((place) => isNumber(words[place]));
+    for (const { text, copied } of keepEqual(words, places, asWords(own), ...this.languages)) {
+      const place = copied ?? words.indexOf(text);
+      if (place >= 0) words[place] = "";
+    }
+    const held = this.hold({ ...sentence, words }, rest);
+    for (const name of Object.keys(own)) held[name].unshift(...own[name]);
+    return held;
   }
 
   /** Replaces each stand-in by what it stands for, and adds what no word stands for. */
@@ -134,7 +149,7 @@ export class Faithful {
         if (sizes[j] > 1 && (place < 0 || weight > weights[place])) place = j;
       });
       if (place < 0 || weights[place] < RARE * weights[top]) place = top;
-      if (copied.has(place)) continue;
+      if (copied.has(place) || !sentence.words[place]) continue;
       copied.add(place);
       result.push(copy(sentence.words[place], [one], place));
     }
@@ -144,7 +159,7 @@ export class Faithful {
   unread(sentence, made) {
     sentence.words.forEach((text, place) => {
       const own = sentence.ids.filter((_, k) => sentence.wordOf[k] === place);
-      const unread = own.includes(UNK) && own.filter((id) => id !== UNK).length <= 1;
+      const unread = text && own.includes(UNK) && own.filter((id) => id !== UNK).length <= 1;
       const written = made.reduce((sum, one) => sum + one.text.split(text).length - 1, 0);
       const needed = sentence.words.slice(0, place + 1).filter((one) => one === text).length;
       if (unread && written < needed && made.every((one) => one.copied !== place)) insert(made, text, place, sentence.words.length);
@@ -191,6 +206,7 @@ function currencies(sentence, made) {
   return made.filter((_, at) => !extra.has(at));
 }
 
+const asWords = ({ words, alignment, confidence, steps }) => words.map((text, i) => word(text, alignment[i], confidence[i], steps[i]));
 const isStandIn = (text, standIns) => text.includes(UNKNOWN) || standIns.some((one) => text.toLowerCase().includes(one.toLowerCase()));
 const isUpper = (text) => text === text.toUpperCase() && text !== text.toLowerCase();
 

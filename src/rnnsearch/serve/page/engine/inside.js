@@ -1,8 +1,7 @@
 // The inside of one step of the decoder, and the translation that follows if the step had looked elsewhere.
 //
-// question: {line, ids, step, beam, change}: the word ids[step] of a translation of the line. change: null, or {temperature, only, blanked,
-// word}: the temperature of the softmax; the one source id that is looked at, or null; source ids that from here on cannot be looked at; the
-// id that is written instead, or null.
+// question: {line, ids, step, beam, change}: the word ids[step] of a translation of the line. change: null, or {temperature, only, blanked}: the
+// temperature of the softmax; the one source id that is looked at, or null; source ids that from here on cannot be looked at.
 
 import { search } from "./search.js";
 
@@ -14,7 +13,7 @@ const READ = 4; // annotations that are shown
 export function inside(translator, { line, ids, step, change }) {
   const { network, source, target } = translator;
   const encoded = translator.encode(line, translator.settings);
-  const sentence = network.encode(encoded.ids);
+  const sentence = translator.annotated(encoded.ids);
   const changed = changeAt(change, step, sentence.length);
   const attended = step - network.firstAttended; // the step whose context the word was read from
   const trace = {}; // of that step
@@ -46,10 +45,9 @@ export function inside(translator, { line, ids, step, change }) {
 export function onward(translator, { line, ids, step, beam, change }) {
   const settings = { ...translator.settings, beam, nbest: 1 };
   const encoded = translator.encode(line, settings);
-  const prefix = [...ids.slice(0, step), ...(change.word === null ? [] : [change.word])];
-  const walk = search(translator.network, translator.network.encode(encoded.ids), {
+  const walk = search(translator.network, translator.annotated(encoded.ids), {
     ...settings,
-    prefix,
+    prefix: { ids: ids.slice(0, step) },
     change: changeAt(change, step, encoded.ids.length),
   });
   let found = walk.next();

@@ -91,7 +91,7 @@ export function heldNumbers(words, places, made, source, target) {
 }
 
 /** Marks the runs of words that are equal to a source number, the longest first, and those with the largest weights. */
-function keepEqual(words, places, given, source, target) {
+export function keepEqual(words, places, given, source, target) {
   const made = [...given];
   const own = places.map((place) => [place, values(words[place], words[place + 1] ?? "", source)]);
   const found = runs(made).flatMap(([first, end]) => {

@@ -11,7 +11,7 @@ export function tree(translator, { line, beam }) {
   if (encoded.ids.length - 1 > translator.settings.max_source_length) {
     throw new Error("This sentence is long and was translated in parts: the tree is drawn for shorter ones.");
   }
-  const sentence = translator.network.encode(encoded.ids);
+  const sentence = translator.annotated(encoded.ids);
   const steps = [];
   const find = (width, watch) => {
     const settings = { ...translator.settings, beam: width, nbest: 1, watch };

@@ -1,12 +1,14 @@
 // The engine in a thread of its own, so that the page never stands still. Messages in: {kind: "load", model}, {kind: "translate", request,
-// text, options}, {kind: "stop"}, {kind: "inside" or "tree", request, model, question}. Out: progress, ready, words, done, error.
+// text, options, shown}, {kind: "stop"}, {kind: "inside", "tree" or "choices", request, model, question}. Out: progress, ready, words, done, error.
 
 import { breath } from "./breath.js";
+import { choices } from "./choices.js";
 import { inside, onward } from "./inside.js";
 import { fetchBytes } from "./tensors.js";
 import { Translator } from "./translator.js";
 import { tree } from "./tree.js";
 
+const ANSWERS = { choices, inside, tree };
 const ready = new Map(); // by the name of the model: a promise of its Translator
 let current = 0;
 
@@ -15,7 +17,7 @@ addEventListener("message", async ({ data }) => {
     if (data.kind === "load") await load(data.model);
     if (data.kind === "stop") current = 0;
     if (data.kind === "translate") await translate(data);
-    if (data.kind === "inside" || data.kind === "tree") await explain(data);
+    if (data.kind in ANSWERS) await explain(data);
   } catch (error) {
     if (error !== STOPPED) postMessage({ kind: "error", request: data.request, model: data.model?.name, message: message(error) });
   }
@@ -41,10 +43,10 @@ async function make({ name, folder, bytes }) {
   return translator;
 }
 
-async function translate({ request, text, model, options }) {
+async function translate({ request, text, model, options, shown }) {
   current = request;
   const translator = await load(model);
-  const show = (words) => postMessage({ kind: "words", request, words });
+  const show = shown && ((words) => postMessage({ kind: "words", request, words }));
   const result = await translator.translate(text, options, show, async () => {
     await breath();
     if (current !== request) throw STOPPED;
@@ -54,7 +56,7 @@ async function translate({ request, text, model, options }) {
 
 async function explain({ kind, request, model, question }) {
   const translator = await load(model);
-  const result = kind === "tree" ? tree(translator, question) : inside(translator, question);
+  const result = ANSWERS[kind](translator, question);
   if (question.change) result.changed = onward(translator, question);
   postMessage({ kind: "done", request, result });
 }

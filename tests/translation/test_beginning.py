@@ -1,0 +1,236 @@
+"""Beginnings that are kept: the search completes them, and the text begins as it was typed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsearch import InputError, Translation, Translator
+from rnnsearch.settings import TranslationSettings
+from rnnsearch.text.codec import Beginning, EncodedSentence
+from rnnsearch.text.vocabulary import EOS, UNK
+from rnnsearch.translation.beginning import by_line, by_sentence, encode_beginning
+from rnnsearch.translation.faithful import Faithful
+from rnnsearch.translation.source_lines import split_paragraphs
+
+LINE = "The man sees the horse."
+
+
+@pytest.fixture(scope="module")
+def words(tiny_run: Path) -> Translator:
+    return Translator.load(tiny_run)
+
+
+@pytest.fixture(scope="module")
+def subwords(tiny_subword_run: Path) -> Translator:
+    return Translator.load(tiny_subword_run)
+
+
+@pytest.mark.parametrize("kind", ["words", "subwords"])
+def test_every_beginning_of_the_best_gives_the_best(kind: str, request: pytest.FixtureRequest) -> None:
+    """Words that are cut anywhere, in one batch with a line that has no beginning."""
+    translator: Translator = request.getfixturevalue(kind)
+    how = {"beam": 12, "settings": {"search.max_length_ratio": 1.0}}
+    (best,) = translator.translate([LINE], **how)
+    cuts = [place for place in range(1, len(best.text)) if "'" not in best.text[place - 1 : place + 1]]
+    begun = [*(best.text[:place] for place in cuts[::3]), None]
+    for typed, result in zip(
+        begun, translator.translate([LINE] * len(begun), prefix=begun, **how), strict=True
+    ):
+        assert result.text.startswith(typed or "")
+        assert result.score >= best.score - 1e-4  # the beam holds nothing else, so it may find a better one
+        if result.score <= best.score + 1e-4:
+            assert result.text == best.text
+
+
+def test_no_beginning_is_the_same_translation(words: Translator) -> None:
+    for none in (None, "", "  "):
+        assert words.translate([LINE], prefix=[none], nbest=3) == words.translate([LINE], nbest=3)
+
+
+def test_an_unfinished_word_is_completed_in_every_segmentation(subwords: Translator) -> None:
+    """What the places allow are all subwords whose letters agree, up to the one that has the last letter."""
+    codec = subwords.target
+    typed = "Le homm"
+    beginning = encode_beginning(typed, codec)
+    assert (list(beginning.words), beginning.kept) == (["Le"], 2)
+    letters, places = "▁homm", beginning.places[len(beginning.word_of) :]
+    spelt = {number: codec.vocabulary.word(number) for number in range(UNK + 1, len(codec.vocabulary))}
+
+    def agreeing(rest: str) -> set[tuple[int, ...]]:
+        if not rest:
+            return {()}
+        ends = {(number,) for number, text in spelt.items() if text.startswith(rest)}
+        inside = [(number, text) for number, text in spelt.items() if text != rest and rest.startswith(text)]
+        return ends | {(number, *more) for number, text in inside for more in agreeing(rest[len(text) :])}
+
+    def allowed(place: int) -> set[tuple[int, ...]]:
+        if place >= len(places):
+            return {()}
+        return {(one, *more) for one, step in places[place].items() for more in allowed(place + step)}
+
+    assert allowed(0) == agreeing(letters)
+    assert len(allowed(0)) > 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept", "tokens"),
+    [
+        ("  Le   xyzzy ", "  Le   xyzzy", ["Le", "xyzzy"]),  # no subwords: UNK, written as typed
+        ("Le XYZZY", "Le XYZZY", ["Le", "XYZZY"]),
+        ("Le ☃, ", "Le ☃,", ["Le", "☃", ","]),
+    ],
+)
+@pytest.mark.parametrize("no_unk", [False, True])
+def test_the_text_begins_as_typed(
+    words: Translator, typed: str, kept: str, tokens: list[str], no_unk: bool
+) -> None:
+    settings = {"translation.replace_unk": True, "search.no_unk": no_unk, "search.max_length_ratio": 3.0}
+    (result,) = words.translate(["   " + LINE], prefix=[typed], nbest=2, settings=settings)
+    for one in (result, *result.alternatives):
+        assert one.text.startswith(kept)
+        assert one.tokens[: len(tokens)] == tokens
+        assert len(one.alignment) == len(one.confidence) == len(one.tokens)
+
+
+def test_a_beginning_has_its_log_p(words: Translator) -> None:
+    """The score is log p of the whole: that of forced decoding."""
+    (result,) = words.translate([LINE], prefix=["Une femme dort "], settings={"search.max_length_ratio": 3.0})
+    if "<unk>" not in result.text:
+        (forced,) = words.force([(LINE, result.text)])
+        assert result.score == pytest.approx(forced.score, abs=1e-3)
+
+
+SENTENCES = {
+    # (beginning, number of sentences) → the beginnings of the sentences; a line break: it is complete
+    "inside the second": ("Oui. Non, il", 3, ["Oui. \n", "Non, il", ""]),
+    "the first has ended": ("Oui. ", 2, ["Oui. \n", ""]),
+    "its end is not certain": ("Oui.", 2, ["Oui.", ""]),
+    "more than the source has": ("Oui. Non. Si", 2, ["Oui. \n", "Non. Si"]),
+    "one sentence": ("Oui. Non. ", 1, ["Oui. Non. "]),
+    "complete": ("Oui. Non.\n", 2, ["Oui. \n", "Non.\n"]),
+}
+
+
+@pytest.mark.parametrize(("typed", "count", "expected"), SENTENCES.values(), ids=SENTENCES)
+def test_a_beginning_is_cut_into_sentences(typed: str, count: int, expected: list[str]) -> None:
+    assert by_sentence(typed, count, "fr") == expected
+
+
+def test_lines_of_a_text_have_their_own_beginnings() -> None:
+    text = split_paragraphs("One. Two.\n\n Three.\nFour. Five.", "en")
+    begun = by_line(text, "Un. Deux\n\n\nTrois. Et\nQua", "fr")
+    assert begun == ["Un. \n", "Deux\n", "Trois. Et\n", "Qua", ""]
+    assert by_line(text, "Un.\n", "fr") == ["Un.\n", "", "", "", ""]
+    assert by_line(text, "", "fr") == [""] * 5
+
+
+def test_complete_sentences_stay_and_the_next_is_begun(words: Translator) -> None:
+    line = "The man sees the horse. She sleeps."
+    (result,) = words.translate(
+        [line], prefix=["Elle dort. Le"], settings={"translation.split_sentences": True}
+    )
+    assert result.text.startswith("Elle dort. Le")
+    assert result.parts == 2
+    first = result.tokens.index(".") + 1
+    assert result.tokens[:first] == ["Elle", "dort", "."]
+    assert not result.alignment[:first, 6:-1].any()  # they read the first sentence
+
+
+def sentence_of(words: str, kept: int) -> EncodedSentence:
+    given = words.split()
+    ids = [*range(2, 2 + len(given)), EOS]
+    return EncodedSentence(given, ids, list(range(len(ids))), beginning=Beginning(kept=kept))
+
+
+FAITHFUL = {
+    # source, words kept, all words of the translation, the source word that each reads → what is written
+    "an invented word stays": ("Xyzzy sleeps .", 1, "Zyxxy dort .", [0, 1, 2], "Zyxxy dort ."),
+    "a number is not written twice": ("On 12 May at 10", 1, "12 mai", [1, 2], "12 mai 10"),
+    "a number of another form": ("It costs 12,000 euros", 2, "12 000 euros", [2, 2, 3], "12 000 euros"),
+    "an address": ("See www.x.com now", 1, "www.x.com voir", [1, 0], "www.x.com voir"),
+    "the rest is copied": ("Xyzzy sees 12", 1, "Il Zyxx voit 13", [1, 0, 1, 2], "Il Xyzzy voit 12"),
+    "a name has been written": ("Xyzzy sees .", 1, "Xyzzy Zyxx voit", [0, 0, 1], "Xyzzy voit"),
+}
+
+
+@pytest.mark.parametrize(("source", "kept", "made", "read", "expected"), FAITHFUL.values(), ids=FAITHFUL)
+def test_nothing_changes_the_beginning(
+    words: Translator, source: str, kept: int, made: str, read: list[int], expected: str
+) -> None:
+    known = {"dort", "mai", "euros", "voir", "Il", "voit", "."}
+    faithful = Faithful(words.source, known, {}, "fr")
+    sentence = sentence_of(source, kept)
+    alignment = np.eye(len(sentence.words) + 1, dtype=np.float32)[read]
+    how = TranslationSettings(faithful=True)
+    found = faithful(sentence, made.split(), alignment, [0.5] * len(read), how)
+    assert " ".join(found[0]) == expected
+
+
+def test_a_term_is_written_where_the_beginning_has_not_translated_it(words: Translator) -> None:
+    free, bound = (
+        words.translate(
+            [LINE], prefix=[typed], glossary={"the man": "ZZZ"}, settings={"search.max_length_ratio": 3}
+        )
+        for typed in (None, "Une femme dort ")
+    )
+    assert bound[0].text.startswith("Une femme dort")
+    assert isinstance(free[0], Translation)
+
+
+REFUSED = {
+    "too few": ([LINE, LINE], ["Le"], "the text has 2 lines and prefix has 1"),
+    "too many": ([LINE], ["Le", "La"], "the text has 1 lines and prefix has 2"),
+    "no text": ([LINE], [3], "prefix 1 is 3, of type int"),
+    "too long": ([LINE], ["Le " * 50], "line 1: the beginning has 50 words or subwords, and 7 are allowed"),
+}
+
+
+@pytest.mark.parametrize(("lines", "prefix", "says"), REFUSED.values(), ids=REFUSED)
+def test_bad_beginnings_are_refused_in_one_line(
+    words: Translator, lines: list[str], prefix: list[str], says: str
+) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        words.translate(lines, prefix=prefix)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_directions_are_refused(tiny_backward_run: Path, tiny_bidirectional_run: Path) -> None:
+    for run in (tiny_backward_run, tiny_bidirectional_run):
+        translator = Translator.load(run)
+        for use in (lambda one: one.translate([LINE], prefix=["Le"]), lambda one: one.choices(LINE)):
+            with pytest.raises(InputError, match="does not write from left to right"):
+                use(translator)
+
+
+def test_an_ensemble_keeps_beginnings(tiny_run: Path, other_tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run, other_tiny_run)
+    (result,) = translator.translate([LINE], prefix=["Le chat"])
+    assert result.text.startswith("Le chat")
+
+
+@pytest.mark.parametrize("kind", ["words", "subwords"])
+def test_choices_are_whole_words_with_their_probability(kind: str, request: pytest.FixtureRequest) -> None:
+    """p of a word is what forced decoding gives its ids, and the best one is what a search would write."""
+    translator: Translator = request.getfixturevalue(kind)
+    found = translator.choices(LINE, "Le", 5)
+    assert len(found) == 5
+    assert [one.probability for one in found] == sorted((one.probability for one in found), reverse=True)
+    assert sum(one.probability for one in found) <= 1 + 1e-6
+    assert len({one.word for one in found}) == 5
+    if kind == "words":
+        for word, probability in found:
+            (forced,) = translator.force([(LINE, f"Le {word}")])
+            assert math.exp(forced.log_probabilities[1]) == pytest.approx(probability, rel=1e-3)
+    assert translator.choices(LINE, "Le ", 5) == found
+    assert translator.choices("") == []
+
+
+def test_the_text_before_a_word(words: Translator) -> None:
+    (result,) = words.translate([LINE], prefix=["  L'homme voit"])
+    before = [result.before(place) for place in range(3)]
+    assert before == list(itertools.accumulate(["", "  L'", "homme"]))
