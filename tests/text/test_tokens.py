@@ -127,6 +127,8 @@ def test_words(tokeniser: Tokeniser, line: str, words: str) -> None:
         ("en", "𝐁𝐨𝐥𝐝", "Bold", {"mathematical letter": 4}),
         ("ar", "\ufefb", "لا", {"presentation form": 1}),
         ("fa", "می‌روم", "می‌روم", {}),
+        ("ro", "Ştiu ţara s\u0327i", "Știu țara și", {"Ş for Ș": 1, "ţ for ț": 1, "ş for ș": 1}),
+        ("tr", "Şişli", "Şişli", {}),
         ("en", "❤️‍🔥 x² ½ ’tis… naïve – “q”", "❤️‍🔥 x² ½ ’tis… naïve – “q”", {}),
     ],
 )

@@ -130,6 +130,7 @@ def make_report(
     ]
     data = opened[0].run.settings.data if opened else None
     tokeniser = opened[0].run.target.tokeniser if opened else None
+    tokeniser = None if tokeniser and tokeniser.unspaced else tokeniser
     wanted = MeasureOptions(multi_bleu=tokeniser, by_length=True, significance=(BLEU, CHRF))
     _begin_folder(out)
     folder, parts = options.translations or out / "translations", []

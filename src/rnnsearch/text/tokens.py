@@ -35,6 +35,8 @@ REPLACED = {
 STRAY_JOINER = "(?<![\u0590-\U0010ffff])[\u200c\u200d]"
 """Zero-width joiners where they join nothing: not after a script that uses them, nor after an emoji."""
 COMPOSED = "decomposed character"
+ROMANIAN = {"ş": "ș", "ţ": "ț", "Ş": "Ș", "Ţ": "Ț"}
+"""Letters with a cedilla, as older keyboards write Romanian → with the comma below of its spelling."""
 FULL_WIDTH_LANGUAGES = ("zh", "yue", "wuu", "ja")
 
 UNSPACED = {"zh": 1.5, "yue": 1.5, "wuu": 1.5, "ja": 2.0, "th": 4.0, "lo": 4.0, "km": 4.0, "my": 4.0}
@@ -53,6 +55,9 @@ def changes(language: str) -> dict[str, tuple[str, str | None]]:
     if base(language) not in FULL_WIDTH_LANGUAGES:
         kinds[WIDTH_FORM] = (f"[{FULL_WIDTH}{FOLDED[WIDTH_FORM]}]", None)
     kinds |= {kind: (f"[{some}]", text) for kind, (some, text) in REPLACED.items()}
+    if base(language) == "ro":
+        for old, new in ROMANIAN.items():
+            kinds[f"{old} for {new}"] = f"{old}|{unicodedata.normalize('NFD', old)}", new
     return kinds | {"stray joiner": (STRAY_JOINER, "")}
 
 

@@ -104,9 +104,18 @@ def experiment(
 ) -> None:
     """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
     the same command continues."""
-    from rnnsearch.lab.study import open_study
+    from rnnsearch.lab.study import open_studies
 
-    carry_out(open_study(study, out, data, set_ or (), quick), jobs, only or (), trust_code)
+    folders, failed = open_studies(study, out, data, set_ or (), quick), list[InputError]()
+    for folder in folders:
+        try:
+            carry_out(folder, jobs, only or (), trust_code)
+        except InputError as error:
+            failed.append(error)
+            if folder is not folders[-1]:
+                say(f"{error}; the next one goes on")
+    if failed:
+        raise failed[0]
 
 
 @describe(
