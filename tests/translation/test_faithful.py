@@ -201,6 +201,7 @@ DOUBTFUL = """
 the 15 books | le livre | 0 2 | 15
 the 3rd book | la troisième livre | 0 1 2 |
 the 3rd book | le livre | 0 2 | 3rd
+the 15-pack said | le quinze a dit | 0 1 2 2 | 15-pack
 a dozen | 12 | 1 | 12
 the 15 and 2 books | le 2 quinze livre | 0 3 1 4 |
 in 9 pm | à 21 heures | 0 1 2 |

@@ -279,12 +279,10 @@ class Numbers:
         if at is None or not (digits := value(text, "")).isdecimal():
             insert(self.made, figures, place, len(self.words))
             return [text.replace(JOINER, " ")]
-        if text[:1].isdecimal() and not ORDINAL.fullmatch(text):  # 40-year-old
-            figures = digits
-        if figures == text != digits:  # an ordinal whose ending in the target language is not known
-            return [text]
-        self.made[at] = copy(figures, [self.made[at]], place)
-        return []
+        certain = text == digits or figures != text  # else 40-year-old, or another language's ordinal
+        if certain or (text[0].isdecimal() and not ORDINAL.fullmatch(text)):
+            self.made[at] = copy(figures if certain else digits, [self.made[at]], place)
+        return [] if certain else [text]
 
 
 def _spells(word: Word) -> bool:

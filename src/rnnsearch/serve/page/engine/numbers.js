@@ -179,10 +179,10 @@ function add(made, words, place, figures) {
     insert(made, figures, place, words.length);
     return [plain(words[place])];
   }
-  const by = /^\p{Nd}/u.test(words[place]) && !ORDINAL.test(words[place]) ? digits : figures; // 40-year-old
-  if (by === words[place] && by !== digits) return [by]; // an ordinal whose ending in the target language is not known
-  made[spelt[0]] = copy(by, [made[spelt[0]]], place);
-  return [];
+  const text = words[place];
+  const certain = text === digits || figures !== text; // else 40-year-old, or another language's ordinal
+  if (certain || (/^\p{Nd}/u.test(text) && !ORDINAL.test(text))) made[spelt[0]] = copy(certain ? figures : digits, [made[spelt[0]]], place);
+  return certain ? [] : [text];
 }
 
 const spells = (one) => one.copied === null && /^\p{L}/u.test(one.text) && Math.max(...one.row) > 0.5;
