@@ -6,13 +6,15 @@
 A simulated user corrects the first wrong word until the reference stands (Barrachina et al. 2009). Words are
 those of the tokeniser. Each ratio has its 95 % interval by the bootstrap:
 
-- word strokes: words typed / words of the reference. Ending a translation that is too long is a stroke.
-- keys and moves: letters typed from a word's first wrong one, a space after each, a move of the cursor where
-  the last correction was not at the word before, and one key that accepts the sentence / characters of the
-  reference. The model answers after each word, not after each letter.
-- post-editing: word edit distance of the first translation / words of the reference.
+- words typed / words of the reference (word-stroke ratio). Ending a translation that is too long is a word.
+- keys and moves / characters of the reference (key-stroke and mouse-action ratio): letters typed from a
+  word's first wrong one, a space after each word, a move of the cursor where the word before was not typed,
+  too, and one key that accepts the sentence. The model answers after each word, not after each letter.
+- words changed / words of the reference (post-editing): word edit distance of the first translation.
 
-Typing all is 1.
+Typing all is 1. By default, one pass of forced decoding over the reference tells which words greedy search
+would write differently; `--rounds` translates again after each correction, many times slower, with any beam.
+Numbers and names are not copied, and sentences not split.
 """
 
 from __future__ import annotations
@@ -20,20 +22,28 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from rnnsearch import Translation, Translator
+import torch
+
+from rnnsearch import Translator
+from rnnsearch.batch import pad
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.figure3 import drawing, save_figure
 from rnnsearch.lab.figures import STYLE
 from rnnsearch.lab.palette import DIM, SERIES
 from rnnsearch.records import after_letters
-from rnnsearch.text.codec import Codec
+from rnnsearch.text.codec import EncodedSentence
 from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.subwords import WORD_START
+from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
 
+PLAIN = {"translation.faithful": False, "translation.split_sentences": False}
 MEASURES = {"post-editing": "words changed", "strokes": "words typed", "keys": "keys and moves"}
 
 
@@ -89,25 +99,61 @@ def edit_distance(found: list[str], wanted: list[str]) -> int:
     return row[-1]
 
 
-def simulate(translator: Translator, lines: list[str], references: list[str], beam: int) -> list[User]:
-    """Returns the users of all lines, when every reference stands."""
-    target: Codec = translator.target
-
-    def words(result: Translation) -> list[str]:
-        return target.words(result.text)
-
-    users = [User(reference, target.words(reference)) for reference in references]
+def simulate(translator: Translator, lines: list[str], users: list[User], beam: int) -> None:
+    """Translates after each correction until every reference stands."""
     open_lines = list(range(len(lines)))
     while open_lines:
         prefix = [users[line].typed for line in open_lines]
-        found = translator.translate([lines[line] for line in open_lines], beam=beam, prefix=prefix)
-        rows = [(line, words(result)) for line, result in zip(open_lines, found, strict=True)]
-        for line, first in rows:
-            if not users[line].typed:
-                users[line].distance = edit_distance(first, users[line].words)
+        how: dict[str, Any] = {"beam": beam, "prefix": prefix, "settings": PLAIN}
+        found = translator.translate([lines[line] for line in open_lines], **how)
+        rows = [
+            (line, translator.target.words(result.text))
+            for line, result in zip(open_lines, found, strict=True)
+        ]
         open_lines = [line for line, own in rows if users[line].correct(own)]
-        print(f"{len(open_lines)} lines are open", end="\r", flush=True)
-    return users
+        print(f"{len(open_lines)} lines are open", file=sys.stderr, flush=True)
+
+
+@torch.no_grad()
+def force(translator: Translator, lines: list[str], users: list[User]) -> None:
+    """Counts, with one pass over the references, what `simulate` counts with beam 1."""
+    (network,) = translator.networks
+    vocabulary = translator.target.vocabulary
+    starts = torch.full((len(vocabulary),), -torch.inf)
+    starts[[EOS, *vocabulary.ids_starting(translator.target.word_start)]] = 0
+    order = sorted(range(len(lines)), key=lambda line: len(users[line].words))
+    for first in range(0, len(order), 20):
+        some = [users[line] for line in order[first : first + 20]]
+        sources = [translator.source.encode(lines[line]).ids for line in order[first : first + 20]]
+        targets = [translator.target.encode_words(user.words) for user in some]
+        target, sizes = pad([one.ids for one in targets])
+        (read,) = network.teacher_forced(*pad(sources), target, target_lengths=sizes)
+        for user, own, features in zip(some, targets, read.features, strict=True):
+            logits = network.output.logits(features[: len(own.ids)])
+            logits[:, UNK] = -torch.inf
+            whole = (logits + starts).argmax(1).tolist()
+            count(user, own, logits.argmax(1).tolist(), whole, vocabulary)
+
+
+def count(
+    user: User, target: EncodedSentence, likeliest: list[int], whole: list[int], vocabulary: Vocabulary
+) -> None:
+    """Counts the corrections of one line. likeliest: id at each place; whole: of those that begin a word."""
+    typed = False  # was the word before typed, and a space after it?
+    begins = [target.word_of.index(word) for word in range(len(user.words) + 1)]
+    for word, begin, end in zip(user.words, begins, begins[1:], strict=False):
+        shown = (whole if typed else likeliest)[begin : begin + 1] + likeliest[begin + 1 : end]
+        right = common(shown, target.ids[begin:end])
+        if begin + right == end and whole[end] == likeliest[end]:
+            typed = False
+            continue
+        seen = "".join(map(vocabulary.word, shown[: right + 1])).removeprefix(WORD_START)
+        user.strokes += 1
+        user.actions += (not typed) + len(word) - common(word, seen) + 1
+        typed = True
+    if (whole if typed else likeliest)[-1] != EOS:
+        user.strokes += 1
+        user.actions += 1 + (not typed)
 
 
 def measured(users: list[User]) -> dict[str, SufficientStatistics]:
@@ -152,6 +198,7 @@ def main() -> None:
     add("--name", help="of the test set; by default, that of the source file")
     add("--lines", type=int, default=300, help="of the files, shuffled; always the same")
     add("--beam", type=int, default=1)
+    add("--rounds", action="store_true", help="search again after each correction")
     add("--into", type=Path, help="adds the ratios to a file, a JSON object in a line")
     add("--from", type=Path, dest="made", help="such a file, to be drawn")
     add("--figure", type=Path)
@@ -162,7 +209,15 @@ def main() -> None:
     random.Random(1).shuffle(pairs)
     lines, references = zip(*pairs[: given.lines], strict=True)
     begun = time.monotonic(), time.process_time()
-    users = simulate(Translator.load(given.model), list(lines), list(references), given.beam)
+    translator = Translator.load(given.model)
+    users = [User(reference, translator.target.words(reference)) for reference in references]
+    first = translator.translate(lines, beam=given.beam, settings=PLAIN)
+    for user, result in zip(users, first, strict=True):
+        user.distance = edit_distance(translator.target.words(result.text), user.words)
+    if given.rounds:
+        simulate(translator, list(lines), users, given.beam)
+    else:
+        force(translator, list(lines), users)
     wall, cpu = time.monotonic() - begun[0], time.process_time() - begun[1]
     test = given.name or Path(given.source).name.split(".")[0]
     row: dict[str, object] = {"model": given.model, "test": test, "lines": given.lines}
