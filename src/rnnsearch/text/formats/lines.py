@@ -217,7 +217,7 @@ def in_step(
     first: Iterable[LineOrPair],
     second: Iterable[Other],
     names: tuple[object, object],
-    remedy: str = "give files in which line N of one translates line N of the other",
+    remedy: str = "give files in which line N of one belongs to line N of the other",
 ) -> Iterator[tuple[LineOrPair, Other]]:
     """Yields pairs of items. At the end, raises InputError if one side has more; `names` are those of the
     sides in its message."""
