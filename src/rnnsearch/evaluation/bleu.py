@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnnsearch.arguments import given_texts
 from rnnsearch.errors import InputError, one_line
 from rnnsearch.evaluation.statistics import Score, SufficientStatistics, ratio
-from rnnsearch.text.formats.lines import given_texts
 
 if TYPE_CHECKING:
     from rnnsearch.text.tokens import Tokeniser

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError, require_number
+from rnnsearch.arguments import require_number
+from rnnsearch.errors import InputError
 from rnnsearch.figure3 import Panel
 from rnnsearch.installed import is_name
 from rnnsearch.pretrained.card import opposite_model

@@ -9,13 +9,13 @@ from itertools import repeat
 
 import numpy as np
 
+from rnnsearch.arguments import given_pairs, require_number
 from rnnsearch.batch import Batch, pad
-from rnnsearch.errors import InputError, require_number
+from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.search.beam import FloatArray
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.formats.lines import given_pairs
 from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
 from rnnsearch.translation.forced import force_in_batches, forced_decoding

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
 
+from rnnsearch.arguments import require, require_number
 from rnnsearch.batch import pad
 from rnnsearch.config import changed, with_short
-from rnnsearch.errors import InputError, require, require_number
+from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
-from rnnsearch.kernels import fast_best_sums
+from rnnsearch.kernels.topk import fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
 from rnnsearch.search.beam import Hypothesis, beam_search, best_sums, longest
-from rnnsearch.search.prefix import with_beginnings
 from rnnsearch.search.step import BeamSearch
 from rnnsearch.search.two_directions import search_directions
 from rnnsearch.settings import SearchSettings, Settings, ShortOptions, TranslationSettings
@@ -318,6 +318,8 @@ class Translator:
         sums = fast_best_sums if search.kernels else best_sums
         find: BeamSearch = partial(beam_search, each_step=each_step, sums=sums)
         if any(one.beginning.places for one in some):
+            from rnnsearch.search.prefix import with_beginnings  # only if there are some
+
             find = with_beginnings(find, [one.beginning.places for one in some], word_ends)
         forced = partial(forced_decoding, self.networks)
         return search_directions(networks, forced, ids, lengths, search, find)
