@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.cli.answers import DEFAULT_LOADING, Loading
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.installed import package_version
@@ -163,15 +164,15 @@ class OpenedRun:
     name: str
     run: Run
     settings: Settings
-    device: str = "cpu"
-    trust_code: bool = False
+    loading: Loading = DEFAULT_LOADING
     outputs: Mapping[Kind, Sequence[OutputLine]] = field(default_factory=dict)
     header: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def translator(self) -> Translator:
         """Returns the run with its network. Raises InputError as `Translator.load` does."""
-        translator = Translator.load(self.run.path, device=self.device, trust_code=self.trust_code)
+        place = self.loading
+        translator = Translator.load(self.run.path, device=place.device, trust_code=place.trust_code)
         translator.settings = self.settings
         return translator
 
@@ -224,15 +225,13 @@ def open_run(
     name: str,
     path: Path,
     search: dict[str, Any] | None = None,
-    *,
-    device: str = "cpu",
-    trust_code: bool = False,
+    loading: Loading = DEFAULT_LOADING,
 ) -> OpenedRun:
     """Opens a run. search: settings changed from its own. Raises InputError as `Run.open` and `changed`
     do."""
     run = Run.open(path)
     settings = changed(run.settings, (search or {}) | {"search.nbest": 1})
-    return OpenedRun(name, run, settings, device, trust_code)
+    return OpenedRun(name, run, settings, loading)
 
 
 def run_answers(
@@ -334,7 +333,7 @@ class Outputs:
             "kind": self.kind,
             "settings": self.settings,
             "parameters": run.parameters,
-            "hardware": hardware(run.device),
+            "hardware": hardware(run.loading.device),
             "rnnsearch": package_version(),
         }
 
