@@ -23,7 +23,7 @@ Total = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 @dataclass
 class TrainingCounts:
-    """What a training has done so far."""
+    """Counts of a training so far."""
 
     update: SavedCount = 0
     epochs: Total = 0.0
