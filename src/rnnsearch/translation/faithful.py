@@ -20,7 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsearch.errors import InputError, require
+from rnnsearch.arguments import require
+from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence, Term
 from rnnsearch.text.dictionary import terms_of

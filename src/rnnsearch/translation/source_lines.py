@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsearch.errors import InputWarning
-from rnnsearch.figure3 import printable, shorten
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.moses import FIRST_WORDS, prefixes
@@ -234,6 +233,8 @@ def noted(
     The first warning of a cut line comes at once; the number of cut lines and the unknown words come after
     the last line. limit: `translation.max_source_length`. first: the number of the first line.
     """
+    from rnnsearch.figure3 import printable, shorten  # only warnings need them
+
     cuts, words, unknown = 0, 0, 0
     examples: list[str] = []
     for number, result in enumerate(results, first):
