@@ -24,7 +24,8 @@ from rnnsearch import (
     symmetrise,
     train,
 )
-from rnnsearch.errors import InputError, escaped, require_number
+from rnnsearch.arguments import require_number
+from rnnsearch.errors import InputError, escaped
 
 
 @pytest.mark.parametrize(

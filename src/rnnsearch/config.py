@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from rnnsearch.errors import InputError, did_you_mean, require
+from rnnsearch.arguments import require
+from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.settings import Sections, Settings
 from rnnsearch.system.files import parse_toml, read_toml, reading
 from rnnsearch.system.progress import note

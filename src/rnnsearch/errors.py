@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from math import inf
-from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
 
 LONGEST_MESSAGE = 1000
 """Maximum number of characters of a message: longer ones lose their middle."""
-_LONGEST_SHOWN = 100
+LONGEST_SHOWN = 100
 
 
 class InputError(Exception):
@@ -28,32 +25,10 @@ class InputWarning(UserWarning):
     """A warning about input that is valid but probably a mistake."""
 
 
-def require(name: str, value: object, *kinds: type) -> None:
-    """Raises InputError unless an argument of a Python function has one of these types."""
-    if not isinstance(value, kinds):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise InputError(
-            f"{name} is {_short(value)}, of type {type(value).__name__}", remedy=f"give a {wanted}"
-        )
-
-
-def require_number(name: str, value: Any, least: float, most: float = inf, *, whole: bool = True) -> None:
-    """Raises InputError unless an argument of a Python function is a number from `least` to `most`."""
-    kind = Integral if whole else Real
-    if not isinstance(value, kind) or not least <= float(value) <= most:
-        limits = f"at least {least}" if most == inf else f"from {least} to {most}"
-        remedy = f"give a {'whole ' * whole}number, {limits}"
-        raise InputError(f"{name} is {_short(value)}", remedy=remedy)
-
-
-def _short(value: object) -> str:
-    return repr(value)[:_LONGEST_SHOWN]
-
-
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
     """Returns `did you mean 'train'?` if one of the known words resembles this one, else the empty string.
     prefix: put before that word."""
-    found = get_close_matches(word[:_LONGEST_SHOWN], list(known), n=1)
+    found = get_close_matches(word[:LONGEST_SHOWN], list(known), n=1)
     return f"did you mean '{prefix}{found[0]}'?" if found else ""
 
 

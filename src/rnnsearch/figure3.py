@@ -108,18 +108,22 @@ def comparison_figure(
     return figure
 
 
+def _covered(path: str, characters: set[str]) -> set[str]:
+    """Returns the characters that a font has."""
+    from matplotlib.font_manager import get_font
+
+    return {one for one in characters if ord(one) in get_font(path).get_charmap()}
+
+
 @cache
 def _fonts_with(characters: frozenset[str]) -> list[str]:
     """Returns the names of installed fonts that have the characters which the default font lacks: few fonts,
     upright ones of normal weight first."""
-    from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager, get_font
-
-    def covered(path: str) -> set[str]:
-        return {one for one in missing if ord(one) in get_font(path).get_charmap()}
+    from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager
 
     missing = {one for one in characters if one.isprintable() and not one.isspace()}
     found = []
-    if missing := missing - covered(findfont(FontProperties())):
+    if missing := missing - _covered(findfont(FontProperties()), missing):
         listed = {font.fname for font in fontManager.ttflist}
         for path in set(findSystemFonts()) - listed:  # installed since matplotlib has listed the fonts
             with suppress(OSError, RuntimeError):
@@ -128,7 +132,9 @@ def _fonts_with(characters: frozenset[str]) -> list[str]:
             fontManager.ttflist, key=lambda font: (font.style, font.weight) != ("normal", 400)
         ):
             with suppress(OSError, RuntimeError):  # a damaged font
-                if not font.name.startswith("Last Resort") and (new := covered(font.fname)):  # boxes
+                if not font.name.startswith("Last Resort") and (
+                    new := _covered(font.fname, missing)
+                ):  # boxes
                     found.append(font.name)
                     missing -= new
     return found

@@ -16,7 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rnnsearch.errors import InputError, did_you_mean, require
+from rnnsearch.arguments import require
+from rnnsearch.errors import InputError, did_you_mean
 
 EXTRAS = {
     "plot": ("matplotlib",),

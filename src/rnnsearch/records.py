@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import require
+from rnnsearch.arguments import require
 from rnnsearch.word_links import Link, hard_links
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from importlib import resources
 from pathlib import Path
 from random import Random
 
-from rnnsearch.errors import InputError, require_number
+from rnnsearch.arguments import require_number
+from rnnsearch.errors import InputError
 from rnnsearch.system.files import write_text
 from rnnsearch.word_links import Link, format_links
 

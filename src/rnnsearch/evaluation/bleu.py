@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnnsearch.arguments import given_texts
 from rnnsearch.errors import InputError, one_line
 from rnnsearch.evaluation.statistics import Score, SufficientStatistics, ratio
-from rnnsearch.text.formats.lines import given_texts
 
 if TYPE_CHECKING:
     from rnnsearch.text.tokens import Tokeniser
@@ -174,11 +175,11 @@ def _statistics(
     texts, *others = map(list, zip(*places, strict=True))  # a file may hold a million empty lines
     rows = np.array(metric._extract_corpus_statistics(texts, others), np.float64)
     values = rows[[places[sentence] for sentence in sentences]]
+    return SufficientStatistics(name, str(metric.get_signature()), values, partial(_of_sums, metric))
 
-    def of_sums(sums: Sequence[float]) -> float:
-        return float(metric._compute_score_from_stats(list(sums)).score)
 
-    return SufficientStatistics(name, str(metric.get_signature()), values, of_sums)
+def _of_sums(metric: Any, sums: Sequence[float]) -> float:
+    return float(metric._compute_score_from_stats(list(sums)).score)
 
 
 def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:

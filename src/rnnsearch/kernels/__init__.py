@@ -4,8 +4,8 @@ Whoever runs a training or a search asks for them; without them, plain PyTorch c
 and up to rounding. Each names the plain functions that it equals, and is not used once one of them is edited.
 """
 
-from rnnsearch.kernels.convert import convert, edited_equations
-from rnnsearch.kernels.output_loss import fast_loss
+from rnnsearch.kernels.convert import convert
+from rnnsearch.kernels.output_loss import edited_equations, fast_loss
 from rnnsearch.kernels.topk import fast_best_sums
 
 __all__ = ["convert", "edited_equations", "fast_best_sums", "fast_loss"]

@@ -7,7 +7,6 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from rnnsearch.kernels import output_loss
 from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.kernels.gated import FastDecoder
 from rnnsearch.kernels.products import FastLinear, FastOutput, Precision
@@ -51,9 +50,3 @@ def _copy(module: M, precision: Precision, made: dict[nn.Module, nn.Module]) -> 
             for name, one in module._modules.items()
         }
     return made[module]  # type: ignore[return-value]
-
-
-def edited_equations() -> list[str]:
-    """Returns a line for each edited equation, which training therefore computes in plain PyTorch."""
-    found = [line for one in FASTER.values() for line in plain_instead(one.EQUALS, one.WHAT)]
-    return found + plain_instead(output_loss.LOSS_EQUALS, output_loss.WHAT)

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from rnnsearch.kernels.convert import FASTER
 from rnnsearch.kernels.digest import plain_instead
 from rnnsearch.model.readout import OutputLayer
 
@@ -39,6 +40,12 @@ def fast_loss(dtype: torch.dtype) -> partial[tuple[Tensor, Tensor]] | None:
     if plain_instead(LOSS_EQUALS, WHAT):
         return None
     return partial(chunked_nll, dtype=dtype)
+
+
+def edited_equations() -> list[str]:
+    """Returns a line for each edited equation, which training therefore computes in plain PyTorch."""
+    found = [line for one in FASTER.values() for line in plain_instead(one.EQUALS, one.WHAT)]
+    return found + plain_instead(LOSS_EQUALS, WHAT)
 
 
 def chunked_nll(

@@ -64,18 +64,17 @@ class Matrices(BaseModel):
 
     def aligned(self) -> AlignedPair:
         """Returns the pair."""
-
-        def result(tokens: list[str], source: list[str], rows: list[list[float]]) -> Translation:
-            weights = np.array(rows, dtype=np.float32).reshape(len(tokens), len(source))
-            return Translation(" ".join(tokens), tokens, source, self.score, [], weights)
-
-        source, own = self.source_tokens[:-1], result(self.tokens, self.source_tokens, self.alignment)
+        source, own = self.source_tokens[:-1], self._result(self.tokens, self.source_tokens, self.alignment)
         forward = self.links if self.forward_links is None else self.forward_links
         pair = AlignedPair(" ".join(source), own.text, own, self.links, forward)
         if self.reverse_alignment is None:
             return pair
-        back = result(source, [*self.tokens, END], self.reverse_alignment)
+        back = self._result(source, [*self.tokens, END], self.reverse_alignment)
         return replace(pair, reverse=back, reverse_links=self.reverse_links or [])
+
+    def _result(self, tokens: list[str], source: list[str], rows: list[list[float]]) -> Translation:
+        weights = np.array(rows, dtype=np.float32).reshape(len(tokens), len(source))
+        return Translation(" ".join(tokens), tokens, source, self.score, [], weights)
 
 
 def read_matrices(file: str | Path) -> list[AlignedPair]:

@@ -10,19 +10,32 @@ from rnnsearch.lab.page import Column
 BLEU, CHRF, MULTI_BLEU, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "length ratio"
 NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY = "NLL per sentence", "NLL per word", "perplexity"
 AER, POSTERIOR_AER, DEPARTURE = "AER", "posterior AER", "distance from the links"
-OF_TEXTS = (BLEU, CHRF, MULTI_BLEU)
-"""Metrics that compare texts with the references. The others need a run's network, or follow from these."""
 
 
 class Metric(NamedTuple):
     """A measure. heading: of its column. factor: multiplies the value where it is shown. better: which
-    numbers of a column are the best."""
+    numbers of a column are the best.
+
+    of_texts: whether it compares texts with the references; others need a run's network, or follow from
+    these. known: whether Table 1 has it on the pairs without unknown words, too. tested: whether a report
+    tests its differences. drawn: whether a report draws it by length; unit: of that axis. in_study: whether
+    the tables of a study have it, with the heading `short`, if given. by_length: name of its table and figure
+    by length in a study; "" for none.
+    """
 
     heading: str
     meaning: str = ""
     factor: float = 1.0
     digits: int = 2
     better: Literal["", "highest", "lowest"] = ""
+    of_texts: bool = False
+    known: bool = False
+    tested: bool = False
+    drawn: bool = False
+    unit: str = ""
+    in_study: bool = False
+    short: str = ""
+    by_length: str = ""
 
     @property
     def column(self) -> Column:
@@ -35,19 +48,37 @@ class Metric(NamedTuple):
 
 
 SCORES = {
-    BLEU: Metric("BLEU", better="highest"),
-    CHRF: Metric("chrF2", better="highest"),
-    MULTI_BLEU: Metric("multi-BLEU", better="highest"),
+    BLEU: Metric(
+        "BLEU",
+        better="highest",
+        of_texts=True,
+        known=True,
+        tested=True,
+        drawn=True,
+        in_study=True,
+        by_length="bleu",
+    ),
+    CHRF: Metric("chrF2", better="highest", of_texts=True, tested=True, drawn=True, in_study=True),
+    MULTI_BLEU: Metric("multi-BLEU", better="highest", of_texts=True, known=True),
     LENGTH_RATIO: Metric("Length ratio", digits=3),
     NLL_PER_SENTENCE: Metric("NLL per sentence", better="lowest"),
-    NLL_PER_WORD: Metric("NLL per word", digits=3, better="lowest"),
+    NLL_PER_WORD: Metric(
+        "NLL per word", digits=3, better="lowest", drawn=True, unit="in nats", in_study=True, short="NLL/word"
+    ),
     PERPLEXITY: Metric("Perplexity", better="lowest"),
 }
 """Scores of translations and of a run's network, in the order of display."""
+OF_TEXTS = tuple(metric for metric, shown in SCORES.items() if shown.of_texts)
 OF_LINKS = {
-    AER: Metric("AER % by α", factor=100.0),
-    POSTERIOR_AER: Metric("AER % by the posterior", factor=100.0),
-    DEPARTURE: Metric("α off the links, %", "1 − Σ_j α_ij over the linked words j, averaged over i", 100.0),
+    AER: Metric("AER % by α", factor=100.0, in_study=True),
+    POSTERIOR_AER: Metric("AER % by the posterior", factor=100.0, in_study=True),
+    DEPARTURE: Metric(
+        "α off the links, %",
+        "1 − Σ_j α_ij over the linked words j, averaged over i",
+        100.0,
+        in_study=True,
+        by_length="departure",
+    ),
 }
 """Errors of links, of the references."""
 LEARNING = {

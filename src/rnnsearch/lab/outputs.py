@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.cli.answers import DEFAULT_LOADING, Loading
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.installed import package_version
@@ -26,7 +27,6 @@ from rnnsearch.system.files import checksum, file_name, parse_json, write_text
 from rnnsearch.system.line_file import LineFile
 from rnnsearch.system.machine import hardware
 from rnnsearch.system.progress import Progress
-from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import composed
 from rnnsearch.text.vocabulary import UNK, UNKNOWN
 from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
@@ -163,15 +163,15 @@ class OpenedRun:
     name: str
     run: Run
     settings: Settings
-    device: str = "cpu"
-    trust_code: bool = False
+    loading: Loading = DEFAULT_LOADING
     outputs: Mapping[Kind, Sequence[OutputLine]] = field(default_factory=dict)
     header: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def translator(self) -> Translator:
         """Returns the run with its network. Raises InputError as `Translator.load` does."""
-        translator = Translator.load(self.run.path, device=self.device, trust_code=self.trust_code)
+        place = self.loading
+        translator = Translator.load(self.run.path, device=place.device, trust_code=place.trust_code)
         translator.settings = self.settings
         return translator
 
@@ -224,15 +224,13 @@ def open_run(
     name: str,
     path: Path,
     search: dict[str, Any] | None = None,
-    *,
-    device: str = "cpu",
-    trust_code: bool = False,
+    loading: Loading = DEFAULT_LOADING,
 ) -> OpenedRun:
     """Opens a run. search: settings changed from its own. Raises InputError as `Run.open` and `changed`
     do."""
     run = Run.open(path)
     settings = changed(run.settings, (search or {}) | {"search.nbest": 1})
-    return OpenedRun(name, run, settings, device, trust_code)
+    return OpenedRun(name, run, settings, loading)
 
 
 def run_answers(
@@ -305,13 +303,16 @@ class Outputs:
     def pairs(self) -> list[NumberedPair]:
         """The pairs that have outputs: all, or those without words unknown to the run, in source and
         reference (Table 1, second column)."""
-        codecs = self.run.run.source, self.run.run.target
-
-        def known(*lines: str) -> bool:
-            return all(UNK not in codec.encode(line).ids for codec, line in zip(codecs, lines, strict=True))
-
         pairs = enumerate(self.test.pairs)
-        return [(n, *pair) for n, pair in pairs if self.kind != Kind.WITHOUT_UNK or known(*pair)]
+        return [(n, *pair) for n, pair in pairs if self.kind != Kind.WITHOUT_UNK or self._knows(pair)]
+
+    def _knows(self, pair: tuple[str, str]) -> bool:
+        codecs = self.run.run.source, self.run.run.target
+        return all(UNK not in codec.encode(line).ids for codec, line in zip(codecs, pair, strict=True))
+
+    def _length(self, pair: NumberedPair) -> int:
+        codec, line = (self.run.run.target, pair[2]) if self.forced else (self.run.run.source, pair[1])
+        return len(codec.encode(line).ids)
 
     def read(self, progress: Progress) -> tuple[dict[str, Any], list[OutputLine]]:
         """Returns the header of the file, and the outputs in the order of the test set; those already in the
@@ -325,7 +326,6 @@ class Outputs:
     def _make(self, progress: Progress) -> None:
         """Makes the outputs that are missing, block by block."""
         run, batch_size = self.run, FORCED_BATCH if self.forced else int(self.run.search["batch_size"])
-        codec: Codec = run.run.target if self.forced else run.run.source
         header = {
             "format": OUTPUT_FORMAT,
             "key": self.key,
@@ -334,17 +334,13 @@ class Outputs:
             "kind": self.kind,
             "settings": self.settings,
             "parameters": run.parameters,
-            "hardware": hardware(run.device),
+            "hardware": hardware(run.loading.device),
             "rnnsearch": package_version(),
         }
-
-        def length(pair: NumberedPair) -> int:
-            return len(codec.encode(pair[2] if self.forced else pair[1]).ids)
-
         self._work(self.pairs[:1])  # the first call converts the weights, which is not translation time
         with LineFile(self.path, self.key, head=f"{json.dumps(header, ensure_ascii=False)}\n") as file:
             for block in batches(file.missing(self.pairs), READ_AHEAD * batch_size):
-                made = batched_by_length(block, length, batch_size, self._timed)
+                made = batched_by_length(block, self._length, batch_size, self._timed)
                 file.append(block, map(as_line, made))
                 progress(f"{run.name}, {self.test.name}: {self.kind}", file.done, len(self.pairs))
 

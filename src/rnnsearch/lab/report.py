@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rnnsearch.cli.answers import DEFAULT_LOADING, Loading
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
@@ -27,7 +28,7 @@ from rnnsearch.lab.measures import (
     number_rows,
     system_statistics,
 )
-from rnnsearch.lab.metrics import BLEU, CHRF
+from rnnsearch.lab.metrics import BLEU, CHRF, SCORES
 from rnnsearch.lab.outputs import Kind, OpenedRun, System, open_run, run_answers
 from rnnsearch.lab.page import (
     PAGE,
@@ -99,8 +100,7 @@ class ReportOptions:
     if weights, settings and text are the same."""
 
     search: dict[str, Any] | None = None
-    device: str = "cpu"
-    trust_code: bool = False
+    loading: Loading = DEFAULT_LOADING
     title: str = ""
     command: str = ""
     translations: Path | None = None
@@ -124,14 +124,12 @@ def make_report(
     systems, out = systems or {}, Path(out)
     names = [*runs, *systems]
     require_different(names, "systems", "NAME=RUN, or --system NAME=HYP")
-    opened = [
-        open_run(name, path, options.search, device=options.device, trust_code=options.trust_code)
-        for name, path in runs.items()
-    ]
+    opened = [open_run(name, path, options.search, options.loading) for name, path in runs.items()]
     data = opened[0].run.settings.data if opened else None
     tokeniser = opened[0].run.target.tokeniser if opened else None
     tokeniser = None if tokeniser and tokeniser.unspaced else tokeniser
-    wanted = MeasureOptions(multi_bleu=tokeniser, by_length=True, significance=(BLEU, CHRF))
+    tested = [metric for metric, shown in SCORES.items() if shown.tested]
+    wanted = MeasureOptions(multi_bleu=tokeniser, by_length=True, significance=tested)
     _begin_folder(out)
     folder, parts = options.translations or out / "translations", []
     for test in tests:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from rnnsearch.builtin.corpus import generate, split, write_examples
+from rnnsearch.cli.answers import Loading
 from rnnsearch.config import stored
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_pharaoh
@@ -268,7 +269,8 @@ def measure_run(
     OUT/translations."""
     training, statistics, parameters = run.settings.training, dict[str, Statistics](), None
     set_up_cpu(training.threads)
-    opened = open_run(run.name, run.path, device=training.device, trust_code=trust_code)
+    loading = Loading(training.device, training.threads, trust_code)
+    opened = open_run(run.name, run.path, loading=loading)
     for name, test in tests.items():
         files = folder.tests[name]
         kinds = [Kind.TRANSLATIONS] if files.translate else []

@@ -15,17 +15,12 @@ from rnnsearch.lab.measures import ALL, KNOWN, Measures, Statistics, SystemScore
 from rnnsearch.lab.metrics import (
     AER,
     BLEU,
-    CHRF,
-    DEPARTURE,
     LEARNING,
-    LENGTH_RATIO,
     METRICS,
     MULTI_BLEU,
     NLL_PER_SENTENCE,
-    NLL_PER_WORD,
-    OF_LINKS,
     OF_TEXTS,
-    PERPLEXITY,
+    SCORES,
 )
 from rnnsearch.lab.outputs import OpenedRun
 from rnnsearch.lab.page import Block, Column, Picture, Pictures, Table, Value, columns
@@ -37,20 +32,15 @@ from rnnsearch.word_links import GoldLinks
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TABLE_1 = (
-    *((BLEU, ALL), (BLEU, KNOWN), (MULTI_BLEU, ALL), (MULTI_BLEU, KNOWN), (CHRF, ALL)),
-    *((metric, ALL) for metric in (LENGTH_RATIO, NLL_PER_SENTENCE, NLL_PER_WORD, PERPLEXITY)),
-)
+TABLE_1 = [
+    (metric, pairs)
+    for metric in sorted(SCORES, key=lambda metric: not SCORES[metric].known)
+    for pairs in (ALL, KNOWN)[: 1 + SCORES[metric].known]
+]
 """(metric, pairs) of Table 1, which has the interval of BLEU, too."""
-IN_STUDY = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL/word"} | {
-    metric: shown.heading for metric, shown in OF_LINKS.items()
-}
+IN_STUDY = {metric: shown.short or shown.heading for metric, shown in METRICS.items() if shown.in_study}
 """Metric → heading of its column in the tables of a study."""
 SIGNIFICANT = 0.05
-DRAWN = {BLEU: BLEU, CHRF: CHRF, NLL_PER_WORD: "NLL per word, in nats"}
-"""Metric → label of the axis of its curves by length."""
-BY_LENGTH = {"bleu": BLEU, "departure": DEPARTURE}
-"""The same for a study: name of the table and the figure → metric."""
 STUDY_BOUNDS = (0, 10, 20, 30, 40, 50, 60, 80)
 """Bounds of a study's bands of source lengths, in words."""
 POINTS = {"a quarter": 0.25, "half": 0.5, "the end": 1.0}
@@ -119,7 +109,7 @@ def seeds_table(test: str, sentences: int, systems: Mapping[str, Sequence[Statis
         f"Scores on {test} ({sentences:,} sentences)",
         columns("Variant", *map(IN_STUDY.__getitem__, shown)),
         rows,
-        made=[f"{metric}: {first[metric].signature}" for metric in (BLEU, CHRF) if metric in first],
+        made=[f"{metric}: {first[metric].signature}" for metric in OF_TEXTS if metric in first],
         latex=True,
     )
 
@@ -212,18 +202,19 @@ def by_length(measures: Measures, prefix: str, names: Sequence[str]) -> list[Blo
     caption = "BLEU by source length, with 95 % intervals"
     table = Table(prefix + "bleu-by-length", caption, heads, rows, made=signed)
     pictures = []
-    for metric, label in DRAWN.items():
+    for metric, shown in SCORES.items() if bands else ():
         curves, spoken = [], []
-        for name, found in points_of(measures, metric).items() if bands else ():
+        for name, found in points_of(measures, metric).items() if shown.drawn else ():
             drawn = [one for one in found if one.words in bands]
             y, low, high = zip(*((one.value, one.low, one.high) for one in drawn), strict=True)
             curves.append(Curve(name, names.index(name), range(len(y)), y, low, high))
             spoken.append(f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in drawn)}")
         if curves:
+            label = ", ".join(filter(None, (shown.heading, shown.unit)))
             file = f"{prefix}figure-2-{metric.lower().replace(' ', '-')}"
             alt = f"{label} by source length. {'; '.join(spoken)}."
             figure = _by_length(curves, bands, label)
-            pictures.append(Picture(file, f"{label.partition(',')[0]} by length", alt, figure))
+            pictures.append(Picture(file, f"{shown.heading} by length", alt, figure))
     note = (
         "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
         f"tokenisation; lengths of fewer than {FEWEST_SENTENCES} sentences are not drawn."
@@ -252,7 +243,8 @@ def seeds_by_length(
 ) -> Iterator[Block]:
     """Yields a table and a figure of the mean over the runs, for each metric by source length."""
     bands = [band for band in buckets(lengths, STUDY_BOUNDS) if band.sentences >= FEWEST_SENTENCES]
-    for key, metric in BY_LENGTH.items() if len(bands) > 1 else ():
+    drawn = {metric: shown.by_length for metric, shown in METRICS.items() if shown.by_length}
+    for metric, key in drawn.items() if len(bands) > 1 else ():
         curves = []
         for place, (name, runs) in enumerate(systems.items()):
             if metric in runs[0]:

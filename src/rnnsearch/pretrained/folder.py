@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rnnsearch.errors import require
+from rnnsearch.arguments import require
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.pretrained.card import ModelCard, card_markdown
 from rnnsearch.run import write_config

@@ -106,18 +106,18 @@ def search(
 
 def in_order(beams: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
     """Returns right-to-left hypotheses in the order of the translation; the end of sentence stays last."""
+    return [list(map(_turned, beam)) for beam in beams]
 
-    def turned(hypothesis: Hypothesis) -> Hypothesis:
-        words = len(hypothesis.ids) - hypothesis.finished
-        order = [*reversed(range(words)), *range(words, len(hypothesis.ids))]
-        return replace(
-            hypothesis,
-            ids=tuple(hypothesis.ids[place] for place in order),
-            log_probabilities=tuple(hypothesis.log_probabilities[place] for place in order),
-            weights=hypothesis.weights[order],
-        )
 
-    return [list(map(turned, beam)) for beam in beams]
+def _turned(hypothesis: Hypothesis) -> Hypothesis:
+    words = len(hypothesis.ids) - hypothesis.finished
+    order = [*reversed(range(words)), *range(words, len(hypothesis.ids))]
+    return replace(
+        hypothesis,
+        ids=tuple(hypothesis.ids[place] for place in order),
+        log_probabilities=tuple(hypothesis.log_probabilities[place] for place in order),
+        weights=hypothesis.weights[order],
+    )
 
 
 def mean_alignment(weights: Sequence[Float[Tensor, "*rest source"]]) -> Float[Tensor, "*rest source"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,32 @@ WRITE_SECONDS = 30.0
 """Seconds after which a client that reads nothing of its answer counts as gone."""
 SHORTEST_KEY = 16
 """Characters that a key has at least."""
+
+
+@dataclass(frozen=True)
+class Hosting:
+    """Options that say where the service runs, and for whom."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65_535)] = 8000
+    workers: Annotated[int, typer.Option(min=1, max=256)] = 1
+    threads: Cores = 0
+    device: str = "cpu"
+    api_keys: Path | None = None
+    cors_origin: Strings = None
+    allowed_host: Strings = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Options that limit requests."""
+
+    max_characters: PositiveOption = 20_000
+    max_sentences: PositiveOption = 500
+    max_words: Annotated[int, typer.Option(min=1, max=5_000)] = 1_000
+    max_beam: Annotated[int, typer.Option(min=1, max=1_000)] = 50
+    max_queue: PositiveOption = 4_000
+    deadline: Annotated[float, typer.Option(min=0.1, max=86_400)] = 60.0
 
 
 @describe(
@@ -40,46 +67,28 @@ SHORTEST_KEY = 16
     """,
     extra="serve",
 )
-def serve(
-    runs: list[str],
-    *,
-    host: str = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535)] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=256)] = 1,
-    threads: Cores = 0,
-    set_: Strings = None,
-    device: str = "cpu",
-    max_characters: PositiveOption = 20_000,
-    max_sentences: PositiveOption = 500,
-    max_words: Annotated[int, typer.Option(min=1, max=5_000)] = 1_000,
-    max_beam: Annotated[int, typer.Option(min=1, max=1_000)] = 50,
-    max_queue: PositiveOption = 4_000,
-    deadline: Annotated[float, typer.Option(min=0.1, max=86_400)] = 60.0,
-    api_keys: Path | None = None,
-    cors_origin: Strings = None,
-    allowed_host: Strings = None,
-) -> None:
+def serve(runs: list[str], *, hosting: Hosting, set_: Strings = None, limits: Limits) -> None:
     """Serve translation and alignment over HTTP, with a web page. After Ctrl-C or SIGTERM it finishes running
     requests and ends."""
     from rnnsearch.serve.server import serve as serve_here
     from rnnsearch.serve.service import ModelPlace, Options
 
-    with bound_socket(host, port) as bound:
+    with bound_socket(hosting.host, hosting.port) as bound:
         options = Options(
             places=list(map(ModelPlace.parse, runs)),
-            device=device,
+            device=hosting.device,
             search=search_changes(set_),
-            threads=threads,
-            workers=workers,
-            keys=read_keys(api_keys) if api_keys else (),
-            origins=cors_origin or (),
-            hosts=allowed_hosts(bound, host, allowed_host or ()),
-            characters=max_characters,
-            sentences=max_sentences,
-            words=max_words,
-            beam=max_beam,
-            deadline=deadline,
-            queue=max(max_queue, max_sentences),
+            threads=hosting.threads,
+            workers=hosting.workers,
+            keys=read_keys(hosting.api_keys) if hosting.api_keys else (),
+            origins=hosting.cors_origin or (),
+            hosts=allowed_hosts(bound, hosting.host, hosting.allowed_host or ()),
+            characters=limits.max_characters,
+            sentences=limits.max_sentences,
+            words=limits.max_words,
+            beam=limits.max_beam,
+            deadline=limits.deadline,
+            queue=max(limits.max_queue, limits.max_sentences),
         )
         serve_here(bound, options, say)
 

@@ -254,17 +254,18 @@ class Service:
         check_limit("the request", len(pairs), "pairs", self.options.sentences)
         characters = sum(len(line) for pair in pairs for line in pair)
         check_limit("the request", characters, "characters", 2 * self.options.characters)
-        codecs = model.translator.source, model.translator.target
+        group = Group(model, posterior=posterior)
+        return await self._results(lambda: [self._pair(group, *pair) for pair in enumerate(pairs, 1)])
 
-        def task(number: int, pair: tuple[str, str]) -> QueuedTask:
-            encoded = [codec.encode(line) for codec, line in zip(codecs, pair, strict=True)]
-            source, target = (len(side.ids) for side in encoded)
-            longest = max(source, target)
-            check_limit(f"a line of pair {number}", longest, "words or subwords", self.options.words)
-            size = max(target, source * target // USUAL_WORDS) * (POSTERIOR if posterior else 1)
-            return QueuedTask(Group(model, posterior=posterior), encoded, size, source * target)
-
-        return await self._results(lambda: [task(*pair) for pair in enumerate(pairs, 1)])
+    def _pair(self, group: Group, number: int, pair: tuple[str, str]) -> QueuedTask:
+        """Encodes a pair. Raises HTTPException if a line is too long."""
+        codecs = group.model.translator.source, group.model.translator.target
+        encoded = [codec.encode(line) for codec, line in zip(codecs, pair, strict=True)]
+        source, target = (len(side.ids) for side in encoded)
+        longest = max(source, target)
+        check_limit(f"a line of pair {number}", longest, "words or subwords", self.options.words)
+        size = max(target, source * target // USUAL_WORDS) * (POSTERIOR if group.posterior else 1)
+        return QueuedTask(group, encoded, size, source * target)
 
     def _task(
         self, group: Group, where: str, sentence: str, typed: str, terms: Glossary | None = None

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from rnnsearch.errors import InputError, require
+from rnnsearch.arguments import require
+from rnnsearch.errors import InputError
 from rnnsearch.system.workers import core_count
 
 os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))  # see `core_count`

@@ -93,16 +93,15 @@ def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
 
 def difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
     """Describes the first difference in names, shapes and dtypes; "" if there is none."""
-
-    def described(tensors: Mapping[str, Tensor], name: str) -> str:
-        tensor = tensors.get(name)
-        return "absent" if tensor is None else f"{tensor.dtype} of shape {list(tensor.shape)}"
-
     for name in [*expected, *found]:
-        there, wanted = described(found, name), described(expected, name)
+        there, wanted = (_kind_and_shape(tensors.get(name)) for tensors in (found, expected))
         if there != wanted:
             return f"the tensor {name} is {there}, but must be {wanted}"
     return ""
+
+
+def _kind_and_shape(tensor: Tensor | None) -> str:
+    return "absent" if tensor is None else f"{tensor.dtype} of shape {list(tensor.shape)}"
 
 
 def _check_header(file: BinaryIO) -> None:

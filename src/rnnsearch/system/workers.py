@@ -47,23 +47,23 @@ def ordered_map(
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
     waiting: deque[tuple[Given, Future[Made]]] = deque()
-
-    def first() -> tuple[Given, Made]:
-        item, future = waiting.popleft()  # which frees the item
-        return item, future.result()
-
     try:
         for item in items:
             waiting.append((item, executor.submit(function, item)))
             if len(waiting) > 2 * workers:
-                yield first()
+                yield _first(waiting)
         while waiting:
-            yield first()
+            yield _first(waiting)
     except BrokenProcessPool:
         remedy = 'use one worker; a script with several needs `if __name__ == "__main__":`'
         raise InputError("a worker process ended before its work was done", remedy=remedy) from None
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+def _first(waiting: deque[tuple[Given, Future[Made]]]) -> tuple[Given, Made]:
+    item, future = waiting.popleft()  # which frees the item
+    return item, future.result()
 
 
 def _begin_worker() -> None:
@@ -77,16 +77,15 @@ def end_with_launcher() -> None:
     force. Does nothing without torchrun."""
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return
-    launcher = os.getppid()
+    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
 
-    def watch() -> None:
-        while os.getppid() == launcher:
-            time.sleep(0.5)
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(20.0)
-        os._exit(2)
 
-    threading.Thread(target=watch, daemon=True).start()
+def _end_after(launcher: int) -> None:
+    while os.getppid() == launcher:
+        time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(20.0)
+    os._exit(2)
 
 
 def end_with_parent() -> None:

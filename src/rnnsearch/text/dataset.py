@@ -18,8 +18,9 @@ from jaxtyping import Int64, Integer, UInt
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rnnsearch.arguments import require
 from rnnsearch.config import first_fault
-from rnnsearch.errors import InputError, require
+from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import check_regular, file_checksum, read_text, read_toml, reading
 from rnnsearch.text.codec import SIDES, Codec, load_codecs

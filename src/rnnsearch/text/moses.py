@@ -30,6 +30,9 @@ count them as letters, lowercase or uppercase."""
 LATIN = re.compile(f"[{LETTERS}0-9]")
 SIGNS = frozenset('"#$%&()*+/:;<=>?@[\\]^_{|}~!«»“”„…–—€°')
 """Punctuation and symbols that are separate words next to a Latin word."""
+ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
+SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+"""What replaces the characters that a string may contain, but a UTF-8 file cannot."""
 _NUMERIC = "#NUMERIC_ONLY#"
 # Between two letters, with its spaces; elsewhere it stands alone.
 _APOSTROPHES = {"en": " '", "fr": "' ", "it": "' "}

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError, require, require_number
+from rnnsearch.arguments import require, require_number
+from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import whole_folder
 from rnnsearch.system.progress import Progress, silent

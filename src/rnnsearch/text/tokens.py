@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rnnsearch.text.formats.lines import ENTITY, SURROGATES
-from rnnsearch.text.moses import LETTERS, Detokeniser, FastMoses
+from rnnsearch.text.moses import ENTITY, LETTERS, SURROGATES, Detokeniser, FastMoses
 
 WIDTH_FORM = "full-width or half-width form"
 FOLDED = {

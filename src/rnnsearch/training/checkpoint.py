@@ -22,17 +22,9 @@ Total = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass
-class TrainingProgress:
-    """The progress of a training, saved with every checkpoint, from which a resumed training continues
-    exactly."""
+class TrainingCounts:
+    """Counts of a training so far."""
 
-    corpus_pairs: SavedCount = 0
-    changes: list[dict[str, Any]] = field(default_factory=list)
-    """Settings that were changed on resuming: `update`, `setting`, `before` and `after` of each."""
-    begun_from: str = ""
-    """The run or model that gave the initial weights; "" for new weights."""
-    threads: SavedCount = 0
-    """CPU threads of the last session; 0 if unknown."""
     update: SavedCount = 0
     epochs: Total = 0.0
     """Passes over the corpus, with the fraction of the current one."""
@@ -46,14 +38,8 @@ class TrainingProgress:
     """Training time of all sessions, validation included."""
     skipped: SavedCount = 0
     """Number of updates skipped for a non-finite gradient."""
-    best_update: SavedCount = 0
-    """The update of the best weights so far; 0 if they are the initial weights, or before a validation."""
-    finished: str = ""
-    """The reason why training ended; "" if it did not."""
     since_validation: LossSums = field(default_factory=LossSums)
     """The losses of the updates since the last validation, without skipped ones."""
-    validations: list[dict[str, int | float]] = field(default_factory=list)
-    """One row for each validation, with at least `update`."""
 
     def count(self, update: Update, position: Position, batches: int) -> None:
         """Counts an update. position: the position after it. batches: number of batches in an epoch."""
@@ -66,16 +52,6 @@ class TrainingProgress:
             self.since_validation += update
         else:
             self.skipped += 1
-
-    @property
-    def best_row(self) -> dict[str, int | float]:
-        """Returns the row of the validation of the best weights; empty if there was none."""
-        return next((row for row in self.validations if row["update"] == self.best_update), {})
-
-    @property
-    def validations_since_best(self) -> int:
-        """Returns the number of validations after that of the best weights."""
-        return sum(row["update"] > self.best_update for row in self.validations)
 
     def begin_row(self) -> dict[str, float]:
         """Returns the row of a validation now, without its results, and sets the sums to 0."""
@@ -91,6 +67,36 @@ class TrainingProgress:
         if sums.linked_rows:
             row["train_alignment_loss"] = sums.alignment_loss / sums.linked_rows
         return row
+
+
+@dataclass
+class TrainingProgress(TrainingCounts):
+    """The progress of a training, saved with every checkpoint, from which a resumed training continues
+    exactly."""
+
+    corpus_pairs: SavedCount = 0
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    """Settings that were changed on resuming: `update`, `setting`, `before` and `after` of each."""
+    begun_from: str = ""
+    """The run or model that gave the initial weights; "" for new weights."""
+    threads: SavedCount = 0
+    """CPU threads of the last session; 0 if unknown."""
+    best_update: SavedCount = 0
+    """The update of the best weights so far; 0 if they are the initial weights, or before a validation."""
+    finished: str = ""
+    """The reason why training ended; "" if it did not."""
+    validations: list[dict[str, int | float]] = field(default_factory=list)
+    """One row for each validation, with at least `update`."""
+
+    @property
+    def best_row(self) -> dict[str, int | float]:
+        """Returns the row of the validation of the best weights; empty if there was none."""
+        return next((row for row in self.validations if row["update"] == self.best_update), {})
+
+    @property
+    def validations_since_best(self) -> int:
+        """Returns the number of validations after that of the best weights."""
+        return sum(row["update"] > self.best_update for row in self.validations)
 
 
 def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from rnnsearch.errors import InputError, require
+from rnnsearch.arguments import require
+from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.run import Run
 from rnnsearch.settings import Settings, StoppingSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -280,13 +280,12 @@ def check_agreement(ranks: Ranks, settings: Settings, corpus: Corpus) -> None:
         # Every rank updates all parameters.
         "CPU capability of torch (ATEN_CPU_CAPABILITY)": torch.backends.cpu.get_cpu_capability(),
     }
-    every = ranks.gather(facts)
+    ranks.from_first(partial(_compare, ranks.gather(facts)))
 
-    def compare() -> None:
-        for rank, theirs in enumerate(every):
-            for name in facts:
-                if theirs[name] != facts[name]:
-                    what = f"ranks 0 and {rank} have different {name}"
-                    raise InputError(what, remedy="start all ranks with the same command and dataset")
 
-    ranks.from_first(compare)
+def _compare(every: Sequence[Mapping[str, str]]) -> None:
+    for rank, theirs in enumerate(every):
+        for name, own in every[0].items():
+            if theirs[name] != own:
+                what = f"ranks 0 and {rank} have different {name}"
+                raise InputError(what, remedy="start all ranks with the same command and dataset")

@@ -76,14 +76,16 @@ def nll_and_words(network: TranslationNetwork, pairs: Pairs, batch_size: int) ->
     """Returns (−Σ log p(y | x) in nats, number of target words with the ends of sentences)."""
     fast = convert(network)  # with less memory
     lengths = list(zip(pairs.source.lengths.tolist(), pairs.target.lengths.tolist(), strict=True))
-
-    def forced(some: list[int]) -> list[float]:
-        batch = collate(pairs, some).to(network.output.weight.device)
-        return forced_decoding([fast], batch)[0].double().sum(1).tolist()
-
-    work = partial(force_in_batches, [network], lengths=lengths.__getitem__, work=forced)
+    work = partial(
+        force_in_batches, [network], lengths=lengths.__getitem__, work=partial(_log_p, fast, pairs)
+    )
     scores = batched_by_length(range(len(pairs)), lambda pair: max(lengths[pair]), batch_size, work)
     return -math.fsum(scores), int(pairs.target.lengths.sum())
+
+
+def _log_p(network: TranslationNetwork, pairs: Pairs, some: list[int]) -> list[float]:
+    batch = collate(pairs, some).to(network.output.weight.device)
+    return forced_decoding([network], batch)[0].double().sum(1).tolist()
 
 
 class BestWeights:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.errors import InputError, require_number
+from rnnsearch.arguments import require_number
+from rnnsearch.errors import InputError
 from rnnsearch.figure3 import Panel
 from rnnsearch.installed import is_name
 from rnnsearch.pretrained.card import opposite_model
@@ -232,27 +233,21 @@ class Aligner:
         """
         if threshold is not None:
             require_number("threshold", threshold, 0, 1, whole=False)
-
-        def forced(translator: Translator, pairs: Iterable[tuple[Words, Words]]) -> Iterator[Translation]:
-            how = {"posterior": self.posterior, "exact": self.exact, "scored": self.scored}
-            return translator.force(map(as_lines, pairs), batch_size, first=first, **how)
-
-        def given(codec: Codec, side: Words) -> Sequence[str] | None:
-            """Returns the words of a side that links refer to; None for those of the network."""
-            if not isinstance(side, str):
-                return side
-            if self.words == "given":
-                return given_words(side)
-            return codec.tokeniser.link_words(side) if codec.tokeniser.unspaced else None
-
+        how: dict[str, Any] = {
+            "posterior": self.posterior,
+            "exact": self.exact,
+            "scored": self.scored,
+            "first": first,
+        }
         lines, forward, *back = tee(pairs, 2 + (self.reverse is not None))
-        results = forced(self.translator, forward)
+        results = self.translator.force(map(as_lines, forward), batch_size, **how)
         reverses: Iterator[Translation | None] = repeat(None)
         if self.reverse is not None:
-            reverses = forced(self.reverse, (pair[::-1] for pair in back[0]))
+            turned = (as_lines(pair[::-1]) for pair in back[0])
+            reverses = self.reverse.force(turned, batch_size, **how)
         # The results come first in zip: the end of the pairs, or their error, reaches them first.
         for number, (result, reverse, pair) in enumerate(zip(results, reverses, lines, strict=False), first):
-            source, target = map(given, (self.translator.source, self.translator.target), pair)
+            source, target = map(self._given, (self.translator.source, self.translator.target), pair)
             result = in_given_words(result, source, target, number)
             if reverse is not None:
                 reverse = in_given_words(reverse, target, source, number)
@@ -262,26 +257,36 @@ class Aligner:
                     raise InputError(what, remedy="use align.words = given")
             yield self._linked(as_lines(pair), result, reverse, threshold)
 
+    def _given(self, codec: Codec, side: Words) -> Sequence[str] | None:
+        """Returns the words of a side that links refer to; None for those of the network."""
+        if not isinstance(side, str):
+            return side
+        if self.words == "given":
+            return given_words(side)
+        return codec.tokeniser.link_words(side) if codec.tokeniser.unspaced else None
+
     def _linked(
         self, lines: TextPair, result: Translation, reverse: Translation | None, threshold: float | None
     ) -> AlignedPair:
         product = reverse is not None and self.method == PRODUCT
-
-        def links(one: Translation) -> list[Link]:
-            if threshold is None or product:
-                return hard_links(one.alignment)
-            return threshold_links(one.alignment[:, :-1], threshold)
-
-        forward = links(result)
+        of_one = None if product else threshold
+        forward = _links(result, of_one)
         if reverse is None:
             return AlignedPair(*lines, result, forward, forward)
-        back = sorted((source, target) for target, source in links(reverse))
+        back = sorted((source, target) for target, source in _links(reverse, of_one))
         if product:
             least = AGREEMENT if threshold is None else threshold
             both = threshold_links(product_weights(result, reverse), least)
         else:
             both = symmetrise(forward, back, self.method)
         return AlignedPair(*lines, result, both, forward, reverse, back)
+
+
+def _links(result: Translation, threshold: float | None) -> list[Link]:
+    """Returns the links of one direction. threshold: None for the strongest source word of each word."""
+    if threshold is None:
+        return hard_links(result.alignment)
+    return threshold_links(result.alignment[:, :-1], threshold)
 
 
 def product_weights(result: Translation, reverse: Translation | None) -> NDArray[np.float32]:
@@ -306,12 +311,12 @@ def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:
 def as_lines(pair: tuple[Words, Words]) -> TextPair:
     """Joins lists of words by spaces. An item that is not a pair is returned unchanged; `Translator.force`
     rejects it."""
+    return tuple(map(_as_line, pair)) if isinstance(pair, (tuple, list)) else pair  # type: ignore[return-value]
 
-    def line(side: Words) -> Words:
-        words = isinstance(side, (tuple, list)) and all(isinstance(word, str) for word in side)
-        return " ".join(side) if words else side
 
-    return tuple(map(line, pair)) if isinstance(pair, (tuple, list)) else pair  # type: ignore[return-value]
+def _as_line(side: Words) -> Words:
+    words = isinstance(side, (tuple, list)) and all(isinstance(word, str) for word in side)
+    return " ".join(side) if words else side
 
 
 def in_given_words(

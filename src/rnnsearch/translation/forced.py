@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int64
@@ -47,12 +48,12 @@ def force_in_batches(
     """Returns `work(items)`, called on fewer items at a time where a long pair makes the tensors of the batch
     too large. lengths: returns the source and target length of an item."""
     width = max(network.encoder.annotation_size for network in networks)
+    return in_halves(items, partial(_largest_tensor, lengths, width), FORCED_ELEMENTS, work)
 
-    def largest_tensor(some: list[Piece]) -> int:
-        source, target = (max(lengths(item)[side] for item in some) for side in (0, 1))
-        return len(some) * max(source * target, source * width, target * width)
 
-    return in_halves(items, largest_tensor, FORCED_ELEMENTS, work)
+def _largest_tensor(lengths: Callable[[Piece], tuple[int, int]], width: int, items: list[Piece]) -> int:
+    source, target = (max(lengths(item)[side] for item in items) for side in (0, 1))
+    return len(items) * max(source * target, source * width, target * width)
 
 
 @torch.no_grad()

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from rnnsearch.kernels import convert
+from rnnsearch.kernels.convert import convert
 from rnnsearch.model.network import TranslationNetwork
 
 

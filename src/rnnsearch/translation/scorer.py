@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 
 import numpy as np
 
+from rnnsearch.arguments import given_pairs, require_number
 from rnnsearch.batch import Batch, pad
-from rnnsearch.errors import InputError, require_number
+from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.search.beam import FloatArray
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.text.codec import Codec, EncodedSentence
-from rnnsearch.text.formats.lines import given_pairs
 from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
 from rnnsearch.translation.forced import force_in_batches, forced_decoding
@@ -26,6 +27,11 @@ from rnnsearch.word_links import merge_subwords
 LARGEST_PAIR = 1 << 26
 """Maximum of source × target positions of a pair."""
 EncodedPair = tuple[EncodedSentence, EncodedSentence]
+
+
+def sizes_of(pair: EncodedPair) -> tuple[int, int]:
+    """Returns the numbers of ids of both sides."""
+    return len(pair[0].ids), len(pair[1].ids)
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,9 @@ class Scorer:
         """Yields the result of each pair. Arguments and errors: as in `Translator.force`."""
         require_number("batch_size", batch_size, 1)
         encoded = (self._encoded(pair, number) for number, pair in enumerate(given_pairs(pairs), first))
-
-        def length(pair: EncodedPair) -> int:
-            return max(len(side.ids) for side in pair)
-
         for ahead in batches(encoded, READ_AHEAD * batch_size):
-            yield from batched_by_length(ahead, length, batch_size, self.force_encoded)
+            longest = partial(batched_by_length, ahead, lambda pair: max(sizes_of(pair)))
+            yield from longest(batch_size, self.force_encoded)
 
     def _encoded(self, pair: tuple[str, str], number: int) -> EncodedPair:
         """Returns a pair as ids. Raises InputError, with its number, if it is too long to be aligned."""
@@ -71,27 +74,23 @@ class Scorer:
 
         each_step: as in `quick_alignment`; exact forced decoding never calls it.
         """
+        return force_in_batches(self.networks.plain, pairs, sizes_of, partial(self._forced, each_step))
+
+    def _forced(self, each_step: Callable[[], object], pairs: list[EncodedPair]) -> list[Translation]:
         networks, posterior = self.networks, self.posterior
         exact = self.exact or (posterior and not has_quick_posterior(networks.plain))
-
-        def forced(some: list[EncodedPair]) -> list[Translation]:
-            source, target = (pad([pair[side].ids for pair in some]) for side in (0, 1))
-            batch = Batch(*source, *target).to(networks.device)
-            log_p: Iterable[FloatArray | None] = repeat(None)
-            if self.scored or (exact and posterior):
-                used = networks.converted("float32", self.kernels)
-                probabilities, weights = forced_decoding(used, batch, posterior=posterior and exact)
-                log_p = probabilities.cpu().numpy() if self.scored else log_p
-            if not exact or not (self.scored or posterior):
-                precision = "float32" if exact else fastest_precision(networks.device)
-                used = networks.converted(precision, self.kernels)
-                weights = quick_alignment(used, batch, posterior=posterior, each_step=each_step)
-            return list(map(self._in_words, some, log_p, weights.cpu().numpy()))
-
-        def lengths(pair: EncodedPair) -> tuple[int, int]:
-            return len(pair[0].ids), len(pair[1].ids)
-
-        return force_in_batches(networks.plain, pairs, lengths, forced)
+        source, target = (pad([pair[side].ids for pair in pairs]) for side in (0, 1))
+        batch = Batch(*source, *target).to(networks.device)
+        log_p: Iterable[FloatArray | None] = repeat(None)
+        if self.scored or (exact and posterior):
+            used = networks.converted("float32", self.kernels)
+            probabilities, weights = forced_decoding(used, batch, posterior=posterior and exact)
+            log_p = probabilities.cpu().numpy() if self.scored else log_p
+        if not exact or not (self.scored or posterior):
+            precision = "float32" if exact else fastest_precision(networks.device)
+            used = networks.converted(precision, self.kernels)
+            weights = quick_alignment(used, batch, posterior=posterior, each_step=each_step)
+        return list(map(self._in_words, pairs, log_p, weights.cpu().numpy()))
 
     def _in_words(self, pair: EncodedPair, log_p: FloatArray | None, alpha: FloatArray) -> Translation:
         """Returns the result of a pair in words."""

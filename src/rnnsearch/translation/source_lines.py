@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsearch.errors import InputWarning
-from rnnsearch.figure3 import printable, shorten
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.moses import FIRST_WORDS, prefixes
@@ -59,6 +58,7 @@ _AFTER_TIME = re.compile(
     r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Jan|Feb|March|Apr|May\b|June|July|Aug|Sep|Oct|Nov|Dec"
     r"|[A-Z]{2,4}(?![\w-])|Eastern|Central|Mountain|Pacific|[0-9]"
 )
+_UNIT = re.compile(r"\d\s[hmgl]$")  # 18 h.
 _NAME = re.compile(r".*[A-ZÀ-Þ].*\..*|.*\..*[A-ZÀ-Þ].*|Bros|Corp|Co|Jr")
 
 
@@ -92,6 +92,8 @@ def _ends(before: str, after: str, language: str) -> bool:
         return not _AFTER_TIME.match(after)
     if prefixes(language).get(stem):
         return not after[0].isdigit()
+    if _UNIT.search(before):
+        return True
     if stem.isdigit():
         return language not in ORDINALS and any(earlier)
     if _NAME.fullmatch(stem):
@@ -231,6 +233,8 @@ def noted(
     The first warning of a cut line comes at once; the number of cut lines and the unknown words come after
     the last line. limit: `translation.max_source_length`. first: the number of the first line.
     """
+    from rnnsearch.figure3 import printable, shorten  # only warnings need them
+
     cuts, words, unknown = 0, 0, 0
     examples: list[str] = []
     for number, result in enumerate(results, first):

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
 
+from rnnsearch.arguments import require, require_number
 from rnnsearch.batch import pad
 from rnnsearch.config import changed, with_short
-from rnnsearch.errors import InputError, require, require_number
+from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
-from rnnsearch.kernels import fast_best_sums
+from rnnsearch.kernels.topk import fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
 from rnnsearch.search.beam import Hypothesis, beam_search, best_sums, longest
-from rnnsearch.search.prefix import with_beginnings
 from rnnsearch.search.step import BeamSearch
 from rnnsearch.search.two_directions import search_directions
 from rnnsearch.settings import SearchSettings, Settings, ShortOptions, TranslationSettings
@@ -286,24 +286,27 @@ class Translator:
         search. A batch whose largest tensor would not fit in memory is split.
         """
         settings = settings or self.settings
-        search = settings.search
-
-        def searched(some: list[EncodedSentence]) -> list[Translation]:
-            beams = self._searched(some, search, each_step)
-            return [
-                distinct([self._in_words(one, each, settings.translation) for each in beam])
-                for one, beam in zip(some, beams, strict=True)
-            ]
-
-        def cost(some: list[EncodedSentence]) -> int:
-            positions = max(len(one.ids) for one in some)
-            widest = max(len(self.target.vocabulary), self._networks.annotation_size * positions)
-            return len(some) * search.beam * widest
-
-        full = [part for part in parts if part.words]
+        search, full = settings.search, [part for part in parts if part.words]
+        searched, cost = partial(self._best, settings, each_step), partial(self._cost, search.beam)
         work = partial(in_halves, cost=cost, most=SEARCHED_ELEMENTS, work=searched)
         done = iter(batched_by_length(full, lambda part: len(part.ids), search.batch_size, work))
         return [next(done) if part.words else empty_translation() for part in parts]
+
+    def _best(
+        self, settings: Settings, each_step: Callable[[], object], some: list[EncodedSentence]
+    ) -> list[Translation]:
+        """Translates a batch of parts."""
+        beams = self._searched(some, settings.search, each_step)
+        return [
+            distinct([self._in_words(one, each, settings.translation) for each in beam])
+            for one, beam in zip(some, beams, strict=True)
+        ]
+
+    def _cost(self, beam: int, some: list[EncodedSentence]) -> int:
+        """Returns the number of elements of the largest tensor of a step."""
+        positions = max(len(one.ids) for one in some)
+        widest = max(len(self.target.vocabulary), self._networks.annotation_size * positions)
+        return len(some) * beam * widest
 
     def _searched(
         self,
@@ -318,6 +321,8 @@ class Translator:
         sums = fast_best_sums if search.kernels else best_sums
         find: BeamSearch = partial(beam_search, each_step=each_step, sums=sums)
         if any(one.beginning.places for one in some):
+            from rnnsearch.search.prefix import with_beginnings  # only if there are some
+
             find = with_beginnings(find, [one.beginning.places for one in some], word_ends)
         forced = partial(forced_decoding, self.networks)
         return search_directions(networks, forced, ids, lengths, search, find)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -15,6 +16,15 @@ class BenchTask(StrEnum):
 
     TRAIN = "train"
     TRANSLATE = "translate"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Options that say how much is measured."""
+
+    words: Annotated[int, typer.Option(min=3, max=10**8)] = 30_002
+    length: Annotated[int, typer.Option(min=1, max=5_000)] = 25
+    repetitions: PositiveOption = 5
 
 
 @describe(
@@ -32,9 +42,7 @@ def bench(
     work: BenchTask,
     *,
     recipe: str = "",
-    words: Annotated[int, typer.Option(min=3, max=10**8)] = 30_002,
-    length: Annotated[int, typer.Option(min=1, max=5_000)] = 25,
-    repetitions: PositiveOption = 5,
+    sizes: Sizes,
     set_: Strings = None,
     threads: Annotated[int | None, typer.Option(min=0, max=1_024)] = None,
     json: bool = False,
@@ -42,7 +50,6 @@ def bench(
     """Measure the speed of training or translation on this machine, with synthetic sentences of one
     length."""
     import json as json_format
-    from dataclasses import asdict
 
     from rnnsearch.config import load_config
     from rnnsearch.lab.bench import bench_training, bench_translation
@@ -53,6 +60,6 @@ def bench(
     settings = load_config(recipe, [*(set_ or ()), *own])
     usable_device(settings.training.device)
     measure = bench_training if work is BenchTask.TRAIN else bench_translation
-    result = measure(settings, words=words, length=length, repetitions=repetitions)
+    result = measure(settings, **asdict(sizes))
     if not torchrun_value("RANK", 0):
         print(json_format.dumps(asdict(result)) if json else result.text())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,26 @@ from rnnsearch.system.files import is_stream, prepare_output
 from rnnsearch.system.progress import progress_bar
 
 AmountOption = Annotated[int | None, typer.Option(min=1, max=10**15)]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Options that say how many pairs are selected, and by which models."""
+
+    words: AmountOption = None
+    share: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None
+    pairs: AmountOption = None
+    order: Annotated[int, typer.Option(min=1, max=9)] = 4
+    seed: Annotated[int, typer.Option(min=0, max=10**9)] = 1
+
+    @property
+    def amount(self) -> tuple[float, str]:
+        """(number, its unit). Raises InputError unless just one is given."""
+        units = ("words", "share", "pairs")
+        given = [(n, unit) for unit in units if (n := getattr(self, unit)) is not None]
+        if len(given) != 1:
+            raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
+        return given[0]
 
 
 @describe(
@@ -38,12 +59,8 @@ def select(
     in_domain: list[str],
     pool: list[str],
     out: str,
-    words: AmountOption = None,
-    share: Annotated[float | None, typer.Option(min=0.0, max=1.0)] = None,
-    pairs: AmountOption = None,
+    selection: Selection,
     text: TextOptions,
-    order: Annotated[int, typer.Option(min=1, max=9)] = 4,
-    seed: Annotated[int, typer.Option(min=0, max=10**9)] = 1,
     overwrite: bool = False,
 ) -> None:
     """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference
@@ -51,16 +68,25 @@ def select(
     from rnnsearch.lab.selection import SelectOptions
     from rnnsearch.lab.selection import select as select_pairs
 
-    amounts = [
-        (n, unit) for n, unit in ((words, "words"), (share, "share"), (pairs, "pairs")) if n is not None
-    ]
-    if len(amounts) != 1:
-        raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
+    amount = selection.amount
     settings, layout, languages = data_options(pool, text)
     with progress_bar() as progress:
-        options = SelectOptions(layout, order, seed, overwrite, progress)
-        report = select_pairs(in_domain, pool, out, amounts[0], settings, options)
+        options = SelectOptions(layout, selection.order, selection.seed, overwrite, progress)
+        report = select_pairs(in_domain, pool, out, amount, settings, options)
     print(f"languages {languages}\n{report}", end="")
+
+
+@dataclass(frozen=True)
+class Linking:
+    """Options that say how words are linked."""
+
+    symmetrise: str = ""
+    words: str = "tokenised"
+    forward: str = ""
+    reverse: str = ""
+    aligner: str = "eflomal"
+    dictionary: Path | None = None
+    phrase_length: Annotated[int, typer.Option(min=1, max=9)] = 1
 
 
 @describe(
@@ -86,15 +112,9 @@ def links(
     files: Strings = None,
     *,
     out: list[Path],
-    symmetrise: str = "",
-    words: str = "tokenised",
-    forward: str = "",
-    reverse: str = "",
+    linking: Linking,
     text: TextOptions,
     overwrite: bool = False,
-    aligner: str = "eflomal",
-    dictionary: Path | None = None,
-    phrase_length: Annotated[int, typer.Option(min=1, max=9)] = 1,
 ) -> None:
     """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks together.
     `prepare --links` reads the links. The same text and seed (data.seed) give the same links, on Linux."""
@@ -103,9 +123,10 @@ def links(
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS
 
-    method, texts = one_of(symmetrise or DEFAULT, "--symmetrise", tuple(METHODS)), files or []
-    counted: Any = one_of(words, "--words", ("tokenised", "given"))
-    if bool(forward) != bool(reverse) or bool(forward) == bool(texts):
+    method, texts = one_of(linking.symmetrise or DEFAULT, "--symmetrise", tuple(METHODS)), files or []
+    counted: Any = one_of(linking.words, "--words", ("tokenised", "given"))
+    forward, aligner, dictionary = linking.forward, linking.aligner, linking.dictionary
+    if bool(forward) != bool(linking.reverse) or bool(forward) == bool(texts):
         what = "links needs a corpus, or an aligner's files of both directions"
         raise InputError(what, remedy="give the texts, or give --forward and --reverse")
     if forward and len(out) > 1:
@@ -117,7 +138,7 @@ def links(
         prepare_output(path, overwrite)
     if aligner != "eflomal":
         own = is_stream(out[0]) or (aligner != "rnnsearch" and (text.recipe or text.set_))
-        if len(texts) != 2 or len(out) != 1 or any((text.columns, text.format_, symmetrise, own)):
+        if len(texts) != 2 or len(out) != 1 or any((text.columns, text.format_, linking.symmetrise, own)):
             what = f"--aligner {aligner} takes two files of lines and one --out, and symmetrises by `product`"
             raise InputError(what, remedy="remove the other files and options")
         return link_by_networks(
@@ -125,7 +146,7 @@ def links(
         )
     with progress_bar() as progress:
         if forward:
-            report = link_files(forward, reverse, out, method=method)
+            report = link_files(forward, linking.reverse, out, method=method)
         else:
             settings, layout, languages = data_options(texts, text)
             corpora = parallel_texts(texts, layout=layout)
@@ -134,7 +155,7 @@ def links(
             )
             if dictionary:
                 pairs = linked_words(corpora, out, settings, counted)
-                entries = write_dictionary(pairs, dictionary, phrase_length)
+                entries = write_dictionary(pairs, dictionary, linking.phrase_length)
                 report += f"entries  {entries:,} in {dictionary}\n"
     print(report, end="")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,27 @@ from rnnsearch.system.progress import progress_bar
 if TYPE_CHECKING:
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.test_set import TestSet
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Options that name the texts: those to score, and what they are compared with."""
+
+    ref: Strings
+    hyp: Strings = None
+    src: str | None = None
+    system: Strings = None
+
+
+@dataclass(frozen=True)
+class WantedScores:
+    """Options that say what is computed."""
+
+    tokenise: str = ""
+    multi_bleu: str = ""
+    by_length: bool = False
+    significance: bool = False
+    resamples: Annotated[int, typer.Option(min=1, max=10**6)] = 1000
 
 
 @describe(
@@ -41,17 +62,10 @@ if TYPE_CHECKING:
 )
 def evaluate(
     *,
-    ref: Strings,
-    hyp: Strings = None,
-    src: str | None = None,
+    texts: Texts,
     run: Strings = None,
-    system: Strings = None,
-    tokenise: str = "",
-    multi_bleu: str = "",
-    by_length: bool = False,
-    significance: bool = False,
+    scoring: WantedScores,
     beam: int | None = None,
-    resamples: Annotated[int, typer.Option(min=1, max=10**6)] = 1000,
     json: bool = False,
     loading: Loading,
 ) -> None:
@@ -67,35 +81,35 @@ def evaluate(
     from rnnsearch.lab.test_set import file_stem, read_hypotheses, read_systems, read_test_set
     from rnnsearch.text.tokens import Tokeniser
 
-    files, references = hyp or [], ref or []
-    if not (files or run or system):
+    files, references, src = texts.hyp or [], texts.ref or [], texts.src
+    if not (files or run or texts.system):
         remedy = "give --hyp FILE, --system NAME=FILE or --run RUN"
         raise InputError("there is no system to evaluate", remedy=remedy)
-    if (run or by_length) and src is None:
+    if (run or scoring.by_length) and src is None:
         raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
     if [*files, *references, src].count("-") > 1:
         raise InputError("only one text can come from standard input", remedy="give files for the others")
     test = read_test_set("", src, references[0]).with_references(references[1:])
-    if not tokenise and (other := unspaced_tokenisation(test.reference)):
+    if not scoring.tokenise and (other := unspaced_tokenisation(test.reference)):
         say(f"13a does not split the words of these references: use --tokenise {other}")
     systems = [System(file_stem(file), read_hypotheses(file, len(test.reference))) for file in files]
     shown = references if references[1:] else references[0]
-    about: dict[str, Any] = {"references": shown, "source": src, "resamples": resamples}
-    tokeniser = Tokeniser("moses", multi_bleu) if multi_bleu else None
-    if multi_bleu == "none":
+    about: dict[str, Any] = {"references": shown, "source": src, "resamples": scoring.resamples}
+    language = scoring.multi_bleu
+    tokeniser = Tokeniser("moses", language) if language else None
+    if language == "none":
         tokeniser = Tokeniser("space", "")
     if run:
         systems = with_runs(systems, run, test, loading, search_changes(None, beam=beam))
         answers = {one.name: one.run for one in systems if one.run is not None}
         about["search"] = {name: one.search for name, one in answers.items()}
         tokeniser = tokeniser or next(iter(answers.values())).run.target.tokeniser
-    others = read_systems(system or [], [test])
-    systems += [System(name, texts) for name, found in others.items() for texts in found.values()]
-    tested = OF_TEXTS if significance else ()
-    measures = measure(
-        test, systems, MeasureOptions(tokenise or "13a", tokeniser, by_length, tested, resamples)
-    )
-    if significance and len(test.reference) < FEWEST_SENTENCES:
+    others = read_systems(texts.system or [], [test])
+    systems += [System(name, lines) for name, found in others.items() for lines in found.values()]
+    tested, tokenise = OF_TEXTS if scoring.significance else (), scoring.tokenise or "13a"
+    options = MeasureOptions(tokenise, tokeniser, scoring.by_length, tested, scoring.resamples)
+    measures = measure(test, systems, options)
+    if scoring.significance and len(test.reference) < FEWEST_SENTENCES:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
 
@@ -113,7 +127,7 @@ def with_runs(
     systems = []
     with progress_bar() as progress:
         for place, (name, path) in enumerate(name_runs(paths).items()):
-            run = open_run(name, path, search, device=loading.device, trust_code=loading.trust_code)
+            run = open_run(name, path, search, loading)
             given = written[place : place + 1]
             kinds = [Kind.WITHOUT_UNK] if given else [Kind.TRANSLATIONS, Kind.WITHOUT_UNK]
             with TemporaryDirectory() as folder:

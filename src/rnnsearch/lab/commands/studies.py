@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,18 @@ from rnnsearch.system.progress import progress_bar
 
 if TYPE_CHECKING:
     from rnnsearch.lab.study import StudyFolder
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Options that say what a report compares, and its title."""
+
+    test: Strings = None
+    alignments: Strings = None
+    system: Strings = None
+    gold: Strings = None
+    gold_from: GoldFrom = None
+    title: str = ""
 
 
 @describe(
@@ -35,13 +48,8 @@ if TYPE_CHECKING:
 def report(
     runs: Strings = None,
     *,
-    test: Strings = None,
-    alignments: Strings = None,
+    compared: Compared,
     out: Path,
-    system: Strings = None,
-    gold: Strings = None,
-    gold_from: GoldFrom = None,
-    title: str = "",
     beam: int | None = None,
     set_: Strings = None,
     loading: Loading,
@@ -53,13 +61,14 @@ def report(
     from rnnsearch.lab.test_set import name_runs, read_systems, read_test_sets
     from rnnsearch.system.machine import set_up_cpu
 
-    if alignments:
-        other = {"RUN": runs, "--test": test, "--system": system, "--gold twice": gold and len(gold) > 1}
+    test, system, gold, title = compared.test, compared.system, compared.gold or [], compared.title
+    if compared.alignments:
+        other = {"RUN": runs, "--test": test, "--system": system, "--gold twice": len(gold) > 1}
         refuse(other, "cannot be used with --alignments")
-        print(report_alignments(alignments, out, (gold or [""])[0], gold_from, title))
+        print(report_alignments(compared.alignments, out, (gold or [""])[0], compared.gold_from, title))
         return
     search = search_changes(set_, beam=beam)
-    tests = read_test_sets(test or (), gold or (), gold_from)
+    tests = read_test_sets(test or (), gold, compared.gold_from)
     systems = read_systems(system or (), tests)
     set_up_cpu(loading.threads)
     with progress_bar() as progress:
@@ -68,7 +77,7 @@ def report(
             tests,
             out,
             systems=systems,
-            options=ReportOptions(search, loading.device, loading.trust_code, title, command_line()),
+            options=ReportOptions(search, loading, title, command_line()),
             progress=progress,
         )
     print(page)
@@ -79,37 +88,47 @@ def command_line() -> str:
     return shlex.join(["rnnsearch", *sys.argv[1:]])
 
 
+@dataclass(frozen=True)
+class StudyPlace:
+    """Options that say where a study is, and how it is carried out."""
+
+    out: Path
+    data: Path | None = None
+    set_: Strings = None
+    jobs: PositiveOption = 1
+    quick: bool = False
+
+    def open(self, study: str) -> list[StudyFolder]:
+        """Returns the study, or one for each name, as `open_studies` does."""
+        from rnnsearch.lab.study import open_studies
+
+        return open_studies(study, self.out, self.data, self.set_ or (), self.quick)
+
+
+STUDY_PLACE = """
+    out: Folder of the study; the same command with the same folder continues.
+    data: Base directory of the paths in the study file; default: the folder of that file.
+    jobs: Number of runs to train at the same time.
+    quick: A small version of the study, as its table `quick` says.
+    """
+
+
 @describe(
     """
     study STUDY: A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed by
     `rnnsearch settings`).
-    out: Folder of the study; the same command with the same folder continues.
-    data: Base directory of the paths in the study file; default: the folder of that file.
-    jobs: Number of runs to train at the same time.
     only VARIANT: Only this variant; may be repeated.
-    quick: A small version of the study, as its table `quick` says.
-    """,
+    """
+    + STUDY_PLACE,
     extra="all",
 )
-def experiment(
-    study: str,
-    *,
-    out: Path,
-    data: Path | None = None,
-    set_: Strings = None,
-    jobs: PositiveOption = 1,
-    only: Strings = None,
-    quick: bool = False,
-    trust_code: bool = False,
-) -> None:
+def experiment(study: str, *, place: StudyPlace, only: Strings = None, trust_code: bool = False) -> None:
     """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
     the same command continues."""
-    from rnnsearch.lab.study import open_studies
-
-    folders, failed = open_studies(study, out, data, set_ or (), quick), list[InputError]()
+    folders, failed = place.open(study), list[InputError]()
     for folder in folders:
         try:
-            carry_out(folder, jobs, only or (), trust_code)
+            carry_out(folder, place.jobs, only or (), trust_code)
         except InputError as error:
             failed.append(error)
             if folder is not folders[-1]:
@@ -121,30 +140,18 @@ def experiment(
 @describe(
     """
     study STUDY: A built-in study of the paper's experiment, or a TOML file.
-    out: Folder of the study; the same command with the same folder continues.
-    data: Base directory of the paths in the study file; default: the folder of that file.
-    jobs: Number of runs to train at the same time.
-    quick: A small version of the study, as its table `quick` says.
-    """,
+    """
+    + STUDY_PLACE,
     extra="all",
 )
-def reproduce(
-    study: str = "paper",
-    *,
-    out: Path,
-    data: Path | None = None,
-    set_: Strings = None,
-    jobs: PositiveOption = 1,
-    quick: bool = False,
-) -> None:
+def reproduce(study: str = "paper", *, place: StudyPlace) -> None:
     """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
     the same command continues."""
     from rnnsearch.lab.report import ReportOptions, make_report
-    from rnnsearch.lab.study import open_study
     from rnnsearch.lab.test_set import read_hypotheses
 
-    folder = open_study(study, out, data, set_ or (), quick)
-    done = carry_out(folder, jobs, (), False)
+    folder = place.open(study)[0]
+    done = carry_out(folder, place.jobs, (), False)
     tests = [folder.read_test(name) for name, test in folder.tests.items() if test.translate]
     systems: dict[str, dict[str, Sequence[str]]] = {}
     for test in tests if folder.sentences is None else []:  # a quick study has fewer lines

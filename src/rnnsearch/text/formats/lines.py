@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 import warnings as python_warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
+from rnnsearch.arguments import given_lines, given_pairs
 from rnnsearch.errors import InputError, InputWarning, escaped
 from rnnsearch.text.formats.opening import STDIN, is_on_disk, opened, text_suffix
+from rnnsearch.text.moses import ENTITY, SURROGATES
 
 LineOrPair = TypeVar("LineOrPair")
 Other = TypeVar("Other")
@@ -27,13 +29,11 @@ Lines = str | Path | Iterable[str]
 LONGEST_LINE = 1 << 24
 """Maximum bytes of a line. With a longer line, the file is binary, or its lines do not end in line feeds."""
 
-ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
-
 NO_LINES = dict.fromkeys((".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line")
 NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
 NO_LINES |= dict.fromkeys((".srt", ".vtt"), "write one sentence per line, without numbers and times")
 NO_LINES |= dict.fromkeys(
-    (".po", ".pot", ".json", ".properties", ".strings", ".yaml", ".yml", ".tex", ".xml", ".csv"),
+    (".po", ".pot", ".json", ".properties", ".strings", ".yaml", ".yml", ".tex", ".xml", ".csv", ".ipynb"),
     "write its texts alone, one sentence per line",
 )
 NO_LINES |= dict.fromkeys(
@@ -217,7 +217,7 @@ def in_step(
     first: Iterable[LineOrPair],
     second: Iterable[Other],
     names: tuple[object, object],
-    remedy: str = "give files in which line N of one translates line N of the other",
+    remedy: str = "give files in which line N of one belongs to line N of the other",
 ) -> Iterator[tuple[LineOrPair, Other]]:
     """Yields pairs of items. At the end, raises InputError if one side has more; `names` are those of the
     sides in its message."""
@@ -258,29 +258,6 @@ def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
     return _CONTROL.sub(" ", kept)
 
 
-SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-"""What replaces the characters that a string may contain, but a UTF-8 file cannot."""
-
-
-def given_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines, and checks each as it is read; a string is one line. Raises InputError if one is not
-    text."""
-    lines = [lines] if isinstance(lines, str) else lines
-    return (_checked(line, f"line {number}") for number, line in enumerate(_iterable(lines, "lines"), 1))
-
-
-def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yields pairs of a source and a target line, each checked as it is read, as `given_lines` does."""
-    for number, pair in enumerate(_iterable(pairs, "pairs"), 1):
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            what = f"pair {number} is {type(pair).__name__}, not a source and a target line"
-            raise InputError(what, remedy="give tuples of two strings")
-        yield (
-            _checked(pair[0], f"the source of pair {number}"),
-            _checked(pair[1], f"the target of pair {number}"),
-        )
-
-
 def plain_pairs(
     pairs: Iterable[tuple[str, str]], warnings: SideWarnings = UNREPORTED
 ) -> Iterator[tuple[str, str]]:
@@ -302,26 +279,3 @@ def _lines_of(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
 
 def _plain_given(line: str, number: int, warnings: InputWarnings) -> str:
     return plain_field(line.removesuffix("\n").translate(SURROGATES), number, warnings)
-
-
-def given_texts(texts: Iterable[str], name: str) -> list[str]:
-    """Returns the texts of an argument with this name. Raises InputError for a single text, a table, and
-    what is no text."""
-    items = enumerate(_iterable(texts, name), 1)
-    return [_checked(item, f"item {number} of {name}") for number, item in items]
-
-
-def _iterable(items: Iterable[object], what: str) -> Iterable[object]:
-    """Raises InputError for what is no list of items: a single text, and tables, which list their columns."""
-    single = isinstance(items, (str, bytes)) or not hasattr(items, "__iter__")
-    if single or isinstance(items, Mapping) or hasattr(items, "columns"):
-        remedy = f"give a list of {'strings or pairs' if single else 'its values'}"
-        raise InputError(f"{type(items).__name__} was given, not {what}", remedy=remedy)
-    return items
-
-
-def _checked(line: object, name: str) -> str:
-    if not isinstance(line, str):
-        remedy = "decode it, as in line.decode('utf-8')" if isinstance(line, bytes) else "give strings"
-        raise InputError(f"{name} is {type(line).__name__}, not text", remedy=remedy)
-    return line

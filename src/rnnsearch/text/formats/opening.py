@@ -16,7 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rnnsearch.errors import InputError, require
+from rnnsearch.arguments import require
+from rnnsearch.errors import InputError
 
 STDIN = "-"
 
