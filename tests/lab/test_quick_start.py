@@ -83,9 +83,9 @@ def test_no_held_out_source_line_is_in_training(tiny_corpus: Path, tmp_path: Pat
     }
     pairs = list(zip(*map(read_lines, files), strict=True))
     assert len(parts["dev"]) == len(parts["test"]) == 6
-    apart = {*parts["dev"], *parts["test"]}
-    assert apart <= set(pairs)
-    sources = {source for source, _ in apart}
+    kept_back = {*parts["dev"], *parts["test"]}
+    assert kept_back <= set(pairs)
+    sources = {source for source, _ in kept_back}
     assert len(sources) == 12  # a small corpus has each source line held out once
     assert parts["train"] == [pair for pair in pairs if pair[0] not in sources]
 

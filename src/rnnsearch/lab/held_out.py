@@ -1,4 +1,4 @@
-"""Development and test pairs that are taken out of a text."""
+"""Pairs of a corpus that are held out for development and for the test, and the files of the three parts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ STRETCHES = 20
 """Number of stretches of neighbouring pairs in each of the two."""
 HELD_OUT_LENGTHS = range(10, 250)
 """Allowed numbers of characters of a held-out sentence."""
-_REMEMBERED = 20_000
-"""Source lines whose repetitions are not held out."""
+COMPARED = 20_000
+"""Number of different source lines among which repeated ones are left out."""
 
 
 def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
@@ -41,7 +41,7 @@ def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
             and hash(left) not in seen
         ):
             usable.append(number)
-            if len(seen) < _REMEMBERED:
+            if len(seen) < COMPARED:
                 seen.add(hash(left))
     if total and same > total / 2:
         what = f"{same:,} of {total:,} lines are the same in both files"
