@@ -86,7 +86,7 @@ def numbers(line: str) -> Counter[str]:
         lambda found: found[1] + found[2].zfill(3),
         line,
     )
-    line = re.sub(r"(\d) (?:thousand|mille)\b", r"\1 000", line)
+    line = re.sub(r"(\d) (?:thousand|mille)\b(?! million)", r"\1 000", line)  # else it is a billion
     grouped = r"(?<![\d.,])[1-9]\d{0,2}(?:[ ,.'\u00a0\u202f]\d{3}(?!\d))+"
     line = re.sub(grouped, lambda found: re.sub(r"\D", "", found[0]), line)
     clock = r"\b(\d{1,2})((?:(?:[:.]| ?h ?)\d\d)?) ?p\.?m\b"

@@ -20,8 +20,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = [
-    f"--set=training.{change}"
-    for change in ("max_updates=60", "max_epochs=0", "validate_every=60", "threads=1")
+    *("--set=stopping.max_updates=60", "--set=stopping.max_epochs=0", "--set=stopping.validate_every=60"),
+    "--set=training.threads=1",
 ]
 SENTENCES = {
     "en-fr": "The agreement on the European Economic Area was signed in August 1992.\n",
@@ -32,6 +32,8 @@ FILES = ("py.typed", "recipes/demo.toml", "lab/document.html", "kernels/digests.
 """Files that the package must have: the typed marker, a recipe, a template."""
 LACKING = ("demo", "translate en-fr --alignment-plots plots", "evaluate --hyp a --ref b")
 """Commands that need an extra."""
+AROUND = ("lab", "serve")
+"""Packages that the core does without."""
 ELSEWHERE = r"docs/|(?<!README)\.md\b|https?://(?!127\.0\.0\.1|example\.org)"
 """Pattern of a documentation page or a web address, except example addresses."""
 NAMES = (
@@ -52,7 +54,9 @@ def main() -> None:
         check_metadata(wheel)
         models, environment = built(ROOT / "models", folder / "dist-models"), folder / "environment"
         work = Path(tempfile.mkdtemp(dir=folder))
-        try_plainly(installed(environment, wheel, models), work)
+        plain = installed(environment, wheel, models)
+        try_plainly(plain, work)
+        try_core(plain, Path(tempfile.mkdtemp(dir=folder)))
         try_it(installed(environment, f"{wheel}[all]"), work)
     print("the wheel works")
 
@@ -96,6 +100,35 @@ def try_plainly(command: Path, work: Path) -> None:
     for words in LACKING:
         said = run(work, command, *words.split(), code=2)
         expect("pip install 'rnnsearch[" in said, f"{words}: {said.strip()}")
+
+
+def try_core(command: Path, work: Path) -> None:
+    """Tests the core without the packages around it, which are put back."""
+    (package,) = command.parents[1].glob("lib/python*/site-packages/rnnsearch")
+    for name in AROUND:
+        (package / name).rename(work / name)
+    listed = run(work, command, "--help")
+    expect("translate" in listed and "serve" not in listed, f"--help without {' and '.join(AROUND)}")
+    for name, text in (("en", "The man sees the house.\n"), ("fr", "L'homme voit la maison.\n")):
+        (work / f"pairs.{name}").write_text(text * 4, encoding="utf-8")
+    pairs = "pairs.en", "pairs.fr"
+    run(work, command, "-q", "prepare", *pairs, "--dev", *pairs, "--out", "store")
+    run(
+        work,
+        command,
+        "-q",
+        "train",
+        "demo",
+        "--data",
+        "store",
+        "--out",
+        "run",
+        *QUICK,
+        "--set=stopping.max_updates=5",
+    )
+    expect(run(work, command, "align", "run", *pairs).count("\n") == 4, "prepare, train, align")
+    for name in AROUND:
+        (work / name).rename(package / name)
 
 
 def try_it(command: Path, work: Path) -> None:

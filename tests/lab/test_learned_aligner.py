@@ -94,6 +94,19 @@ def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: s
     assert any(voted)
 
 
+def test_romanian_is_aligned_without_diacritics(
+    command: Command, tiny_corpus: Path, eflomal: list[list[str]]
+) -> None:
+    lines = (tiny_corpus / "train.fr").read_text("utf-8").split("\n")[:-1]
+    Path("a.ro").write_text("".join(f"ță {line}\n" for line in lines), encoding="utf-8")
+    done = command(*WORDS, tiny_corpus / "train.en", "a.ro", *SETTINGS, "--words", "given")
+    assert done.code == 0, done.err
+    assert {words[0] for words in eflomal} == {"ta"}
+    vocabulary = Path("links.work/forward.data/vocabulary.target.txt").read_text("utf-8").split("\n")
+    assert "ta" in vocabulary
+    assert "ță" not in vocabulary
+
+
 def test_a_model_and_its_opposite_vote_with_eflomal(
     command: Command, monkeypatch: pytest.MonkeyPatch, eflomal: list[list[str]]
 ) -> None:

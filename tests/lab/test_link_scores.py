@@ -125,6 +125,26 @@ def test_prepare_does_not_guess_at_links_from_one(command: Command, tmp_path: Pa
     assert_refused(command(line), "links: its links seem to count words from 1")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"source_tokens": ["ein", "Buch"], "tokens": ["a"]}, "needs 2 target words, but the sentence has 1"),
+        (
+            {"source_tokens": ["Buch", "</s>"], "tokens": ["a", "book"], "alignment": []},
+            "needs 2 source words",
+        ),
+    ],
+)
+def test_gold_links_of_another_tokenisation_are_refused(
+    command: Command, tmp_path: Path, words: dict[str, object], said: str
+) -> None:
+    lines = [json.dumps({"links": [[0, 0]]}), json.dumps({"links": [[0, 0]]} | words)]
+    (tmp_path / "links.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "gold").write_text("0-0 7-7\n0-0 1-1\n")
+    done = command("aer", "--links", tmp_path / "links.jsonl", "--gold", tmp_path / "gold")
+    assert_refused(done, "links.jsonl:2: the gold link 1-1", said, "--words given")
+
+
 def test_a_few_sentences_are_not_compared(command: Command, tmp_path: Path) -> None:
     for name, text in {**LINKS, "gold": GOLD}.items():
         (tmp_path / name).write_text(text)

@@ -111,6 +111,22 @@ def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
     assert "try: belongs to other files or settings" in refused.err
 
 
+def test_japanese_is_scored_by_its_own_tokenisation_and_written_without_spaces(
+    command: Command, tiny_corpus: Path
+) -> None:
+    english = (tiny_corpus / "train.en").read_text(encoding="utf-8")
+    kana = {ord("a") + place: 0x3042 + 2 * place for place in range(26)} | {ord("."): "。"}
+    Path("a.en").write_text(english, encoding="utf-8")
+    japanese = "\n".join(line.lower().translate(kana).replace(" ", "") for line in english.split("\n"))
+    Path("a.ja").write_text(japanese, encoding="utf-8")
+    done = command(f"try a.en a.ja --no-open {SETTINGS}")
+    assert done.code == 0, done.err
+    (signature,) = re.findall(r"^BLEU: .*tok:(?:char|ja-mecab-\S*)\|.*$", done.err, re.MULTILINE)
+    assert signature in Path("try/page/index.html").read_text()
+    (result,) = Translator.load("try/run").translate(["The dog sleeps ."])
+    assert " " not in result.text
+
+
 @pytest.mark.parametrize(
     ("source", "target", "said"),
     [

@@ -9,7 +9,7 @@ import pytest
 
 from rnnsearch.config import built_in
 from rnnsearch.errors import InputError
-from rnnsearch.lab.study import StudyFolder, open_study
+from rnnsearch.lab.study import StudyFolder, open_studies, open_study
 
 Plan = Callable[..., StudyFolder]
 
@@ -102,12 +102,32 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
         ),
         (SMALL + "[settings.nosuch]\na = 1", "unknown setting nosuch"),
         (FILES.replace("reference", "gold"), r"tests\.news\.reference: Field required"),
+        (FILES.replace("[tests", "hold_out = true\n[tests").replace("train =", "dev =", 1), "name the files"),
         ("seeds = [", "is not TOML"),
     ],
 )
 def test_mistakes_are_one_clear_line(plan: Plan, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         plan(text)
+
+
+def test_one_study_for_each_language(tmp_path: Path) -> None:
+    text = """
+    each = ["de", "ja"]
+    [corpus]
+    train = ["{}/train.{}", "{}/train.en"]
+    hold_out = true
+    [settings.data]
+    source_language = "{}"
+    target_language = "en"
+    [variants.one]
+    """
+    (tmp_path / "study.toml").write_text(text, "utf-8")
+    studies = open_studies(tmp_path / "study.toml", tmp_path / "out", tmp_path, (), False)
+    assert [one.path.name for one in studies] == ["de", "ja"]
+    assert [one.study.corpus.train[0] for one in studies] == ["de/train.de", "ja/train.ja"]
+    held_out = studies[1].tests["held-out"]
+    assert held_out.source == str(tmp_path / "out" / "ja" / "corpus" / "test.ja")
 
 
 def test_a_study_that_does_not_exist() -> None:

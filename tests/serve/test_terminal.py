@@ -73,6 +73,18 @@ def test_commands_look_at_the_last_translation(talked: Any, tiny_run: Path) -> N
     assert ":nbest needs a number" in talked(SENTENCE, f":nbest {'9' * 5000}")
 
 
+def test_words_are_kept_and_the_rest_follows(talked: Any, tiny_run: Path) -> None:
+    translator = Translator.load(tiny_run)
+    (first,) = translator.translate([SENTENCE], settings=SEARCH)
+    beginning = f"{first.before(1)} vieil"
+    (expected,) = translator.translate([SENTENCE], prefix=[beginning], settings=SEARCH)
+    assert expected.text.startswith(beginning)
+    shown = talked(SENTENCE, ":keep 1 vieil")
+    assert shown.removeprefix(talked(SENTENCE)).startswith(f"{SENTENCE}\n{expected.text}\n")
+    assert talked(SENTENCE, ":keep 99").count(first.text) == 2
+    assert ":keep needs a number" in talked(SENTENCE, ":keep two")
+
+
 def test_a_translation_of_ones_own_is_aligned_and_explained(talked: Any) -> None:
     shown = talked(SENTENCE, ":align Le vieil homme voit la maison .", ":why maison")
     assert "Le vieil homme voit la maison.\n" in shown
@@ -101,6 +113,7 @@ def test_the_other_direction_and_back(talked: Any, tiny_reverse_run: Path) -> No
         (":why maison", "there is no translation yet"),
         (":matirx", "there is no command :matirx (did you mean ':matrix'?)"),
         (":nbest 3", "there is no translation yet"),
+        (":keep 3", "there is no translation yet"),
         (":swap nosuch", "nosuch: no such run"),
         (": help", "there is no command :"),
         ("   ", ""),

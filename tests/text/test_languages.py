@@ -47,6 +47,32 @@ def test_languages(
     assert ("warning" in found.said) == ("looks like" in found.said)
 
 
+@pytest.mark.parametrize(
+    ("code", "line", "said"),
+    [
+        (
+            "ru",
+            "Ya ne znayu, chto delat.",
+            "source text is in Latin letters, but ru is written in Cyrillic ones",
+        ),
+        ("ja", "Kyoto wa utsukushii machi desu.", "is in Latin letters, but ja is written in CJK ones"),
+        ("de", "Я не знаю, что делать.", "is in Cyrillic letters, but de is written in Latin ones"),
+        ("zh", "Я не знаю, что делать.", "is in Cyrillic letters, but zh is written in CJK ones"),
+        ("ru", "Я не знаю, что делать.", ""),
+        ("ja", "ラーメンはおいしいですが、Tokyoでは高いです。", ""),
+        ("sr", "Ja ne znam šta da radim.", ""),  # written in both
+        ("ru", "OK", ""),
+    ],
+)
+def test_letters_of_another_script(code: str, line: str, said: str, tmp_path: Path) -> None:
+    files = [tmp_path / f"a.{code}", tmp_path / "a.en"]
+    for file, text in zip(files, (line, "I do not know what to do."), strict=True):
+        file.write_text(f"{text}\n", encoding="utf-8")
+    found = with_languages(files, "demo", []).said
+    assert said in found
+    assert ("warning" in found) == bool(said)
+
+
 def test_one_language_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="both sides are in one language, de"):
         with_languages([tmp_path / "a.de", tmp_path / "b.de"], "demo", [])

@@ -94,3 +94,11 @@ def test_a_model_depends_on_the_words_alone_and_comes_back(
         assert copy.split(SENTENCES[0]) == subwords.split(SENTENCES[0])
     with pytest.raises(InputError, match="sentencepiece cannot make 40"):
         Subwords.train({}, kind, 40)
+
+
+def test_more_characters_than_subwords_leave_room_for_longer_ones(kind: Literal["unigram", "bpe"]) -> None:
+    kanji = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]
+    counts = Counter({"東京都": 900, "東京": 500} | dict.fromkeys(kanji, 1))
+    vocabulary = Subwords.train(counts, kind, 40, marks_words=False).vocabulary()
+    assert "東京" in vocabulary
+    assert sum(len(one) == 1 for one in vocabulary) <= 25

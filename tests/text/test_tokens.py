@@ -23,7 +23,7 @@ from rnnsearch.serve.export import moses_rules
 from rnnsearch.text import moses
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.moses import Detokeniser, FastMoses
-from rnnsearch.text.tokens import Tokeniser, changes, normalise
+from rnnsearch.text.tokens import Tokeniser, bare, changes, normalise
 
 ENGLISH, FRENCH, GERMAN, CHINESE = (Tokeniser("moses", language) for language in ("en", "fr", "de", "zh"))
 SPACE = Tokeniser("space", "en")
@@ -127,6 +127,8 @@ def test_words(tokeniser: Tokeniser, line: str, words: str) -> None:
         ("en", "𝐁𝐨𝐥𝐝", "Bold", {"mathematical letter": 4}),
         ("ar", "\ufefb", "لا", {"presentation form": 1}),
         ("fa", "می‌روم", "می‌روم", {}),
+        ("ro", "Ştiu ţara s\u0327i", "Știu țara și", {"Ş for Ș": 1, "ţ for ț": 1, "ş for ș": 1}),
+        ("tr", "Şişli", "Şişli", {}),
         ("en", "❤️‍🔥 x² ½ ’tis… naïve – “q”", "❤️‍🔥 x² ½ ’tis… naïve – “q”", {}),
     ],
 )
@@ -391,3 +393,11 @@ def test_normalisation_changes_no_word_of_the_test_sets(shared_data: Path, name:
     kept, normal = (Tokeniser("moses", language, runs=True, normalised=on) for on in (False, True))
     for line in read_lines(shared_data / f"{name}.{language}.gz"):
         assert kept.words(line) == normal.words(line)
+
+
+def test_romanian_words_are_linked_without_diacritics() -> None:
+    assert (
+        bare("Măsoară și ţine „apă” într-un \u0306 vas", "ro-RO")
+        == "Masoara si tine „apa” intr-un \u0306 vas"
+    )
+    assert bare("là où", "fr") == "là où"

@@ -20,6 +20,7 @@ from rnnsearch.translation.faithful import (
     faithful_words,
     read_glossary,
 )
+from rnnsearch.translation.numbers import converted, in_billions
 from rnnsearch.translation.target_words import COPIED
 
 WORDS = """
@@ -97,6 +98,12 @@ an evening that is copied | to 9pm | à 9pm | 0 1 | à 9pm
 thousands with a word inside | costs 6 thousand 74 euros | costs 6 74 euros | 0 1 1 2 | costs 6 074 euros
 thousands of two kinds | costs 5 thousand 352 now | costs 5 mille 352 et | 0 1 1 1 2 | costs 5 mille 352 et
 Roman numerals are numbers | the 19th book | le XIXe livre | 0 1 2 | le XIXe livre
+an ordinal that is spelt | the 3rd book | la troisième livre | 0 1 2 | la 3e livre
+an ordinal that is missing | the 101st book | le livre | 0 2 | le 101e livre
+a Roman number is one alone | in 15 to 19th | en 15 à XIXe | 0 1 2 3 | en 15 à XIXe
+a number with a word | the 15-pack said | le quinze a dit | 0 1 2 2 | le 15 a dit
+a year is not repeated | Peter said in 2004 | 2004 a dit en 2004 | 0 1 1 2 3 | a dit en 2004
+billions | costs 6.5 thousand million euros | costs 7 euros | 0 1 2 | costs 6.5 euros
 thousands inside a number are none | 9 thousand 200 | 9 000 200 | 0 0 0 | 9 200
 an address is whole | see https://a.b/c-d?e now | lit XX et | 0 1 2 | lit https://a.b/c-d?e et
 an address ends at a tag | <b>https://a.b/c</b> | XX | 1 | <b> https://a.b/c </b>
@@ -110,6 +117,7 @@ paths | in C:\a\b.txt and /a/b.txt, a/bb.txt | en XX et XX , XX | 0 1 2 3 4 5 | 
 domains | a.b and aa.org/b. | a.b et XX . | 0 1 2 3 | a.b et aa.org/b .
 code | get() a_b=c aaBb a::b --a=b -v | XX XX XX XX XX XX | 0 1 2 3 4 5 | get() a_b=c aaBb a::b --a=b -v
 names with an ampersand | AT&T and R&D said | la XX et XX dit | 0 0 1 2 3 | la AT&T et R&D dit
+calls and times | a.b.c(d) 2024-05-15T10:30:00Z said | XX XX dit | 0 1 2 | a.b.c(d) 2024-05-15T10:30:00Z dit
 what looks like code | the-book and/or a - b | le | 0 | le
 placeholders of other systems | :a <%= b %> $t(c) [[d]] $e %{f} | XX XX XX XX XX XX | 0 1 2 3 4 5 | :a <%= b %> $t(c) [[d]] $e %{f}
 a message with its forms | a {n, plural, one {# a} other {b}} said | a XX dit | 0 1 2 | a {n, plural, one {# a} other {b}} dit
@@ -120,6 +128,7 @@ tags of words in another order | the <b>red</b> book | le livre rouge | 0 4 2 | 
 an end of line | Peter<br/> | Pierre | 0 | Pierre <br/>
 a line of nothing else | <br/> 😀 | Xyz | 2 | <br/> 😀
 marks in front are copied | - [ ] 1.  Peter reads | Pierre lit | 1 2 | - [ ] 1.   Pierre lit
+a letter in front | b. Peter reads | Pierre lit | 1 2 | b.  Pierre lit
 a quoted line | > >> (a) Peter | Pierre | 1 | > >> (a)  Pierre
 one sign of an amount | costs 3 € 7 $ now | costs $ 3 € 7 $ | 0 1 1 2 3 4 | costs 3 € 7 $
 a sign that the source has | £ 5 or 7 € | £ 5 dollars et 7 € euros | 0 1 1 2 3 4 4 | £ 5 et 7 euros
@@ -190,7 +199,9 @@ def test_what_is_put_in_place_of_words(
 
 DOUBTFUL = """
 the 15 books | le livre | 0 2 | 15
-the 3rd book | la troisième livre | 0 1 2 | 3rd
+the 3rd book | la troisième livre | 0 1 2 |
+the 3rd book | le livre | 0 2 | 3rd
+the 15-pack said | le quinze a dit | 0 1 2 2 | 15-pack
 a dozen | 12 | 1 | 12
 the 15 and 2 books | le 2 quinze livre | 0 3 1 4 |
 in 9 pm | à 21 heures | 0 1 2 |
@@ -206,6 +217,22 @@ def test_numbers_to_check(codec: Codec, source: str, target: str, read: str, dou
     weights = looking(read, len(sentence.words) + 1)
     made = Faithful(codec, KNOWN, {}, "fr")(sentence, words, weights, [0.5] * len(words), FAITHFUL)
     assert " ".join(made[3]) == doubtful
+
+
+@pytest.mark.parametrize(
+    ("figure", "read"),
+    [("6 thousand million", "6 billion"), ("6 mille millions", "6 milliards"), ("6 000", "6 000")],
+)
+def test_thousand_millions_are_read_as_billions(figure: str, read: str) -> None:
+    assert in_billions(figure) == read
+
+
+@pytest.mark.parametrize(
+    ("rank", "other"),
+    [("1er", "1st"), ("2e", "2nd"), ("12e", "12th"), ("XXIIIe", "23rd"), ("40ème", "40th")],
+)
+def test_ordinals_have_the_target_languages_endings(rank: str, other: str) -> None:
+    assert converted(rank, "fr", "en") == other
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,23 @@ def require_same_start(gold: Sequence[GoldLinks], path: str | Path, links: Seque
         raise InputError("the links seem to count words from 1: none has position 0", remedy=remedy)
 
 
+def require_words(
+    gold: Sequence[GoldLinks], words: Iterable[Sequence[Sequence[str]]], file: str | Path
+) -> None:
+    """Raises InputError for a gold link to a word that its sentence does not have. words: those of both sides
+    of each sentence, which are in a line of `file`; nothing is said of a sentence without any."""
+    for number, (sentence, sides) in enumerate(zip(gold, words, strict=False), 1):
+        for link in sorted(sentence.possible):
+            for side, position, have in zip(("source", "target"), link, sides, strict=False):
+                if position >= len(have):
+                    what = f"the gold link {link[0]}-{link[1]} (counted from 0) needs {position + 1} {side}"
+                    what += f" words, but the sentence has {len(have)} here"
+                    remedy = (
+                        "gold links count other words: align the words of the gold file, by --words given"
+                    )
+                    raise InputError(what, file=file, line=number, remedy=remedy)
+
+
 def _is_named_naacl(path: str | Path) -> bool:
     return str(path).removesuffix(".gz").endswith(".wa")
 

@@ -13,7 +13,13 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_error import read_gold, shares, summed, warn_if_exchanged
+from rnnsearch.evaluation.alignment_error import (
+    read_gold,
+    require_words,
+    shares,
+    summed,
+    warn_if_exchanged,
+)
 from rnnsearch.figure3 import comparison_figure
 from rnnsearch.lab.alignment_page import alignment_page, browsed, measure_pair, measures_of_pairs
 from rnnsearch.lab.test_set import split_name
@@ -106,6 +112,9 @@ def report_alignments(
         if number != len(first):
             what = f"has {number:,} sentences, but {runs[next(iter(runs))]} has {len(first):,}"
             raise InputError(what, file=file, remedy="line n must belong to line n of the first file")
+    if gold:
+        words = [(source.split(), target.split()) for source, target in texts]
+        require_words(truths, words, runs[next(iter(runs))])
     sentences = [
         browsed(number, list(zip(found, pairs, strict=True)), truth)
         for number, (truth, *pairs) in enumerate(zip(truths, *found.values(), strict=True), 1)

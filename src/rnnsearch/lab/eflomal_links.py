@@ -27,7 +27,7 @@ from rnnsearch.text.dictionary import LinkedPair
 from rnnsearch.text.formats.lines import in_step, read_lines
 from rnnsearch.text.formats.readers import ParallelText, read_link_lines
 from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
-from rnnsearch.text.tokens import given_words
+from rnnsearch.text.tokens import bare, given_words
 from rnnsearch.word_links import Link, format_links, parse_links
 
 LONGEST_SIDE = 1023
@@ -123,13 +123,14 @@ def align_texts(
         with ExitStack() as stack:
             files = [stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths]
             splits = [_split(side, settings, words) for side in SIDES]
+            languages = settings.source_language, settings.target_language
             whole = [0, 0]  # lines of one long word
             for place, text in enumerate(texts):
                 long = []
                 for pair in text.pairs():
                     sides = [split(line) for line, split in zip(pair, splits, strict=True)]
-                    for side, file in zip(sides, files, strict=True):
-                        print(" ".join(side), file=file)
+                    for side, file, language in zip(sides, files, languages, strict=True):
+                        print(bare(" ".join(side), language), file=file)
                     sizes[place] += 1
                     for number, found in enumerate(sides):
                         whole[number] += len(found) == 1 and len(found[0]) > 10

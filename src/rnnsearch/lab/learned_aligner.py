@@ -27,11 +27,12 @@ from rnnsearch.system.files import content_key
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.dataset import Corpus
-from rnnsearch.text.formats.lines import check_pairs, count_lines
+from rnnsearch.text.formats.lines import check_pairs, count_lines, read_lines
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.languages import language_of, with_languages
 from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
+from rnnsearch.text.tokens import BARE, bare, base
 from rnnsearch.training.loop import train
 
 LINKS_RECIPE = "aligner"
@@ -43,9 +44,11 @@ has."""
 
 
 class Aligners(NamedTuple):
-    """Networks and eflomal that align a corpus together. runs: networks of both directions.
-    eflomal: its link files of both directions. step: makes further steps in their work folder."""
+    """Networks and eflomal that align a corpus together. files: its lines as networks read them. runs:
+    networks of both directions. eflomal: its link files of both directions. step: makes further steps in
+    their work folder."""
 
+    files: Sequence[Path]
     runs: tuple[str, str]
     eflomal: tuple[Path, Path]
     step: MakeOnce
@@ -75,6 +78,8 @@ def learn_links(
             "source_language": settings.data.target_language,
             "target_language": settings.data.source_language,
         }
+        languages = settings.data.source_language, settings.data.target_language
+        files = [as_read(step, *side) for side in zip(files, languages, strict=True)]
         limits = training_limits(files[0])
         for way, some, data in (
             ("forward", files, settings.data),
@@ -85,7 +90,7 @@ def learn_links(
             make = partial(prepare_texts, parallel_texts(some), settings=data, options=options)
             store = step(f"{way}.data", make)
             train(load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True)
-        yield Aligners((str(folder / "forward"), str(folder / "backward")), eflomal, step)
+        yield Aligners(files, (str(folder / "forward"), str(folder / "backward")), eflomal, step)
 
 
 @contextmanager
@@ -118,7 +123,17 @@ def align_with_models(
     if count_lines(files[0]) == 0:
         raise InputError("is empty", file=files[0], remedy="give files with one sentence per line")
     with work_folder(folder, "links", key) as step:
-        yield Aligners((model, opposite), eflomal_links(step, files, data, words), step)
+        yield Aligners(files, (model, opposite), eflomal_links(step, files, data, words), step)
+
+
+def as_read(step: MakeOnce, file: Path, language: str) -> Path:
+    """Returns the file, or a copy of its lines without diacritics, as eflomal reads them."""
+
+    def write(out: Path) -> None:
+        with out.open("w", encoding="utf-8", newline="\n") as copy:
+            copy.writelines(f"{bare(line, language)}\n" for line in read_lines(file))
+
+    return step(f"{file.name}.bare", write) if base(language) in BARE else file
 
 
 def eflomal_links(

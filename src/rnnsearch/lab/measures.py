@@ -50,16 +50,21 @@ class MeasureOptions:
     """A choice of further measures. BLEU and chrF2 are always computed, likelihood and alignment error for
     runs.
 
-    tokenise: sacreBLEU's tokenisation for BLEU. multi_bleu: the tokeniser for multi-BLEU. by_length: whether
-    to score the paper's length buckets. significance: metrics by which each pair of systems is tested.
-    samples: of the bootstrap intervals.
+    tokenise: sacreBLEU's tokenisation for BLEU; empty: the one for the letters of the references. multi_bleu:
+    the tokeniser for multi-BLEU. by_length: whether to score the paper's length buckets. significance:
+    metrics by which each pair of systems is tested. samples: of the bootstrap intervals.
     """
 
-    tokenise: str = "13a"
+    tokenise: str = ""
     multi_bleu: Tokeniser | None = None
     by_length: bool = False
     significance: Collection[str] = ()
     samples: int = 1000
+
+    def of(self, test: TestSet) -> MeasureOptions:
+        """Returns the options with the tokenisation of a test set."""
+        found = self.tokenise or bleu.unspaced_tokenisation(test.reference) or "13a"
+        return replace(self, tokenise=found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,7 @@ def measure(test: TestSet, systems: Sequence[System], options: MeasureOptions = 
     if not systems:
         raise InputError("there is no system to evaluate", remedy="name a run or a file of translations")
     require_different([system.name for system in systems], "systems", "--system NAME=FILE")
+    options = options.of(test)
     statistics = {system.name: system_statistics(test, system, options) for system in systems}
     known = _known_pairs(systems)
     scores = _scores(statistics, [None], options, ALL)
@@ -125,7 +131,7 @@ def measure(test: TestSet, systems: Sequence[System], options: MeasureOptions = 
             one.name: _on_known_pairs(test, one, statistics[one.name], known, options) for one in systems
         }
         scores += _scores(parts, [None], options, KNOWN)
-    lengths = bleu.lengths(test.source)
+    lengths = bleu.lengths(test.source, bleu.unspaced_tokenisation(test.source) or "13a")
     bands = buckets(lengths) if options.by_length else []
     return Measures(
         test=test,
@@ -158,7 +164,7 @@ def system_statistics(
     references and, if there are gold links, the error of its links by α and by the posterior."""
     run, found = system.run, Statistics()
     if system.texts:
-        found |= _text_statistics(system.texts, test.references, options)
+        found |= _text_statistics(system.texts, test.references, options.of(test))
     if run is not None:
         found |= nll_statistics(run.references)
         for prefix, links in run.links.items() if test.gold is not None else ():

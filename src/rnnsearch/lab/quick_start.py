@@ -37,7 +37,7 @@ from rnnsearch.records import Translation
 from rnnsearch.system.files import content_key, read_json, write_text
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import note, progress_bar
-from rnnsearch.text.codec import SIDES
+from rnnsearch.text.codec import SIDES, side_tokeniser
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
 from rnnsearch.text.languages import with_languages
@@ -48,6 +48,9 @@ from rnnsearch.training.loop import train
 from rnnsearch.translation.translator import Translator
 
 RECIPE = "multi30k"
+UNSPACED_VOCABULARY = "data.vocabulary_size=8000"
+"""Setting for Chinese, Japanese and others: half of the subwords are single characters, and nearly all
+characters of a text are among 4,000."""
 SMALLER = [
     "model.embedding_size=128",
     "model.hidden_size=256",
@@ -92,7 +95,11 @@ def try_corpus(
     small, for a folder with other files, and if another process works in it; TrainingInterrupted after Ctrl-C
     during training."""
     overrides, languages = with_languages(files, RECIPE, overrides)
-    settings, key = load_config(RECIPE, overrides).data, content_key(files, *overrides)
+    settings = load_config(RECIPE, overrides).data
+    if any(side_tokeniser(side, settings).unspaced for side in SIDES):
+        overrides = [UNSPACED_VOCABULARY, *overrides]
+        settings = load_config(RECIPE, overrides).data
+    key = content_key(files, *overrides)
     layout = Layout(source_language=settings.source_language, target_language=settings.target_language)
     texts = parallel_texts(files, layout=layout)
     with work_folder(folder, "try", key) as step, progress_bar() as progress:
@@ -119,9 +126,12 @@ def try_corpus(
         tests = [read_test_set("held-out text", *test)]
         report = make_report({"run": run}, tests, page / "report", progress=progress)
         numbers = read_json(report.with_name("report.json"))
-        (score,) = numbers["tables"]["table-1"]["rows"]
+        table = numbers["tables"]["table-1"]
+        (score,), display.made = table["rows"], table["made"]
         display.score = score
         display.write()
+        for signature in display.made:
+            note(signature)
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
 
@@ -165,23 +175,30 @@ def pairs_of(texts: Sequence[ParallelText]) -> Iterator[LinePair]:
     return chain.from_iterable(text.pairs() for text in texts)
 
 
-def write_corpus(texts: Sequence[ParallelText], folder: Path) -> str:
-    """Writes train, dev and test into a new folder; returns a message with their sizes. No line of dev or
-    test is in train, on either side. Raises InputError as `choose_held_out` does."""
+def write_corpus(
+    texts: Sequence[ParallelText],
+    folder: Path,
+    sides: Sequence[str] = SIDES,
+    most: int | None = None,
+) -> str:
+    """Writes train, dev and test into a folder; returns a message with their sizes. No line of dev or test is
+    in train, on either side. sides: endings of the files. most: maximum number of pairs of train. Raises
+    InputError as `choose_held_out` does."""
     held_out = choose_held_out(texts)
     held = {line for number, pair in enumerate(pairs_of(texts)) if number in held_out for line in pair}
     count = 0
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         files = {
             part: [
                 stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n"))
-                for side in SIDES
+                for side in sides
             ]
             for part in CORPUS_PARTS
         }
         for number, pair in enumerate(pairs_of(texts)):
-            part = held_out.get(number, "train" if held.isdisjoint(pair) else "")
+            learned = held.isdisjoint(pair) and (most is None or count < most)
+            part = held_out.get(number, "train" if learned else "")
             count += part == "train"
             for file, line in zip(files.get(part, []), pair, strict=False):
                 file.write(f"{line}\n")
@@ -233,6 +250,7 @@ class PageDisplay(Display):
     def __init__(self, run: Path, page: Path, corpus: Corpus, about: str) -> None:
         super().__init__()
         self.run, self.page, self.about, self.score = run, page, about, dict[str, Any]()
+        self.made: Sequence[str] = ()
         lines = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
         pairs = sorted(lines, key=lambda pair: len(pair[0]))
         quarter = len(pairs) // 4
@@ -252,7 +270,8 @@ class PageDisplay(Display):
             if rows:
                 state = f"update {rows[-1]['update']:,} after {rows[-1]['seconds'] / 60:.1f} min"
             heads = [Column(name, ".2f") for name in PAGE_SCORES if name in score]
-            scores = Table("scores", "On text that was held out", heads, [[score[one.name] for one in heads]])
+            row = [score[one.name] for one in heads]
+            scores = Table("scores", "On text that was held out", heads, [row], made=self.made)
             blocks: list[Block] = [*([scores] if done else []), *curves(rows)]
             page = Document(
                 "A first try",

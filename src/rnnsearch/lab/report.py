@@ -127,6 +127,7 @@ def make_report(
     opened = [open_run(name, path, options.search, options.loading) for name, path in runs.items()]
     data = opened[0].run.settings.data if opened else None
     tokeniser = opened[0].run.target.tokeniser if opened else None
+    tokeniser = None if tokeniser and tokeniser.unspaced else tokeniser
     tested = [metric for metric, shown in SCORES.items() if shown.tested]
     wanted = MeasureOptions(multi_bleu=tokeniser, by_length=True, significance=tested)
     _begin_folder(out)

@@ -150,7 +150,10 @@ def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Pro
         say("preparing the corpus")
         known = [links] if links.exists() else []
         options = PrepareOptions(links=known, workers=core_count(), progress=progress)
-        texts, pairs = parallel_texts(learned), parallel_texts(dev) if inputs.dev or inputs.builtin else []
+        texts, pairs = (
+            parallel_texts(learned),
+            parallel_texts(dev) if any((inputs.dev, inputs.builtin, inputs.hold_out)) else [],
+        )
         prepare_texts(texts, store, dev=pairs, settings=data, options=options)
     return tests
 
@@ -164,6 +167,12 @@ def write_study_corpus(folder: StudyFolder, out: Path) -> None:
             write_examples(out, name, examples)
         if inputs.long_pairs:
             write_examples(out, "long", generate(inputs.long_pairs, seed=2, min_words=41))
+        return
+    if inputs.hold_out:
+        from rnnsearch.lab.quick_start import write_corpus
+
+        texts = parallel_texts([folder.base / file for file in inputs.train])
+        write_corpus(texts, out, folder.sides, inputs.pairs)
         return
     for name, files, count in (("train", inputs.train, inputs.pairs), ("dev", inputs.dev, inputs.dev_pairs)):
         texts = parallel_texts([folder.base / file for file in files]) if files else []

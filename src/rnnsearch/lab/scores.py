@@ -18,6 +18,7 @@ from rnnsearch.evaluation.alignment_error import (
     monotone,
     read_pharaoh,
     require_same_start,
+    require_words,
     warn_if_exchanged,
 )
 from rnnsearch.lab.measures import ALL, Measures, Statistics, SystemScore, number_rows
@@ -32,6 +33,7 @@ from rnnsearch.lab.tables import (
     score_table,
     signatures,
 )
+from rnnsearch.text.formats.readers import read_link_lines
 from rnnsearch.word_links import GoldLinks, Link
 
 LinkFiles = Mapping[str, Sequence[set[Link]]]
@@ -117,9 +119,20 @@ def read_links(
             alignment_error(links, gold)
         except InputError as error:
             raise InputError(str(error), file=name) from None
+        if not swapped:
+            require_words(gold, _words(name), name)
         warn_if_exchanged(links, gold, name, "" if swapped or names[1:] else "--links-reversed")
         systems[name] = links
     return systems
+
+
+def _words(name: str) -> Iterator[Sequence[Sequence[str]]]:
+    """Yields the words of both sides of each line of JSON that `align` has written; of others, nothing."""
+    for line in read_link_lines(name):
+        found = json.loads(line) if line.lstrip().startswith("{") else {}
+        source, target = found.get("source_tokens", []), found.get("tokens", [])
+        # matrices have a column for the end of the source
+        yield (source[:-1] if "alignment" in found else source, target) if target else ()
 
 
 def _statistics(systems: LinkFiles, gold: Sequence[GoldLinks]) -> dict[str, Statistics]:

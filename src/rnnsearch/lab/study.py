@@ -65,6 +65,8 @@ class CorpusFiles(_StudyTable):
     """use only this many pairs, the first ones"""
     dev_pairs: Positive | None = None
     """use only this many development pairs"""
+    hold_out: bool = False
+    """hold out development and test pairs of `train`, as `rnnsearch try` does; the test set is `held-out`"""
     held_out: Positive = 500
     """pairs of the built-in development and test sets"""
     long_pairs: Positive | None = None
@@ -78,6 +80,8 @@ class CorpusFiles(_StudyTable):
             raise ValueError("the built-in corpus has its own development pairs and links")
         if len(self.train) % 2 or len(self.dev) % 2:
             raise ValueError("the files of `train` and of `dev` alternate, source and target")
+        if self.hold_out and (self.builtin or self.dev or self.links):
+            raise ValueError("with `hold_out`, name the files of `train` only")
         if self.links and self.align:
             raise ValueError("name the file of `links`, or say how to `align`, not both")
         return self
@@ -138,6 +142,8 @@ class Study(_StudyTable):
     comparisons: list[tuple[Name, Name]] = []
     """further pairs of variants to compare"""
     corpus: CorpusFiles
+    each: list[Name] = []
+    """one study for each of these, in a folder of OUT; it replaces every {} of the file"""
     settings: Changes = {}
     """settings of all variants, by section; those of [data] are the corpus's"""
     variants: dict[Name, Variant] = Field(min_length=1)
@@ -153,7 +159,7 @@ class Study(_StudyTable):
         training = [self.settings.get("training", {}), *(one.training for one in self.variants.values())]
         if any("seed" in settings for settings in training):
             raise ValueError("training.seed is not a setting of a study: list the seeds, as seeds = [1, 2]")
-        if not self.tests and not self.corpus.builtin:
+        if not (self.tests or self.corpus.builtin or self.corpus.hold_out):
             raise ValueError("tests: name at least one test set, as [tests.NAME] with source and reference")
         return self
 
@@ -225,6 +231,9 @@ class StudyFolder:
             endings = (*self.sides, "links")
             source, reference, links = (str(self.path / "corpus" / f"{name}.{end}") for end in endings)
             tests[name] = StudyTest(source=source, reference=reference, gold=links, links=links)
+        if corpus.hold_out:
+            source, reference = (str(self.path / "corpus" / f"test.{side}") for side in self.sides)
+            tests["held-out"] = StudyTest(source=source, reference=reference)
         for name, test in self.study.tests.items():
             files = ("source", "reference", "gold", "links")
             found = {key: str(self.base / path) for key in files if (path := getattr(test, key))}
@@ -240,20 +249,33 @@ class StudyFolder:
         return read_test_set(name, test.source, test.reference, test.gold).first(self.sentences)
 
 
+def open_studies(
+    study_file: str | Path, out: Path, data: Path | None, overrides: Sequence[str], quick: bool
+) -> list[StudyFolder]:
+    """Opens the study, or one for each name in its `each`. Raises InputError as `open_study` does."""
+    first = open_study(study_file, out, data, overrides, quick)
+    names = first.study.each
+    return [open_study(study_file, out / name, data, overrides, quick, name) for name in names] or [first]
+
+
 def open_study(
     study_file: str | Path,
     out: Path = Path(),
     data: str | Path | None = None,
     overrides: Sequence[str] = (),
     quick: bool = False,
+    each: str = "",
 ) -> StudyFolder:
     """Reads a built-in study by name, or a TOML file, and resolves the settings of its variants.
 
     out: the study's folder. data: base of its paths; default: the folder of the study file, or the current
     one for a built-in study. overrides: `section.key=value`, for all variants. quick: apply the changes of
-    its table [quick]. Raises InputError for a study that does not exist, is not TOML or is invalid.
+    its table [quick]. each: replaces every {}; default: the first of its `each`. Raises InputError for a
+    study that does not exist, is not TOML or is invalid.
     """
     where, table = read_named("study", study_file)
+    if isinstance(names := table.get("each"), list) and names:
+        table = _filled(table, each or str(names[0]))
     folder = Path(where).parent  # of a built-in study, the current one
     rename(where, *_tables(table))
     remedy = "`rnnsearch settings --study alignment` shows an example"
@@ -289,6 +311,15 @@ def open_study(
         variants={name: resolved(one, f"{where}: variant {name}") for name, one in study.variants.items()},
         sentences=changes.sentences,
     )
+
+
+def _filled(value: Any, name: str) -> Any:
+    """Returns the content of a file with a name in place of every {}."""
+    if isinstance(value, dict):
+        return {key: _filled(one, name) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_filled(one, name) for one in value]
+    return value.replace("{}", name) if isinstance(value, str) else value
 
 
 def _tables(study: dict[str, Any]) -> list[Any]:

@@ -34,7 +34,7 @@ COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 ROWS = 8
 """Maximum number of source positions shown for a step."""
 
-COMMANDS = ("matrix", "why", "nbest", "align", "swap", "help")
+COMMANDS = ("matrix", "why", "nbest", "keep", "align", "swap", "help")
 """Methods of Conversation that can be typed, such as `:matrix`; `:help` shows their docstrings."""
 
 Load = Callable[[Sequence[str]], Translator]
@@ -107,11 +107,11 @@ class Conversation:
         except InputError as error:
             self.say(str(error))
 
-    def translate(self, line: str) -> None:
-        """Translates a sentence, to which commands then refer."""
+    def translate(self, line: str, prefix: str = "") -> None:
+        """Translates a sentence, to which commands then refer. prefix: beginning of the translation."""
         self.source = line
         limit = changed(self.translator.settings, self.search).translation.max_source_length
-        results = self.translator.translate([self.source], settings=self.search)
+        results = self.translator.translate([line], prefix=[prefix], settings=self.search)
         for result in noted(results, self.translator.source, limit, self.say):
             self.show(result)
 
@@ -159,10 +159,7 @@ class Conversation:
     def nbest(self, number: str) -> None:
         """Print the NUMBER (5) best translations."""
         self._last()
-        try:
-            nbest = int(number or 5)
-        except ValueError:
-            raise InputError(":nbest needs a number", remedy="for example :nbest 5") from None
+        nbest = _number("nbest", number or "5")
         search = changed(self.translator.settings, self.search).search
         more = self.search | {"search.nbest": nbest, "search.beam": max(nbest, search.beam)}
         (best,) = self.translator.translate([self.source], settings=more)
@@ -170,6 +167,14 @@ class Conversation:
             line = in_colours("", one)[1]
             line.pad_left(1)
             self.console.print(f"{one.score:8.3f}", line)
+
+    def keep(self, beginning: str) -> None:
+        """Keep NUMBER words; BEGINNING follows them, and the rest is translated again."""
+        number, _, words = beginning.partition(" ")
+        kept = (result := self._last()).before(_number("keep", number))
+        rest = result.text[len(kept) :]
+        gap = "" if rest[:1].strip() else " "
+        self.translate(self.source, kept + gap + words.strip())
 
     def align(self, reference: str) -> None:
         """Align your own TRANSLATION."""
@@ -202,6 +207,14 @@ class Conversation:
         if self.result is None:
             raise InputError("there is no translation yet", remedy="type a sentence first")
         return self.result
+
+
+def _number(command: str, typed: str) -> int:
+    try:
+        return int(typed)
+    except ValueError:
+        what = f":{command} needs a number"
+        raise InputError(what, remedy=f"for example :{command} 5") from None
 
 
 def in_colours(source: str, result: Translation) -> tuple[Text, Text]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,6 +27,25 @@ LONGEST_SAMPLE = 2_000
 """Characters of a text that are used to identify its language: more would not make it more certain."""
 CLEAR = 0.8
 """Share of the blocks that must be in one language to identify it."""
+_SCRIPTS = {
+    "LATIN": "en fr de es it pt ro nl cs pl sv da no nb nn fi et lv lt sk sl hr hu tr vi id ms ca eu "
+    "gl ga cy is mt af sq sw eo la",
+    "CYRILLIC": "ru uk bg be mk",
+    "GREEK": "el",
+    "ARABIC": "ar fa ur ps",
+    "HEBREW": "he yi",
+    "DEVANAGARI": "hi mr ne",
+    "CJK": "zh yue wuu ja",
+    "HANGUL": "ko",
+    "THAI": "th",
+    "GEORGIAN": "ka",
+    "ARMENIAN": "hy",
+}
+"""Script of letters, as Unicode's names of them begin → languages that are written in it alone."""
+_KANA = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC")
+"""Scripts that are counted as CJK."""
+FEWEST_LETTERS = 10
+"""Letters without which nothing is said about their script."""
 
 
 @cache
@@ -73,20 +93,21 @@ def with_languages(
     recipe, overrides or names say. Raises InputError if both languages are the same.
     """
     data = load_config(recipe, overrides).data
-    reads = _read_languages(files, layout or Layout())
+    sides = _first_lines(files, layout or Layout())
+    reads = [_read_languages(lines) for lines in sides]
     clear = list(map(_clear, reads))
     names = named_languages(files)
     if not all(clear) or clear[0] == clear[1]:
         clear = ["", ""]
     found, how, doubts = [], [], ""
-    for side, named, text, read in zip(SIDES, names, clear, reads, strict=True):
+    for side, named, text, read, lines in zip(SIDES, names, clear, reads, sides, strict=True):
         key = f"{side}_language"
         code, why = getattr(data, key), "as set"
         if key not in data.model_fields_set:
             choices = (named, "by the file's name"), (text, "by the text"), (code, "assumed")
             code, why = next(choice for choice in choices if choice[0])
             found.append(f"data.{key}={code}")
-        doubts += _doubt(side, code, read)
+        doubts += _doubt(side, code, read) or _script_doubt(side, code, lines)
         how.append((code, why))
     (source, why), (target, other) = how
     if source == target:
@@ -98,19 +119,20 @@ def with_languages(
     return Languages([*overrides, *found], said)
 
 
-def _read_languages(files: Sequence[str | Path], layout: Layout) -> list[Counter[str]]:
-    """Returns, for each side, how many blocks of its first lines are in each language. Nothing for streams,
-    which can be read only once, and for a text that cannot be read, which whoever needs it reports."""
-    counts = [Counter[str](), Counter[str]()]
-    if not all(map(is_on_disk, files)):
-        return counts
-    with suppress(InputError, OSError):
-        pairs = list(islice(parallel_texts(files, layout=layout)[0].pairs(), SAMPLED))
-        for first in range(0, len(pairs), BLOCK):
-            for count, lines in zip(counts, zip(*pairs[first : first + BLOCK], strict=True), strict=True):
-                if sum(map(str.isalpha, text := "\n".join(lines))) >= LEAST:
-                    count[ranked_languages(text)[0][0]] += 1
-    return counts
+def _first_lines(files: Sequence[str | Path], layout: Layout) -> list[list[str]]:
+    """Returns the first lines of each side. None of streams, which can be read only once, and of a text that
+    cannot be read, which whoever needs it reports."""
+    if all(map(is_on_disk, files)):
+        with suppress(InputError, OSError):
+            pairs = list(islice(parallel_texts(files, layout=layout)[0].pairs(), SAMPLED))
+            return [[pair[side] for pair in pairs] for side in (0, 1)]
+    return [[], []]
+
+
+def _read_languages(lines: Sequence[str]) -> Counter[str]:
+    """Returns how many blocks of these lines are in each language."""
+    blocks = ("\n".join(lines[first : first + BLOCK]) for first in range(0, len(lines), BLOCK))
+    return Counter(ranked_languages(text)[0][0] for text in blocks if sum(map(str.isalpha, text)) >= LEAST)
 
 
 def _clear(read: Counter[str]) -> str:
@@ -128,3 +150,17 @@ def _doubt(side: str, code: str, read: Counter[str]) -> str:
             remedy = f"check the order of the files, or --set data.{side}_language={other}"
             return f"\n  warning    the {side} text looks like {other}, not {code} ({remedy})"
     return ""
+
+
+def _script_doubt(side: str, code: str, lines: Sequence[str]) -> str:
+    """Returns a line that warns if most letters of the lines are not of the language's script."""
+    expected = next((script for script, codes in _SCRIPTS.items() if base(code) in codes.split()), "")
+    names = (unicodedata.name(one, "").split()[:1] for one in "".join(lines) if one.isalpha())
+    counts = Counter("CJK" if name[0] in _KANA else name[0] for name in names if name)
+    if not expected or counts.total() < FEWEST_LETTERS or 2 * counts[expected] >= counts.total():
+        return ""
+    found = counts.most_common(1)[0][0]
+    has, needs = (one if one == "CJK" else one.capitalize() for one in (found, expected))
+    remedy = f"check the order of the files, or name the language by --set data.{side}_language"
+    what = f"the {side} text is in {has} letters, but {code} is written in {needs} ones"
+    return f"\n  warning    {what} ({remedy})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -47,12 +48,13 @@ class Subwords:
 
         No subword crosses a word boundary, so word frequencies are enough, and a corpus of any size fits in
         memory. bpe uses the frequencies directly. unigram needs running text, so it reads at most a few
-        million words, the same share of each. size: number of subwords wanted; a small corpus may give fewer.
+        million words, the same share of each. size: number of subwords wanted, of which at most half are
+        single characters; a small corpus may give fewer.
         Raises InputError if there are no words, or too few to train on.
         """
         import sentencepiece
 
-        model = io.BytesIO()
+        model, counts = io.BytesIO(), _of_common_characters(counts, size // 2)
         sentencepiece.set_random_generator_seed(_SEED)
         frequencies = (f"{word}\t{count}" for word, count in _ordered(counts))
         try:
@@ -139,6 +141,23 @@ class Subwords:
 def _spelt(word: str) -> str:
     # A word start inside a word would cut it in two.
     return word.replace(WORD_START, "_")
+
+
+def _of_common_characters(counts: Mapping[str, int], most: int) -> Mapping[str, int]:
+    """Cuts words at all but the `most` most frequent characters, which become no subwords: without that,
+    Chinese and Japanese characters would leave no room for longer subwords, or exceed their number."""
+    frequencies = Counter[str]()
+    for word, count in counts.items():
+        for character in word:
+            frequencies[character] += count
+    rare = [ord(character) for character, _ in _ordered(frequencies)[most:]]
+    if not rare:
+        return counts
+    cut, parts = dict.fromkeys(rare, " "), Counter[str]()
+    for word, count in counts.items():
+        for part in word.translate(cut).split():
+            parts[part] += count
+    return parts
 
 
 def _running_text(counts: Mapping[str, int], several: bool = True) -> Iterator[str]:

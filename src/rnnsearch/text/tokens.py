@@ -34,11 +34,15 @@ REPLACED = {
 STRAY_JOINER = "(?<![\u0590-\U0010ffff])[\u200c\u200d]"
 """Zero-width joiners where they join nothing: not after a script that uses them, nor after an emoji."""
 COMPOSED = "decomposed character"
+ROMANIAN = {"ş": "ș", "ţ": "ț", "Ş": "Ș", "Ţ": "Ț"}
+"""Letters with a cedilla, as older keyboards write Romanian → with the comma below of its spelling."""
 FULL_WIDTH_LANGUAGES = ("zh", "yue", "wuu", "ja")
 
 UNSPACED = {"zh": 1.5, "yue": 1.5, "wuu": 1.5, "ja": 2.0, "th": 4.0, "lo": 4.0, "km": 4.0, "my": 4.0}
 UNSPACED |= {"bo": 1.5, "dz": 1.5}
 """Languages written without spaces → how many of its characters make about one word."""
+BARE = ("ro",)
+"""Languages that are often written without diacritics: for word links, all their text is."""
 SPACE = "␣"
 """Begins a word of unspaced text that has a space before it."""
 
@@ -50,6 +54,9 @@ def changes(language: str) -> dict[str, tuple[str, str | None]]:
     if base(language) not in FULL_WIDTH_LANGUAGES:
         kinds[WIDTH_FORM] = (f"[{FULL_WIDTH}{FOLDED[WIDTH_FORM]}]", None)
     kinds |= {kind: (f"[{some}]", text) for kind, (some, text) in REPLACED.items()}
+    if base(language) == "ro":
+        for old, new in ROMANIAN.items():
+            kinds[f"{old} for {new}"] = f"{old}|{unicodedata.normalize('NFD', old)}", new
     return kinds | {"stray joiner": (STRAY_JOINER, "")}
 
 
@@ -90,6 +97,13 @@ def composed(line: str) -> str:
     if line.isascii():
         return line
     return unicodedata.normalize("NFC", _LETTERS_IN_ONE.sub(_compatible, line))
+
+
+def bare(line: str, language: str) -> str:
+    """Returns the line, its letters without diacritics if the language is one of BARE."""
+    if line.isascii() or base(language) not in BARE:
+        return line
+    return re.sub("(?<=[A-Za-z])[\u0300-\u036f]+", "", unicodedata.normalize("NFD", line))
 
 
 def _compatible(found: re.Match[str]) -> str:

@@ -27,7 +27,7 @@ from rnnsearch.text.codec import JOINER, Codec, EncodedSentence, Term
 from rnnsearch.text.dictionary import terms_of
 from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
-from rnnsearch.translation.numbers import FIGURE, Numbers, is_number
+from rnnsearch.translation.numbers import FIGURE, Numbers, in_billions, is_number
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
 
 _EMOJI = (
@@ -38,7 +38,7 @@ _CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
 _FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w-]|[.@]\w)"
 COPIED_PATTERNS = {
     "front": r"^(?:(?:[-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
-    r"|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+",
+    r"|[a-z]\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+",
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
     "address": r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
     r"|(?<!\w)[A-Za-z]:\\[^\s<>\"]*|\\\\\w[^\s<>\"]+|(?<![^\s(\"'=])(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
@@ -49,7 +49,8 @@ COPIED_PATTERNS = {
     r"|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<[%?][^<>]*[%?]>|\[\[[^\[\]]+\]\]|__\w+__"
     r"|[$#%]?\{\s*(?:[^{}\s]+\s*)?\}|\{\s*\w+\s*,(?:[^{}]|\{[^{}]*\})*\}"
     r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])",
-    "code": r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
+    "code": r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*\)"
+    r"|\d{4}-\d\d-\d\dT[\w:.+-]*\w|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
     r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
     r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
     r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])",
@@ -117,7 +118,8 @@ def kind_of(word: str) -> str | None:
 def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
     """Returns the words to read instead of this one: a stand-in, or capitals in lowercase."""
     if (kind := kind_of(word)) is not None:
-        return codec.words(word.replace(JOINER, " ")) if kind == "figure" else STAND_INS[kind]
+        figure = in_billions(word.replace(JOINER, " "))
+        return codec.words(figure) if kind == "figure" else STAND_INS[kind]
     if len(word) < 2 or not word.isupper():
         return [word]
     forms = [word, *((word.capitalize(), word.lower()) if first else (word.lower(), word.capitalize()))]

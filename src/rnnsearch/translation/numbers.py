@@ -19,7 +19,7 @@ _THOUSAND = r"\s(?:thousand|mille)\s"
 _DECIMAL = r"\d+(?:[.,]\d+)*"
 FIGURE = (
     r"(?<![\w.,:/+'-])(?:[1-9]\d{0,2}(?:[\s']\d{3})+(?:[.,]\d+)?"
-    rf"|[1-9]\d{{0,2}}{_THOUSAND}\d{{1,3}}"
+    rf"|[1-9]\d{{0,2}}{_THOUSAND}\d{{1,3}}|{_DECIMAL}{_THOUSAND}millions?"
     r"|\+\d{1,3}(?:[\s.-]\d{1,4}){2,7}"
     rf"|\d{{2,4}}(?:\s\d{{2,4}}){{2,7}}|{_DECIMAL}(?:[:/–—]{_DECIMAL})+|\d{{1,2}}\s?h\s?\d\d)(?!\w|[.,:/-]\d)"
 )
@@ -35,6 +35,8 @@ LONGEST_NUMBER = 12
 
 
 ROMAN = re.compile(r"([IVX]+)(?:er|e|ème)")
+ORDINAL = re.compile(rf"\d+(?:st|nd|rd|th|er|re|e|ère|ème)|{ROMAN.pattern}")
+BILLIONS = re.compile(r"(\W)(?:(thousand)|mille)\Wmillions?$")
 
 
 def is_number(word: str) -> bool:
@@ -57,6 +59,11 @@ def value(text: str, language: str) -> str:
     text = re.sub(r"(?<=\d)\s?[.,]\s?(?=\d)", ".", text)
     text = re.sub(r"\.(?!\d)|(?<!\d)\.|\+(?!\d)|[^\d.+]", "|", text)
     return re.sub(r"\|+", "|", text).strip("|")
+
+
+def in_billions(figure: str) -> str:
+    """Returns a figure with "billion" for "thousand million", which networks seldom know."""
+    return BILLIONS.sub(lambda found: f"{found[1]}{'billion' if found[2] else 'milliards'}", figure)
 
 
 def _plain(word: str) -> str:
@@ -85,11 +92,16 @@ def values(text: str, after: str, language: str) -> set[str]:
 
 
 def converted(text: str, source: str, target: str) -> str:
-    """Returns a number with the target language's marks of thousands and decimals, if it has thousands, and
-    an hour of a clock with a colon (12h45)."""
+    """Returns a number with the target language's marks of thousands and decimals, if it has thousands; an
+    hour of a clock with a colon (12h45); an ordinal with the target language's ending."""
+    text = BILLIONS.sub("", text)
     plain = text.replace(JOINER, " ")
     if source == target or not {source, target} <= MARKS.keys():
         return text
+    if ORDINAL.fullmatch(text):
+        rank = value(text, source)
+        english = {"1": "st", "2": "nd", "3": "rd"}.get(rank[-1], "th") if rank[-2:-1] != "1" else "th"
+        return rank + (english if target == "en" else "er" if rank == "1" else "e")
     if re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
         return re.sub(r"\s?h\s?", ":", plain)
     whole, dot, decimals = value(plain, source).partition(".")
@@ -123,7 +135,7 @@ class Numbers:
             if place is not None and row[place] > RARE * row[:-1].max():
                 missing.remove(place)
                 self._copy(first, end, place)
-            elif run[0].read in self.places or self._is_beside_number(first, end):
+            elif run[0].read in self.places or self._is_double(first, end):
                 if run[0].text == "000":  # 9 000 200 for 9 thousand 200
                     doubtful.append(" ".join(word.text for word in self.made[max(first - 1, 0) : end + 1]))
                 del self.made[first:end]
@@ -184,7 +196,13 @@ class Numbers:
         spelt = text == "000" and self.made[first].read not in self.places
         return spelt and end - first == 1 and before.isdecimal() and not is_number(after)
 
-    def _is_beside_number(self, first: int, end: int) -> bool:
+    def _is_double(self, first: int, end: int) -> bool:
+        """Tells whether the run stands beside a source number, or repeats one that is too long to be spelt
+        in the source."""
+        source, target = self.languages
+        written = value(" ".join(word.text for word in self.made[first:end]), target)
+        if len(written) > 2 and written in {value(self.words[place], source) for place in self.places}:
+            return True
         beside = self.made[max(first - 1, 0) : first] + self.made[end : end + 1]
         return any(word.copied in self.places for word in beside)
 
@@ -215,6 +233,8 @@ class Numbers:
         found, free = [], [word.copied is None and is_number(word.text) for word in self.made]
         for first in (at for at, number in enumerate(free) if number):
             for end in range(first + 1, min(first + LONGEST_NUMBER, len(free)) + 1):
+                if end - first > 1 and any(ROMAN.fullmatch(word.text) for word in self.made[first:end]):
+                    break
                 if free[end - 1]:
                     found.append((first, end))
                 elif not any(free[end : end + 1]):
@@ -251,17 +271,18 @@ class Numbers:
         self.made[first:end] = [copy(text, self.made[first:end], place)]
 
     def _add(self, place: int) -> list[str]:
-        """Writes a number that is missing: instead of a word that spells it, or at the place of its
-        neighbours. An ordinal (3rd, 19th) may stay a word. Returns the number if it is to be checked."""
-        text = self.words[place]
-        spelt = [at for at, word in enumerate(self.made) if word.read == place and _spells(word)]
-        at = max(spelt, key=lambda at: self.made[at].row[place], default=None)
-        if at is None or not value(text, "").isdecimal():
-            insert(self.made, converted(text, *self.languages), place, len(self.words))
-        elif text.isdecimal():
-            self.made[at] = copy(text, [self.made[at]], place)
-            return []
-        return [text.replace(JOINER, " ")]
+        """Writes a number that is missing: its figures instead of a word that spells it, or at the place of
+        its neighbours. Returns the number if it is to be checked."""
+        text, figures = self.words[place], converted(self.words[place], *self.languages)
+        spelt = (at for at, word in enumerate(self.made) if word.read == place and _spells(word))
+        at = next(spelt, None)
+        if at is None or not (digits := value(text, "")).isdecimal():
+            insert(self.made, figures, place, len(self.words))
+            return [text.replace(JOINER, " ")]
+        certain = text == digits or figures != text  # else 40-year-old, or another language's ordinal
+        if certain or (text[0].isdecimal() and not ORDINAL.fullmatch(text)):
+            self.made[at] = copy(figures if certain else digits, [self.made[at]], place)
+        return [] if certain else [text]
 
 
 def _spells(word: Word) -> bool:

@@ -58,6 +58,7 @@ _AFTER_TIME = re.compile(
     r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Jan|Feb|March|Apr|May\b|June|July|Aug|Sep|Oct|Nov|Dec"
     r"|[A-Z]{2,4}(?![\w-])|Eastern|Central|Mountain|Pacific|[0-9]"
 )
+_UNIT = re.compile(r"\d\s[hmgl]$")  # 18 h.
 _NAME = re.compile(r".*[A-ZÀ-Þ].*\..*|.*\..*[A-ZÀ-Þ].*|Bros|Corp|Co|Jr")
 
 
@@ -91,6 +92,8 @@ def _ends(before: str, after: str, language: str) -> bool:
         return not _AFTER_TIME.match(after)
     if prefixes(language).get(stem):
         return not after[0].isdigit()
+    if _UNIT.search(before):
+        return True
     if stem.isdigit():
         return language not in ORDINALS and any(earlier)
     if _NAME.fullmatch(stem):

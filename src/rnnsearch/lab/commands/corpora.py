@@ -176,10 +176,10 @@ def link_by_networks(
         aligners = align_with_models(aligner, files, folder, words)
     how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": VOTES[-1]}
     settings = [f"align.{name}={value}" for name, value in how.items()]
-    with resumable(), aligners as ((forward, backward), votes, step):
+    with resumable(), aligners as (read, (forward, backward), votes, step):
 
         def align_texts(path: Path) -> None:
-            runs, reverse = [forward, *map(str, files)], [Path(backward)]
+            runs, reverse = [forward, *map(str, read)], [Path(backward)]
             align(runs, out=str(path), reverse_run=reverse, set_=settings, format_="jsonl")
 
         vote_files(step("networks.jsonl", align_texts), *votes, out)

@@ -98,11 +98,11 @@ class StudyPlace:
     jobs: PositiveOption = 1
     quick: bool = False
 
-    def open(self, study: str) -> StudyFolder:
-        """Returns the study, as `open_study` does."""
-        from rnnsearch.lab.study import open_study
+    def open(self, study: str) -> list[StudyFolder]:
+        """Returns the studies, as `open_studies` does."""
+        from rnnsearch.lab.study import open_studies
 
-        return open_study(study, self.out, self.data, self.set_ or (), self.quick)
+        return open_studies(study, self.out, self.data, self.set_ or (), self.quick)
 
 
 STUDY_PLACE = """
@@ -125,7 +125,17 @@ STUDY_PLACE = """
 def experiment(study: str, *, place: StudyPlace, only: Strings = None, trust_code: bool = False) -> None:
     """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
     the same command continues."""
-    carry_out(place.open(study), place.jobs, only or (), trust_code)
+    failed = list[InputError]()
+    folders = place.open(study)
+    for folder in folders:
+        try:
+            carry_out(folder, place.jobs, only or (), trust_code)
+        except InputError as error:
+            failed.append(error)
+            if folder is not folders[-1]:
+                say(f"{error}; the next one goes on")
+    if failed:
+        raise failed[0]
 
 
 @describe(
@@ -141,7 +151,7 @@ def reproduce(study: str = "paper", *, place: StudyPlace) -> None:
     from rnnsearch.lab.report import ReportOptions, make_report
     from rnnsearch.lab.test_set import read_hypotheses
 
-    folder = place.open(study)
+    folder = place.open(study)[0]
     done = carry_out(folder, place.jobs, (), False)
     tests = [folder.read_test(name) for name, test in folder.tests.items() if test.translate]
     systems: dict[str, dict[str, Sequence[str]]] = {}

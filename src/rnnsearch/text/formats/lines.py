@@ -33,7 +33,7 @@ NO_LINES = dict.fromkeys((".sgm", ".sgml"), "write the text between <seg> and </
 NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
 NO_LINES |= dict.fromkeys((".srt", ".vtt"), "write one sentence per line, without numbers and times")
 NO_LINES |= dict.fromkeys(
-    (".po", ".pot", ".json", ".properties", ".strings", ".yaml", ".yml", ".tex", ".xml", ".csv"),
+    (".po", ".pot", ".json", ".properties", ".strings", ".yaml", ".yml", ".tex", ".xml", ".csv", ".ipynb"),
     "write its texts alone, one sentence per line",
 )
 NO_LINES |= dict.fromkeys(
@@ -217,7 +217,7 @@ def in_step(
     first: Iterable[LineOrPair],
     second: Iterable[Other],
     names: tuple[object, object],
-    remedy: str = "give files in which line N of one translates line N of the other",
+    remedy: str = "give files in which line N of one belongs to line N of the other",
 ) -> Iterator[tuple[LineOrPair, Other]]:
     """Yields pairs of items. At the end, raises InputError if one side has more; `names` are those of the
     sides in its message."""

@@ -1,7 +1,7 @@
 // Names, numbers and unknown characters stay what they are in the source, as translation/faithful.py has it, and the filter of words that
 // training's target text held, as text/vocabulary.py makes it.
 
-import { heldNumbers, isNumber, keepEqual } from "./numbers.js";
+import { heldNumbers, inBillions, isNumber, keepEqual } from "./numbers.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
@@ -70,7 +70,7 @@ export function kindOf(codec, text) {
 /** Returns the words to read instead of this one: a stand-in, or capitals in lowercase. */
 function asRead(codec, word, first) {
   const kind = kindOf(codec, word);
-  if (kind) return kind === "figure" ? codec.tokeniser.words(word.replaceAll(JOINER, " ")) : STAND_INS[kind];
+  if (kind) return kind === "figure" ? codec.tokeniser.words(inBillions(word.replaceAll(JOINER, " "))) : STAND_INS[kind];
   if ([...word].length < 2 || !isUpper(word)) return [word];
   const forms = [word, ...(first ? [capitalised(word), word.toLowerCase()] : [word.toLowerCase(), capitalised(word)])];
   const sizes = forms.map((form) => codec.parts(form).length);

@@ -9,6 +9,8 @@ const HALVES = ["am", "pm"];
 const TIMES_OF_DAY = [...HALVES, "matin", "après-midi", "soir", "nuit"];
 const AFTER_HOUR = [...HALVES, "h", "heure", "heures", "o'clock"];
 const ROMAN = /^([IVX]+)(?:er|e|ème)$/u;
+const ORDINAL = /^(?:\p{Nd}+(?:st|nd|rd|th|er|re|e|ère|ème)|[IVX]+(?:er|e|ème))$/u;
+const BILLIONS = /([ \u2060])(?:(thousand)|mille)[ \u2060]millions?$/u;
 const LONGEST = 12;
 const RARE = 0.25;
 const JOINER = /\u2060/gu;
@@ -17,6 +19,9 @@ const plain = (text) => text.replaceAll(JOINER, " ");
 const bare = (text = "") => text.toLowerCase().replaceAll(".", "");
 
 export const isNumber = (text) => /\p{Nd}/u.test(text) || ROMAN.test(text);
+
+/** Returns a figure with "billion" for "thousand million", which networks seldom know. */
+export const inBillions = (figure) => figure.replace(BILLIONS, (_, space, english) => space + (english ? "billion" : "milliards"));
 
 /** Returns the digits of a number without marks of thousands: "." is the decimal mark, and "|" is what stands between other parts. */
 function value(given, language) {
@@ -55,9 +60,16 @@ function values(text, after, language) {
   return own.add(`${hour}h${minutes}`).add(`${hourOfDay(hour, half)}h${minutes}`);
 }
 
-/** Returns a number with the target language's marks of thousands and decimals, if it has thousands, and an hour of a clock with a colon (12h45). */
-function converted(text, source, target) {
+/** Returns a number with the target language's marks of thousands and decimals, if it has thousands; an hour of a clock with a colon (12h45); an ordinal
+ *  with the target language's ending. */
+function converted(word, source, target) {
+  const text = word.replace(BILLIONS, "");
   if (source === target || !MARKS[source] || !MARKS[target]) return text;
+  if (ORDINAL.test(text)) {
+    const rank = value(text, source);
+    const english = (rank.at(-2) !== "1" && { 1: "st", 2: "nd", 3: "rd" }[rank.at(-1)]) || "th";
+    return rank + (target === "en" ? english : rank === "1" ? "er" : "e");
+  }
   const given = plain(text);
   if (/^\p{Nd}{1,2}\s?h\s?\p{Nd}\p{Nd}$/u.test(given)) return given.replace(/\s?h\s?/u, ":");
   const [whole, ...decimals] = value(given, source).split(".");
@@ -75,13 +87,13 @@ export function heldNumbers(words, places, made, source, target) {
   const doubtful = [];
   for (const [first, end] of wrong(made).reverse()) {
     if (isThousand(places, made, first, end)) continue;
-    const [run, beside] = [made.slice(first, end), [made[first - 1], made[end]]];
+    const run = made.slice(first, end);
     const row = mean(run);
     const place = missing.length ? missing.reduce((best, one) => (row[one] > row[best] ? one : best)) : null;
     if (place !== null && row[place] > RARE * Math.max(...row.slice(0, -1))) {
       missing.splice(missing.indexOf(place), 1);
       replaceRun(made, first, end, place, converted(words[place], source, target));
-    } else if (places.includes(run[0].read) || beside.some((one) => one && places.includes(one.copied))) {
+    } else if (places.includes(run[0].read) || isDouble(words, places, made, first, end, source, target)) {
       if (run[0].text === "000") doubtful.push(made.slice(Math.max(first - 1, 0), end + 1).map((one) => one.text).join(" ")); // 9 000 200 for 9 thousand 200
       made.splice(first, end - first);
     } else doubtful.push(run.map((one) => one.text).join(" "));
@@ -114,6 +126,7 @@ function runs(made) {
   for (const first of free.keys()) {
     if (!free[first]) continue;
     for (let end = first + 1; end <= Math.min(first + LONGEST, free.length); end++) {
+      if (end - first > 1 && made.slice(first, end).some((one) => ROMAN.test(one.text))) break;
       if (free[end - 1]) found.push([first, end]);
       else if (!free[end]) break;
     }
@@ -140,6 +153,14 @@ function isThousand(places, made, first, end) {
   return end - first === 1 && spelt && !isNumber(made[end]?.text ?? "");
 }
 
+/** Tells whether the run stands beside a source number, or repeats one that is too long to be spelt in the source. */
+function isDouble(words, places, made, first, end, source, target) {
+  const run = made.slice(first, end).map((one) => one.text);
+  const written = value(run.join(" "), target);
+  if (written.length > 2 && places.some((place) => value(words[place], source) === written)) return true;
+  return [made[first - 1], made[end]].some((one) => one && places.includes(one.copied));
+}
+
 /** Replaces a run of words by a source number; in one word, its digits only (17h). */
 function replaceRun(made, first, end, place, text) {
   const [digits, written] = [text, made[first].text].map((one) => one.match(/\p{Nd}+/gu) ?? []);
@@ -149,16 +170,19 @@ function replaceRun(made, first, end, place, text) {
   made.splice(begin, end - begin, copy(by, made.slice(begin, end), place));
 }
 
-/** Writes a number that is missing: instead of a word that spells it, or at the place of its neighbours. Returns the number if it is to be checked. */
-function add(made, words, place, text) {
+/** Writes a number that is missing: its figures instead of a word that spells it, or at the place of its neighbours. Returns the number if it is to be
+ *  checked. */
+function add(made, words, place, figures) {
   const spelt = [...made.keys()].filter((at) => made[at].read === place && spells(made[at]));
-  if (!spelt.length || !isDigits(value(words[place], ""))) insert(made, text, place, words.length);
-  else if (isDigits(words[place])) {
-    const at = spelt.reduce((best, one) => (made[one].row[place] > made[best].row[place] ? one : best));
-    made[at] = copy(words[place], [made[at]], place);
-    return [];
+  const digits = value(words[place], "");
+  if (!spelt.length || !isDigits(digits)) {
+    insert(made, figures, place, words.length);
+    return [plain(words[place])];
   }
-  return [plain(words[place])];
+  const text = words[place];
+  const certain = text === digits || figures !== text; // else 40-year-old, or another language's ordinal
+  if (certain || (/^\p{Nd}/u.test(text) && !ORDINAL.test(text))) made[spelt[0]] = copy(certain ? figures : digits, [made[spelt[0]]], place);
+  return certain ? [] : [text];
 }
 
 const spells = (one) => one.copied === null && /^\p{L}/u.test(one.text) && Math.max(...one.row) > 0.5;

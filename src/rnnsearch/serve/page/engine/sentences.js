@@ -46,6 +46,7 @@ function ends(before, after, { language, prefixes = [], numeric_prefixes: numeri
   const stem = earlier.pop().replace(OPENERS, "");
   if (LAST.test(before)) return !AFTER_TIME.test(after);
   if (numeric.includes(stem)) return !/^\p{Nd}/u.test(after);
+  if (/\p{Nd}\s[hmgl]$/u.test(before)) return true; // 18 h.
   if (/^\p{Nd}+$/u.test(stem)) return !ORDINALS.has(language.toLowerCase().split(/[-_]/u)[0]) && earlier.some(Boolean);
   if (NAME.test(stem)) return words.includes(after.split(/['’\s]/u)[0]);
   return !(/^\p{L}$/u.test(stem) || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
