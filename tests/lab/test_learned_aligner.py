@@ -14,7 +14,7 @@ from command_line import Command, assert_refused, sets, sizes
 from rnnsearch import read_pharaoh
 from rnnsearch.installed import VARIABLE
 from rnnsearch.lab import eflomal_links as corpus_links
-from rnnsearch.lab import learned_aligner, quick_start
+from rnnsearch.lab import held_out, learned_aligner
 
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "src" / "rnnsearch_models"
 
@@ -28,7 +28,7 @@ WORDS = ["links", "--aligner", "rnnsearch", "--out", "links"]
 
 @pytest.fixture(autouse=True)
 def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(quick_start, "FEWEST_PAIRS", 100)
+    monkeypatch.setattr(held_out, "FEWEST_PAIRS", 100)
     monkeypatch.chdir(tmp_path)
 
 

@@ -10,7 +10,7 @@ import pytest
 from command_line import Command, sets, sizes
 
 from rnnsearch import Translator
-from rnnsearch.lab import quick_start
+from rnnsearch.lab import held_out, quick_start
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
@@ -25,8 +25,8 @@ SETTINGS = sets(*sizes(4), *LIMITS)
 
 @pytest.fixture(autouse=True)
 def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(quick_start, "FEWEST_PAIRS", 100)
-    monkeypatch.setattr(quick_start, "HELD_OUT", 6)
+    monkeypatch.setattr(held_out, "FEWEST_PAIRS", 100)
+    monkeypatch.setattr(held_out, "HELD_OUT", 6)
     monkeypatch.setattr(quick_start, "REFRESH", 1)
     monkeypatch.chdir(tmp_path)
 
@@ -64,10 +64,10 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
 
 
 def test_neighbours_are_held_out_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quick_start, "HELD_OUT", 100)
+    monkeypatch.setattr(held_out, "HELD_OUT", 100)
     for side in "ab":
         (tmp_path / side).write_text("".join(f"sentence {side} number {n}\n" for n in range(2_000)))
-    found = quick_start.choose_held_out(parallel_texts([tmp_path / "a", tmp_path / "b"]))
+    found = held_out.choose_held_out(parallel_texts([tmp_path / "a", tmp_path / "b"]))
     for part in ("dev", "test"):
         numbers = [number for number, one in found.items() if one == part]
         assert len(numbers) == 100
@@ -76,16 +76,16 @@ def test_neighbours_are_held_out_together(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_no_held_out_source_line_is_in_training(tiny_corpus: Path, tmp_path: Path) -> None:
     files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
-    quick_start.write_corpus(parallel_texts(files), tmp_path / "corpus")
+    held_out.write_corpus(parallel_texts(files), tmp_path / "corpus")
     parts = {
         part: list(zip(*(read_lines(tmp_path / f"corpus/{part}.{side}") for side in SIDES), strict=True))
         for part in ("train", "dev", "test")
     }
     pairs = list(zip(*map(read_lines, files), strict=True))
     assert len(parts["dev"]) == len(parts["test"]) == 6
-    held_out = {*parts["dev"], *parts["test"]}
-    assert held_out <= set(pairs)
-    sources = {source for source, _ in held_out}
+    kept_back = {*parts["dev"], *parts["test"]}
+    assert kept_back <= set(pairs)
+    sources = {source for source, _ in kept_back}
     assert len(sources) == 12  # a small corpus has each source line held out once
     assert parts["train"] == [pair for pair in pairs if pair[0] not in sources]
 

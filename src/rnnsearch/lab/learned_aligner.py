@@ -19,7 +19,7 @@ from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.lab.eflomal_links import align_texts, link_files, require_eflomal
-from rnnsearch.lab.quick_start import choose_held_out
+from rnnsearch.lab.held_out import choose_held_out
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.run import Run
 from rnnsearch.settings import DataSettings

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from itertools import chain, groupby, zip_longest
+from contextlib import suppress
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from rnnsearch.demo import CORPUS_PARTS, read_earlier, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.lab.bench import bench_training, bench_translation
 from rnnsearch.lab.figures import Curve, curve_figure
+from rnnsearch.lab.held_out import write_corpus
 from rnnsearch.lab.page import (
     PAGE,
     Block,
@@ -39,7 +39,7 @@ from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.codec import SIDES, side_tokeniser
 from rnnsearch.text.dataset import Corpus
-from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
+from rnnsearch.text.formats.readers import Layout, parallel_texts
 from rnnsearch.text.languages import with_languages
 from rnnsearch.text.preparation import PrepareOptions, prepare
 from rnnsearch.training.display import Display
@@ -59,13 +59,6 @@ SMALLER = [
     "model.maxout_size=128",
 ]
 """Changes of the recipe for a network of half its size."""
-FEWEST_PAIRS, HELD_OUT = 500, 500
-"""Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
-test."""
-STRETCHES = 20
-"""Number of stretches of neighbouring pairs in each of the two."""
-HELD_OUT_LENGTHS = range(10, 250)
-"""Allowed numbers of characters of a held-out sentence."""
 FEWEST_UPDATES, MOST_EPOCHS = 1_500, 60
 LARGE = 20_000
 """Number of pairs from which on the recipe's batch size is used."""
@@ -133,76 +126,6 @@ def try_corpus(
         for signature in display.made:
             note(signature)
     return {name: value for name, value in score.items() if isinstance(value, float)}
-
-
-def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
-    """Returns the pairs to hold out: number → dev or test. They are in stretches of neighbours, because
-    neighbours resemble each other, and one in the training text would make the other easy. In a small corpus
-    they have different source lines.
-
-    Raises InputError if the text is not parallel, too small, or the same on both sides.
-    """
-    usable, total, same, seen = [], 0, 0, set[int]()
-    for number, (left, right) in enumerate(pairs_of(texts)):
-        total, same = number + 1, same + (left == right)
-        if (
-            len(left) in HELD_OUT_LENGTHS
-            and len(right) in HELD_OUT_LENGTHS
-            and left != right
-            and hash(left) not in seen
-        ):
-            usable.append(number)
-            if len(seen) < LARGE:
-                seen.add(hash(left))
-    if total and same > total / 2:
-        what = f"{same:,} of {total:,} lines are the same in both files"
-        raise InputError(what, remedy="give a text and its translation")
-    if len(usable) < FEWEST_PAIRS:
-        what = f"{len(usable):,} different sentence pairs, of {total:,}, are too few to learn from"
-        raise InputError(what, remedy=f"give at least {FEWEST_PAIRS:,}, better tens of thousands")
-    each = min(HELD_OUT, len(usable) // 20)
-    length = max(1, each // STRETCHES)
-    starts = range(0, len(usable) - length + 1, length)
-    drawn = [
-        usable[start : start + length] for start in random.Random(1).sample(starts, 2 * (each // length))
-    ]
-    dev, test = chain.from_iterable(drawn[::2]), chain.from_iterable(drawn[1::2])
-    return dict.fromkeys(dev, "dev") | dict.fromkeys(test, "test")
-
-
-def pairs_of(texts: Sequence[ParallelText]) -> Iterator[LinePair]:
-    """Yields the pairs of all texts."""
-    return chain.from_iterable(text.pairs() for text in texts)
-
-
-def write_corpus(
-    texts: Sequence[ParallelText],
-    folder: Path,
-    sides: Sequence[str] = SIDES,
-    most: int | None = None,
-) -> str:
-    """Writes train, dev and test into a folder; returns a message with their sizes. No line of dev or test is
-    in train, on either side. sides: endings of the files. most: maximum number of pairs of train. Raises
-    InputError as `choose_held_out` does."""
-    held_out = choose_held_out(texts)
-    held = {line for number, pair in enumerate(pairs_of(texts)) if number in held_out for line in pair}
-    count = 0
-    folder.mkdir(exist_ok=True)
-    with ExitStack() as stack:
-        files = {
-            part: [
-                stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n"))
-                for side in sides
-            ]
-            for part in CORPUS_PARTS
-        }
-        for number, pair in enumerate(pairs_of(texts)):
-            learned = held.isdisjoint(pair) and (most is None or count < most)
-            part = held_out.get(number, "train" if learned else "")
-            count += part == "train"
-            for file, line in zip(files.get(part, []), pair, strict=False):
-                file.write(f"{line}\n")
-    return f"{count:,} pairs to learn from, {len(held_out):,} held out in stretches"
 
 
 def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list[str], str]:

@@ -26,6 +26,7 @@ from rnnsearch.config import stored
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_pharaoh
 from rnnsearch.lab.eflomal_links import link_texts
+from rnnsearch.lab.held_out import write_corpus
 from rnnsearch.lab.measures import Statistics, departure, system_statistics
 from rnnsearch.lab.metrics import DEPARTURE
 from rnnsearch.lab.outputs import Kind, open_run, run_answers
@@ -169,8 +170,6 @@ def write_study_corpus(folder: StudyFolder, out: Path) -> None:
             write_examples(out, "long", generate(inputs.long_pairs, seed=2, min_words=41))
         return
     if inputs.hold_out:
-        from rnnsearch.lab.quick_start import write_corpus
-
         texts = parallel_texts([folder.base / file for file in inputs.train])
         write_corpus(texts, out, folder.sides, inputs.pairs)
         return

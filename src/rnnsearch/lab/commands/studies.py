@@ -99,7 +99,7 @@ class StudyPlace:
     quick: bool = False
 
     def open(self, study: str) -> list[StudyFolder]:
-        """Returns the studies, as `open_studies` does."""
+        """Returns the study, or one for each name, as `open_studies` does."""
         from rnnsearch.lab.study import open_studies
 
         return open_studies(study, self.out, self.data, self.set_ or (), self.quick)
@@ -125,8 +125,7 @@ STUDY_PLACE = """
 def experiment(study: str, *, place: StudyPlace, only: Strings = None, trust_code: bool = False) -> None:
     """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
     the same command continues."""
-    failed = list[InputError]()
-    folders = place.open(study)
+    folders, failed = place.open(study), list[InputError]()
     for folder in folders:
         try:
             carry_out(folder, place.jobs, only or (), trust_code)

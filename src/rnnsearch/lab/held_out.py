@@ -1,0 +1,94 @@
+"""Pairs of a corpus that are held out for development and for the test, and the files of the three parts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+
+from rnnsearch.demo import CORPUS_PARTS
+from rnnsearch.errors import InputError
+from rnnsearch.text.codec import SIDES
+from rnnsearch.text.formats.readers import LinePair, ParallelText
+
+FEWEST_PAIRS, HELD_OUT = 500, 500
+"""Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
+test."""
+STRETCHES = 20
+"""Number of stretches of neighbouring pairs in each of the two."""
+HELD_OUT_LENGTHS = range(10, 250)
+"""Allowed numbers of characters of a held-out sentence."""
+COMPARED = 20_000
+"""Number of different source lines among which repeated ones are left out."""
+
+
+def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
+    """Returns the pairs to hold out: number → dev or test. They are in stretches of neighbours, because
+    neighbours resemble each other, and one in the training text would make the other easy. In a small corpus
+    they have different source lines.
+
+    Raises InputError if the text is not parallel, too small, or the same on both sides.
+    """
+    usable, total, same, seen = [], 0, 0, set[int]()
+    for number, (left, right) in enumerate(pairs_of(texts)):
+        total, same = number + 1, same + (left == right)
+        if (
+            len(left) in HELD_OUT_LENGTHS
+            and len(right) in HELD_OUT_LENGTHS
+            and left != right
+            and hash(left) not in seen
+        ):
+            usable.append(number)
+            if len(seen) < COMPARED:
+                seen.add(hash(left))
+    if total and same > total / 2:
+        what = f"{same:,} of {total:,} lines are the same in both files"
+        raise InputError(what, remedy="give a text and its translation")
+    if len(usable) < FEWEST_PAIRS:
+        what = f"{len(usable):,} different sentence pairs, of {total:,}, are too few to learn from"
+        raise InputError(what, remedy=f"give at least {FEWEST_PAIRS:,}, better tens of thousands")
+    each = min(HELD_OUT, len(usable) // 20)
+    length = max(1, each // STRETCHES)
+    starts = range(0, len(usable) - length + 1, length)
+    drawn = [
+        usable[start : start + length] for start in random.Random(1).sample(starts, 2 * (each // length))
+    ]
+    dev, test = chain.from_iterable(drawn[::2]), chain.from_iterable(drawn[1::2])
+    return dict.fromkeys(dev, "dev") | dict.fromkeys(test, "test")
+
+
+def pairs_of(texts: Sequence[ParallelText]) -> Iterator[LinePair]:
+    """Yields the pairs of all texts."""
+    return chain.from_iterable(text.pairs() for text in texts)
+
+
+def write_corpus(
+    texts: Sequence[ParallelText],
+    folder: Path,
+    sides: Sequence[str] = SIDES,
+    most: int | None = None,
+) -> str:
+    """Writes train, dev and test into a folder; returns a message with their sizes. No line of dev or test is
+    in train, on either side. sides: endings of the files. most: maximum number of pairs of train. Raises
+    InputError as `choose_held_out` does."""
+    held_out = choose_held_out(texts)
+    held = {line for number, pair in enumerate(pairs_of(texts)) if number in held_out for line in pair}
+    count = 0
+    folder.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        files = {
+            part: [
+                stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n"))
+                for side in sides
+            ]
+            for part in CORPUS_PARTS
+        }
+        for number, pair in enumerate(pairs_of(texts)):
+            learned = held.isdisjoint(pair) and (most is None or count < most)
+            part = held_out.get(number, "train" if learned else "")
+            count += part == "train"
+            for file, line in zip(files.get(part, []), pair, strict=False):
+                file.write(f"{line}\n")
+    return f"{count:,} pairs to learn from, {len(held_out):,} held out in stretches"
