@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.links import (
+    LEARNED_VOTES,
     character_ranges,
     project,
     symmetrise,
@@ -68,6 +69,7 @@ def test_a_vote_lowers_the_probability_that_a_link_needs() -> None:
     assert vote(probabilities, pairs("1-1 2-2 3-3"), pairs("9-9")) == pairs("0-0 1-1 2-2")
     both = pairs("2-2 3-3 4-4 5-5")
     assert vote(probabilities, both, both[::-1]) == pairs("0-0 2-2 3-3 4-4")
+    assert vote({}, both, both, LEARNED_VOTES) == both
 
 
 def symal(a: list[int], b: list[int], diagonal: bool, final: bool, both: bool) -> list[Link]:

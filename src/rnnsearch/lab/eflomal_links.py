@@ -245,11 +245,11 @@ def link_files(
     )
 
 
-def vote_files(networks: Path, forward: Path, reverse: Path, out: Path) -> None:
-    """Writes the links of networks that `vote` accepts.
+def vote_files(networks: Path, forward: Path, reverse: Path, out: Path, least: Sequence[float]) -> None:
+    """Writes the links that `vote` accepts.
 
-    networks: lines of `align --format jsonl`. forward, reverse: link files of another aligner. Raises
-    InputError for an invalid link, and if the files differ in length.
+    networks: lines of `align --format jsonl`. forward, reverse: link files of another aligner. least: as in
+    `vote`. Raises InputError for an invalid link, and if the files differ in length.
     """
     remedy = f"delete {networks.parent}, and begin again"
     pairs = in_step(read_lines(networks), _pairs(forward, reverse), (networks, forward), remedy)
@@ -258,7 +258,7 @@ def vote_files(networks: Path, forward: Path, reverse: Path, out: Path) -> None:
             with reading(networks, "delete it, and give the same command", "is damaged"):
                 found = json.loads(line)
                 probable = dict(zip(map(tuple, found["links"]), found["probabilities"], strict=True))
-            print(format_links(vote(probable, *directions)), file=file)
+            print(format_links(vote(probable, *directions, least)), file=file)
 
 
 def _pairs(forward: str | Path, reverse: str | Path) -> Iterator[tuple[list[Link], list[Link]]]:

@@ -17,6 +17,13 @@ from rnnsearch.word_links import Link, given_links
 
 DEFAULT = "grow-diag-final-and"
 
+VOTES = (0.65, 0.4, 0.15)
+"""Smallest probability of a link in `vote` if none, one or both of the aligner's directions have it. Chosen
+on the 37 development sentences of the Hansards."""
+LEARNED_VOTES = (0.65, 0.1, 0.0)
+"""The same for networks that learned from the text itself. They overlook links where it is small, so those of
+both directions need no probability. Chosen on German and Romanian development sentences."""
+
 _STRAIGHT = ((0, -1), (-1, 0), (0, 1), (1, 0))
 _DIAGONAL = ((-1, -1), (1, -1), (-1, 1), (1, 1))
 """Neighbours (source, target) in the order of Moses's symal. The order decides which of two competing links
@@ -36,14 +43,22 @@ def symmetrise(forward: Collection[Link], reverse: Collection[Link], method: str
     return sorted(METHODS[method](given_links(forward, "forward"), given_links(reverse, "reverse")))
 
 
-def vote(probabilities: Mapping[Link, float], forward: Iterable[Link], reverse: Iterable[Link]) -> list[Link]:
-    """Returns those links of networks, sorted, that are probable enough given the votes of another aligner.
+def vote(
+    probabilities: Mapping[Link, float],
+    forward: Iterable[Link],
+    reverse: Iterable[Link],
+    least: Sequence[float] = VOTES,
+) -> list[Link]:
+    """Returns those links, sorted, that networks find probable enough given the votes of another aligner.
 
-    probabilities: of links (source, target), √(p→ p←) of networks of both directions. forward, reverse: the
-    links of the aligner's two directions, also as (source, target).
+    probabilities: of links (source, target), √(p→ p←) of networks of both directions; 0 for others. forward,
+    reverse: the links of the aligner's two directions, also as (source, target). least: VOTES or
+    LEARNED_VOTES.
     """
     votes = Counter(chain(set(forward), set(reverse)))
-    return sorted(link for link, probability in probabilities.items() if probability >= VOTES[votes[link]])
+    return sorted(
+        link for link in {*probabilities, *votes} if probabilities.get(link, 0.0) >= least[votes[link]]
+    )
 
 
 def _grow(
@@ -101,10 +116,6 @@ METHODS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
 }
 """Name → function of (forward, reverse). `final-and` adds links between two words without links; `final`
 needs only one such word."""
-
-VOTES = (0.65, 0.4, 0.15)
-"""Smallest probability of a link in `vote` if none, one or both of the aligner's directions have it. Chosen
-on the 37 development sentences of the Hansards."""
 
 FROM_ZERO = "perl -pe 's/[0-9]+/$&-1/ge' LINKS"
 """A command that converts Pharaoh links from 1 to links from 0."""

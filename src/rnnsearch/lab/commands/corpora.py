@@ -167,14 +167,15 @@ def link_by_networks(
     from rnnsearch.cli.align import align
     from rnnsearch.lab.eflomal_links import vote_files
     from rnnsearch.lab.learned_aligner import LINKS_RECIPE, align_with_models, learn_links
-    from rnnsearch.text.links import VOTES
+    from rnnsearch.text.links import LEARNED_VOTES, VOTES
 
     folder = out.with_name(f"{out.name}.work")
     if aligner == "rnnsearch":
-        aligners = learn_links(files, folder, words, recipe or LINKS_RECIPE, own)
+        aligners, least = learn_links(files, folder, words, recipe or LINKS_RECIPE, own), LEARNED_VOTES
     else:
-        aligners = align_with_models(aligner, files, folder, words)
-    how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": VOTES[-1]}
+        aligners, least = align_with_models(aligner, files, folder, words), VOTES
+    lowest = min(filter(None, least))
+    how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": lowest}
     settings = [f"align.{name}={value}" for name, value in how.items()]
     with resumable(), aligners as (read, (forward, backward), votes, step):
 
@@ -182,7 +183,7 @@ def link_by_networks(
             runs, reverse = [forward, *map(str, read)], [Path(backward)]
             align(runs, out=str(path), reverse_run=reverse, set_=settings, format_="jsonl")
 
-        vote_files(step("networks.jsonl", align_texts), *votes, out)
+        vote_files(step("networks.jsonl", align_texts), *votes, out, least)
     print(f"{out}\nnetworks  {forward}, {backward}")
 
 
