@@ -142,7 +142,7 @@ def test_gold_links_of_another_tokenisation_are_refused(
     (tmp_path / "links.jsonl").write_text("\n".join(lines) + "\n")
     (tmp_path / "gold").write_text("0-0 7-7\n0-0 1-1\n")
     done = command("aer", "--links", tmp_path / "links.jsonl", "--gold", tmp_path / "gold")
-    assert_refused(done, "links.jsonl:2: the gold link 1-1", said, "--words given")
+    assert_refused(done, "links.jsonl:2: the gold link 1-1", said, "--align.words given")
 
 
 def test_a_few_sentences_are_not_compared(command: Command, tmp_path: Path) -> None:

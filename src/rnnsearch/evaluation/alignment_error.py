@@ -212,9 +212,7 @@ def require_words(
                 if position >= len(have):
                     what = f"the gold link {link[0]}-{link[1]} (counted from 0) needs {position + 1} {side}"
                     what += f" words, but the sentence has {len(have)} here"
-                    remedy = (
-                        "gold links count other words: align the words of the gold file, by --words given"
-                    )
+                    remedy = "align the words that the gold links count: --align.words given or tokenised"
                     raise InputError(what, file=file, line=number, remedy=remedy)
 
 
