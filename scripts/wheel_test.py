@@ -111,22 +111,9 @@ def try_core(command: Path, work: Path) -> None:
     expect("translate" in listed and "serve" not in listed, f"--help without {' and '.join(AROUND)}")
     for name, text in (("en", "The man sees the house.\n"), ("fr", "L'homme voit la maison.\n")):
         (work / f"pairs.{name}").write_text(text * 4, encoding="utf-8")
-    pairs = "pairs.en", "pairs.fr"
-    run(work, command, "-q", "prepare", *pairs, "--dev", *pairs, "--out", "store")
-    run(
-        work,
-        command,
-        "-q",
-        "train",
-        "demo",
-        "--data",
-        "store",
-        "--out",
-        "run",
-        *QUICK,
-        "--set=stopping.max_updates=5",
-    )
-    expect(run(work, command, "align", "run", *pairs).count("\n") == 4, "prepare, train, align")
+    for line in "align", "score":
+        found = run(work, command, line, "en-fr", "pairs.en", "pairs.fr")
+        expect(found.count("\n") == 4, f"{line} without {' and '.join(AROUND)}")
     for name in AROUND:
         (work / name).rename(package / name)
 
