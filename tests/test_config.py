@@ -203,7 +203,9 @@ def test_a_config_of_an_earlier_version_is_read(tmp_path: Path, capsys: pytest.C
     (tmp_path / "old.toml").write_text(OLD_RUN)
     assert load_config(tmp_path / "old.toml") == today
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("training.optimiser is now optimiser.method; training.learning_rate is now")
+    assert said.startswith(
+        "warning: training.optimiser is now optimiser.method; training.learning_rate is now"
+    )
 
 
 def test_a_table_that_is_none_is_said(tmp_path: Path) -> None:
@@ -217,7 +219,7 @@ def test_every_old_key_has_a_new_one(capsys: pytest.CaptureFixture[str]) -> None
         table, key = new.split(".")
         default = json.dumps(getattr(getattr(Settings(), table), key))
         assert load_config(overrides=[f"{old}={default}"]) == Settings()
-        assert capsys.readouterr().err == f"{old} is now {new}\n"
+        assert capsys.readouterr().err == f"warning: {old} is now {new}\n"
         with pytest.raises(InputError, match=f"{old} is now {new}, and both are given"):
             load_config(overrides=[f"{old}={default}", f"{new}={default}"])
 

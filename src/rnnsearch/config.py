@@ -111,7 +111,7 @@ def rename(where: str | None, *tables: Any, say: Callable[[str], None] = note) -
         others[name] = values.pop(key)
         found[f"{old} is now {new}"] = None
     if found:
-        say("; ".join(found))
+        say(f"warning: {'; '.join(found)}")
 
 
 def merged(*tables: dict[str, Any]) -> dict[str, Any]:
