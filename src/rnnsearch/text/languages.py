@@ -44,7 +44,7 @@ _SCRIPTS = {
 """Script of letters, as Unicode's names of them begin → languages that are written in it alone."""
 _KANA = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC")
 """Scripts that are counted as CJK."""
-FEWEST_LETTERS = 10
+SCRIPT_LETTERS = 10
 """Letters without which nothing is said about their script."""
 
 
@@ -157,7 +157,7 @@ def _script_doubt(side: str, code: str, lines: Sequence[str]) -> str:
     expected = next((script for script, codes in _SCRIPTS.items() if base(code) in codes.split()), "")
     names = (unicodedata.name(one, "").split()[:1] for one in "".join(lines) if one.isalpha())
     counts = Counter("CJK" if name[0] in _KANA else name[0] for name in names if name)
-    if not expected or counts.total() < FEWEST_LETTERS or 2 * counts[expected] >= counts.total():
+    if not expected or counts.total() < SCRIPT_LETTERS or 2 * counts[expected] >= counts.total():
         return ""
     found = counts.most_common(1)[0][0]
     has, needs = (one if one == "CJK" else one.capitalize() for one in (found, expected))

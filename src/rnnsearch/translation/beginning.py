@@ -25,10 +25,12 @@ LONGEST_UNFINISHED = 100
 """Letters of an unfinished word. A longer one counts as complete."""
 
 
-Words = tuple[Callable[[str], list[str]], Callable[[Sequence[str]], EncodedSentence], Callable[[str], object]]
+WordFunctions = tuple[
+    Callable[[str], list[str]], Callable[[Sequence[str]], EncodedSentence], Callable[[str], object]
+]
 
 
-def reading(codec: Codec, faithful: bool) -> Words:
+def word_functions(codec: Codec, faithful: bool) -> WordFunctions:
     """Returns functions that split a line of one side into words, encode them, and tell whether a word is
     copied letter by letter."""
     if not faithful:
@@ -91,7 +93,7 @@ def encode_beginning(typed: str, codec: Codec, faithful: bool = False) -> Beginn
     """Encodes the beginning of a sentence's translation. Its last word is unfinished if no space follows it:
     any ids are allowed that have its letters. An unfinished word that no ids have counts as complete. A line
     break ends the translation. faithful: as in the settings."""
-    words_of, encode, is_copied = reading(codec, faithful)
+    words_of, encode, is_copied = word_functions(codec, faithful)
     words = words_of(typed)
     unfinished = words and not (typed[-1].isspace() or is_copied(words[-1]))
     places = _places_of_letters(codec, words[-1]) if unfinished else []

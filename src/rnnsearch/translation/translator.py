@@ -39,9 +39,9 @@ from rnnsearch.translation.beginning import (
     by_sentence,
     check_order,
     encode_beginning,
-    reading,
     retyped,
     with_typed,
+    word_functions,
 )
 from rnnsearch.translation.forced import forced_decoding
 from rnnsearch.translation.networks import Networks
@@ -244,7 +244,7 @@ class Translator:
         how, source = settings.translation, self.source
         terms = glossary or self._terms
         split = how.split_sentences and source.tokeniser.kind == "moses"
-        words_of, encode, _ = reading(source, how.faithful)
+        words_of, encode, _ = word_functions(source, how.faithful)
         parts: list[EncodedSentence] = []
         for sentence in sentences(line, source.tokeniser.language) if split else [line]:
             parts += cut(encode(words_of(sentence)), encode, how.max_source_length, number)
