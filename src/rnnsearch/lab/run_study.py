@@ -151,11 +151,8 @@ def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Pro
         say("preparing the corpus")
         known = [links] if links.exists() else []
         options = PrepareOptions(links=known, workers=core_count(), progress=progress)
-        texts, pairs = (
-            parallel_texts(learned),
-            parallel_texts(dev) if any((inputs.dev, inputs.builtin, inputs.hold_out)) else [],
-        )
-        prepare_texts(texts, store, dev=pairs, settings=data, options=options)
+        pairs = parallel_texts(dev) if inputs.dev or inputs.builtin or inputs.hold_out else []
+        prepare_texts(parallel_texts(learned), store, dev=pairs, settings=data, options=options)
     return tests
 
 
