@@ -151,3 +151,10 @@ def test_a_few_sentences_are_not_compared(command: Command, tmp_path: Path) -> N
     done = command(f"aer --links {tmp_path}/a {tmp_path}/b --gold {tmp_path}/gold")
     assert "difference" not in done.out
     assert done.err == "fewer than 20 sentences: no differences and no p-values\n"
+
+
+def test_words_that_are_no_lists_are_ignored(command: Command, tmp_path: Path) -> None:
+    line = json.dumps({"links": [[0, 0]], "source_tokens": 3, "tokens": 4})
+    (tmp_path / "links.jsonl").write_text(f"{line}\n")
+    (tmp_path / "gold").write_text("0-0\n")
+    assert command("aer", "--links", tmp_path / "links.jsonl", "--gold", tmp_path / "gold").code == 0

@@ -130,7 +130,8 @@ def _words(name: str) -> Iterator[Sequence[Sequence[str]]]:
     """Yields the words of both sides of each line of JSON that `align` has written; of others, nothing."""
     for line in read_link_lines(name):
         found: dict[str, Any] = json.loads(line) if line.lstrip().startswith("{") else {}
-        source, target = found.get("source_tokens", []), found.get("tokens", [])
+        sides = found.get("source_tokens"), found.get("tokens")
+        source, target = (side if isinstance(side, list) else [] for side in sides)
         # matrices have a column for the end of the source
         yield (source[:-1] if "alignment" in found else source, target) if target else ()
 
