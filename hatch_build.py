@@ -1,8 +1,8 @@
-"""What of the package's metadata depends on where the repository lies: its addresses, and the links of its
-description.
+"""What of the package's metadata depends on where the repository lies: its addresses, and the links
+of its description.
 
-The address is $RNNSEARCH_URL, as the release workflow sets it, or the remote `origin` of a checkout. Without
-either, the package names
+The address is $RNNSEARCH_URL, as the release workflow sets it, or the remote `origin` of a
+checkout. Without either, the package names
 none, and links of the description that would lead nowhere become plain words.
 """
 
@@ -57,7 +57,8 @@ def addresses(base: str) -> dict[str, str]:
 
 
 def description(text: str, base: str) -> str:
-    """README for a reader who has no repository: links and pictures with their whole address, or none."""
+    """README for a reader who has no repository: links and pictures with their whole address, or
+    none."""
     if not base:
         return LINK.sub(r"\1", IMAGE.sub("", text))
     text = LINK.sub(lambda match: f"[{match[1]}]({base}/blob/main/{match[2]})", text)

@@ -1,15 +1,17 @@
-"""Measures the effect of `translation.faithful` on BLEU, and on the shares of invented words and numbers.
+"""Measures the effect of `translation.faithful` on BLEU, and on the shares of invented words and
+numbers.
 
     python benchmarks/faithful.py en-fr newstest2012.en.gz newstest2012.fr.gz
 
-An invented word is one that no training target text has, in any letter case. A changed number is one in the
-translation but not in the source. The reference's share shows how often translators change numbers ("two" for
-2, "14.30" for "2:30 pm"). A line gains digits if its translation has more of them.
+An invented word is one that no training target text has, in any letter case. A changed number is
+one in the translation but not in the source. The reference's share shows how often translators
+change numbers ("two" for 2, "14.30" for "2:30 pm"). A line gains digits if its translation has more
+of them.
 
     python benchmarks/faithful.py en-fr news.en news.fr --reverse fr-en
 
-also measures glossaries. A line's term is its longest word with a certain link to a word of the reference,
-which is the term's translation. Obeyed are the terms whose translation is written.
+also measures glossaries. A line's term is its longest word with a certain link to a word of the
+reference, which is the term's translation. Obeyed are the terms whose translation is written.
 """
 
 from __future__ import annotations
@@ -40,7 +42,11 @@ def invented(translator: Translator, lines: list[str]) -> float:
 def changed(sources: list[str], lines: list[str]) -> float:
     """Returns the percentage of numbers that the source does not have."""
     pairs = [(numbers(source), numbers(line)) for source, line in zip(sources, lines, strict=True)]
-    return 100 * sum(len(own - given) for given, own in pairs) / max(1, sum(len(own) for _, own in pairs))
+    return (
+        100
+        * sum(len(own - given) for given, own in pairs)
+        / max(1, sum(len(own) for _, own in pairs))
+    )
 
 
 def gained(sources: list[str], lines: list[str]) -> float:
@@ -81,14 +87,18 @@ def obeyed(translator: Translator, glossaries: list[dict[str, str]], lines: list
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
     add("model")
     add("source")
     add("reference")
     add("--reverse", help="model of the other direction")
     arguments = parser.parse_args()
-    sources, references = (list(read_lines(file)) for file in (arguments.source, arguments.reference))
+    sources, references = (
+        list(read_lines(file)) for file in (arguments.source, arguments.reference)
+    )
     translator = Translator.load(arguments.model)
     print(f"{'':10} {'BLEU':>6} {'invented':>9} {'numbers changed':>16} {'gained digits':>14}")
     rows = {"reference": references}
@@ -110,7 +120,9 @@ def main() -> None:
         print(f"{sum(map(bool, glossaries))} terms")
         for name, lines in (("without", rows["with"]), ("glossary", glossary_lines)):
             share = obeyed(translator, glossaries, lines)
-            print(f"{name:10} {bleu(lines, references).value:6.2f}, {share:.1f}% of the terms obeyed")
+            print(
+                f"{name:10} {bleu(lines, references).value:6.2f}, {share:.1f}% of the terms obeyed"
+            )
 
 
 if __name__ == "__main__":

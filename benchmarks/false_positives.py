@@ -2,9 +2,9 @@
 
     python benchmarks/false_positives.py --seeds 3
 
-Each line has the true variance of the mean over seeds, in units of that of the sentences; the share of
-studies that call equal variants different, for four p; and the share of 95 % intervals that hold the true
-difference."""
+Each line has the true variance of the mean over seeds, in units of that of the sentences; the share
+of studies that call equal variants different, for four p; and the share of 95 % intervals that hold
+the true difference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ ERRORS = (0.05, 0.01, 0.003, 0.001)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--studies", type=int, default=200_000)

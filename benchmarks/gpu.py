@@ -2,12 +2,13 @@
 
     python benchmarks/gpu.py --out gpu.jsonl                      # all parts, below ten minutes
     python benchmarks/gpu.py --parts model training --device cuda:1
-    python benchmarks/gpu.py --device cpu --small --parts runs    # tries the code where there is no GPU
+    python benchmarks/gpu.py --device cpu --small --parts runs    # tries the code where there is no
+    GPU
 
-Each part is a process of its own with a time limit, so that a crash ends only that part. Every row is written
-immediately, as a line of JSON. The table is printed at the end, also after Ctrl-C or SIGTERM. Text is
-synthetic or built in; only the package is needed. The exit code is 1 if a check failed or a part did not end
-well.
+Each part is a process of its own with a time limit, so that a crash ends only that part. Every row
+is written immediately, as a line of JSON. The table is printed at the end, also after Ctrl-C or
+SIGTERM. Text is synthetic or built in; only the package is needed. The exit code is 1 if a check
+failed or a part did not end well.
 """
 
 from __future__ import annotations
@@ -53,40 +54,56 @@ def run_part(name: str, options: argparse.Namespace) -> None:
 
     set_up_cpu(1 if options.small else 0)
     usable_device(options.device)
-    import_module(f"gpu_parts.{PARTS[name][0]}").PARTS[name](Options(options.device, options.small), write)
+    import_module(f"gpu_parts.{PARTS[name][0]}").PARTS[name](
+        Options(options.device, options.small), write
+    )
 
 
 def state_after(command: Sequence[str], limit: float) -> str:
-    """Runs a process for at most `limit` seconds. Returns "done" or, in words, why it did not end well."""
+    """Runs a process for at most `limit` seconds. Returns "done" or, in words, why it did not end
+    well."""
     try:
         code = subprocess.run(command, check=False, timeout=limit).returncode
     except subprocess.TimeoutExpired:
         return f"out of time after {limit:.0f} s"
-    return f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}" if code else "done"
+    return (
+        f"ended by {signal.Signals(-code).name}"
+        if code < 0
+        else f"exit code {code}"
+        if code
+        else "done"
+    )
 
 
 def failures(states: dict[str, str], rows: Sequence[Row]) -> list[str]:
-    """Returns a line for each part that did not end well, each check that failed and each row with an
-    error."""
+    """Returns a line for each part that did not end well, each check that failed and each row with
+    an error."""
     found = [f"{name}: {state}" for name, state in states.items() if state != "done"]
     for row in rows:
         if "error" in row:
             found.append(f"{row['part']}: {row['what']}: {row['error']}")
         elif row.get("ok") is False:
             difference = (
-                f": {row['difference']:.3g}, at most {row['limit']:.3g}" if "difference" in row else ""
+                f": {row['difference']:.3g}, at most {row['limit']:.3g}"
+                if "difference" in row
+                else ""
             )
             found.append(f"{row['part']}: {row['what']}{difference}")
     return found
 
 
 def table(states: dict[str, str], rows: Sequence[Row]) -> str:
-    """Returns, in Markdown, how many checks of each part hold, their largest difference, the speeds, and
-    every failure."""
-    lines = ["| part | state | checks | hold | largest difference over its limit |", "|---|---|---|---|---|"]
+    """Returns, in Markdown, how many checks of each part hold, their largest difference, the
+    speeds, and every failure."""
+    lines = [
+        "| part | state | checks | hold | largest difference over its limit |",
+        "|---|---|---|---|---|",
+    ]
     for name, state in states.items():
         checks = [row for row in rows if row["part"] == name and ("ok" in row or "error" in row)]
-        worst = max((row["difference"] / row["limit"] for row in checks if "difference" in row), default=0.0)
+        worst = max(
+            (row["difference"] / row["limit"] for row in checks if "difference" in row), default=0.0
+        )
         hold = sum(row.get("ok", False) for row in checks)
         lines.append(f"| {name} | {state} | {len(checks)} | {hold} | {worst:.2g} |")
     lines += ["", "| measurement | figures |", "|---|---|"]
@@ -102,7 +119,9 @@ def table(states: dict[str, str], rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
     add("--device", default="cuda", help="cuda, cuda:N or cpu")
     add("--small", action="store_true", help="sizes for a CPU: seconds for each part")
@@ -116,7 +135,11 @@ def main() -> None:
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options.out.write_text("", encoding="utf-8")
-    ends, states, rows = time.monotonic() + options.limit, dict.fromkeys(options.parts, "not run"), []
+    ends, states, rows = (
+        time.monotonic() + options.limit,
+        dict.fromkeys(options.parts, "not run"),
+        [],
+    )
     try:
         for name in options.parts:
             limit = min(PARTS[name][1], ends - time.monotonic())

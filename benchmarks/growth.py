@@ -1,13 +1,13 @@
-"""Measures how the cost of the pipeline grows with the corpus: pairs per CPU second and peak memory of
-`rnnsearch prepare`, `train`, `translate --out` and `align --out` on the first pairs of a corpus.
+"""Measures how the cost of the pipeline grows with the corpus: pairs per CPU second and peak memory
+of `rnnsearch prepare`, `train`, `translate --out` and `align --out` on the first pairs of a corpus.
 
     python benchmarks/growth.py --source a.en.gz b.en --target a.fr.gz b.fr --run en-fr
     python benchmarks/growth.py --source a.en.gz --target a.fr.gz --sizes 10000 100000 --of train
 
-Several files per side are concatenated. The operating system counts CPU seconds and memory of each command,
-which has one thread. `prepare` and `train` are measured as a whole; `train` needs `prepare`. `translate` and
-`align` read a file of the full size. They are stopped after some --sentences of it; their CPU seconds count
-from the loaded model.
+Several files per side are concatenated. The operating system counts CPU seconds and memory of each
+command, which has one thread. `prepare` and `train` are measured as a whole; `train` needs
+`prepare`. `translate` and `align` read a file of the full size. They are stopped after some
+--sentences of it; their CPU seconds count from the loaded model.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ BATCHES = {"translate": 64, "align": 256}  # sentences
 
 
 def run(*words: object, partial: Path | None = None, limit: int = 0) -> tuple[float, float, int]:
-    """Runs a command to its end, or until its partial file has `limit` sentences. Returns (CPU seconds, MiB,
-    sentences in that file if it was stopped). Raises InputError if it fails."""
+    """Runs a command to its end, or until its partial file has `limit` sentences. Returns (CPU
+    seconds, MiB, sentences in that file if it was stopped). Raises InputError if it fails."""
     command = [sys.executable, "-m", "rnnsearch", *map(str, words), "--quiet"]
     one_thread, begun, sentences = os.environ | {"OMP_NUM_THREADS": "1"}, 0.0, 0
     with Popen(command, env=one_thread, stdout=DEVNULL, stderr=PIPE, text=True) as child:
@@ -48,13 +48,19 @@ def run(*words: object, partial: Path | None = None, limit: int = 0) -> tuple[fl
         child.returncode = os.waitstatus_to_exitcode(ended[1])
         said = child.stderr.read() if child.stderr else ""
     if child.returncode and not sentences:
-        raise InputError(said.strip().rpartition("\n")[2] or f"{words[0]}: exit code {child.returncode}")
+        raise InputError(
+            said.strip().rpartition("\n")[2] or f"{words[0]}: exit code {child.returncode}"
+        )
     return ended[2].ru_utime + ended[2].ru_stime - begun, ended[2].ru_maxrss / 1024, sentences
 
 
 def cpu_seconds(process: int) -> float:
     """Returns the CPU time of a running process so far."""
-    stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+    stat = (
+        Path(f"/proc/{process}/stat")
+        .read_text(encoding="utf-8", errors="replace")
+        .rpartition(")")[2]
+    )
     return sum(map(int, stat.split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -63,9 +69,14 @@ def first_pairs(size: int, options: argparse.Namespace) -> Iterator[tuple[str, s
     return islice(chain.from_iterable(map(read_pairs, options.source, options.target)), size)
 
 
-def measured(size: int, options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, int, float, float]]:
-    """Yields (command, its pairs, CPU seconds, MiB) for each command on the first pairs of the corpus."""
-    source, target, store, trained = (folder / name for name in ("source", "target", "store", "run"))
+def measured(
+    size: int, options: argparse.Namespace, folder: Path
+) -> Iterator[tuple[str, int, float, float]]:
+    """Yields (command, its pairs, CPU seconds, MiB) for each command on the first pairs of the
+    corpus."""
+    source, target, store, trained = (
+        folder / name for name in ("source", "target", "store", "run")
+    )
     with source.open("w", encoding="utf-8") as here, target.open("w", encoding="utf-8") as there:
         for pair in first_pairs(size, options):
             print(pair[0], file=here)
@@ -79,7 +90,10 @@ def measured(size: int, options: argparse.Namespace, folder: Path) -> Iterator[t
         pairs = options.updates * load_config(recipe).training.batch_size
         yield "train", pairs, *run("train", recipe, "--data", store, "--out", trained, *how)[:2]
     for command in (command for command in BATCHES if command in options.of):
-        texts, partial = [source, target][: 1 + (command == "align")], folder / f".{command}.partial"
+        texts, partial = (
+            [source, target][: 1 + (command == "align")],
+            folder / f".{command}.partial",
+        )
         batch = min(BATCHES[command], options.sentences)
         how = ["--out", folder / command, "--search.batch_size", batch, "--threads", 1]
         words = [command, network, *texts, *how]
@@ -88,7 +102,9 @@ def measured(size: int, options: argparse.Namespace, folder: Path) -> Iterator[t
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add, of = parser.add_argument, ["prepare", "train", *BATCHES]
     add("--source", nargs="+", required=True, metavar="FILE", help="plain, .gz, .xz or .zst")
     add("--target", nargs="+", required=True, metavar="FILE", help="as many")
@@ -109,7 +125,9 @@ def main() -> None:
         load_config(options.recipe)
         if (found := sum(1 for _ in first_pairs(max(options.sizes), options))) < max(options.sizes):
             raise InputError(f"the corpus has {found:,} pairs", remedy="name smaller --sizes")
-        print("| pairs | command | measured | CPU seconds | pairs per CPU second | peak memory, MiB |")
+        print(
+            "| pairs | command | measured | CPU seconds | pairs per CPU second | peak memory, MiB |"
+        )
         print("|---" * 6 + "|", flush=True)
         for size in options.sizes:
             with tempfile.TemporaryDirectory() as folder:

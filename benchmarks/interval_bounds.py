@@ -2,12 +2,13 @@
 
     python benchmarks/interval_bounds.py
 
-The outputs of that study are not kept; its first intervals are (below). They were Welch's: √(a + b) times
-Student's quantile with the degrees of freedom of Welch and Satterthwaite, where a is the variance over seeds
-and b that over sentences. How large a is they leave open; the page's standard deviations limit it. Each line
-has the widest interval and the largest p of today's test (`rnnsearch.lab.significance`) for any a and b that
-fit, and p after Holm's correction for the 17 differences of BLEU (with that of RNNencdec) or the 16 of AER.
-Rows of one seed stay; their p is read off their interval.
+The outputs of that study are not kept; its first intervals are (below). They were Welch's: √(a + b)
+times Student's quantile with the degrees of freedom of Welch and Satterthwaite, where a is the
+variance over seeds and b that over sentences. How large a is they leave open; the page's standard
+deviations limit it. Each line has the widest interval and the largest p of today's test
+(`rnnsearch.lab.significance`) for any a and b that fit, and p after Holm's correction for the 17
+differences of BLEU (with that of RNNencdec) or the 16 of AER. Rows of one seed stay; their p is
+read off their interval.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from rnnsearch.lab.significance import LEVELS, half_width, holm, student_quantil
 
 PAGE = Path(__file__).parents[1] / "docs" / "studies" / "alignment.md"
 COLUMNS = (0, 3000), (3, 3000), (4, 3000), (5, 200), (6, 200)
-"""For each column of differences: its column of standard deviations, and the number of sentences, of which
-thousands are as good as any."""
+"""For each column of differences: its column of standard deviations, and the number of sentences,
+of which thousands are as good as any."""
 FIRST = """
 additive-loss − additive | −2.04 [−2.41, −1.66] | −1.94 [−2.24, −1.64] | −1.58 [−2.09, −1.08] | −4.71 [−5.83, −3.59] | −3.58 [−4.65, −2.52]
 additive-loss-forcing − additive | −1.53 [−1.82, −1.23] | −1.50 [−1.78, −1.21] | −1.11 [−2.32, 0.09] | −3.92 [−5.16, −2.68] | −5.50 [−7.21, −3.79]
@@ -37,9 +38,11 @@ recurrent-loss − additive-loss | +0.49 [−0.16, 1.14] | +0.48 [−0.08, 1.05]
 SEEDS, ROUNDING = 3, 0.005
 
 
-def bound(low: float, high: float, least: float, most: float, sentences: int) -> tuple[float, float]:
-    """Returns the widest half interval and the largest p that fit the first interval. least, most: limits of
-    the variance over seeds."""
+def bound(
+    low: float, high: float, least: float, most: float, sentences: int
+) -> tuple[float, float]:
+    """Returns the widest half interval and the largest p that fit the first interval. least, most:
+    limits of the variance over seeds."""
     mean, reach = abs(low + high) / 2, (high - low) / 2 + ROUNDING
     widest, largest = 0.0, 0.0
     for share in np.linspace(0, 1, 101):
@@ -79,7 +82,9 @@ def rows(page: str) -> list[str]:
     for name, row in re.findall(r"^\| ([\w-]+ − [\w-]+) \| (.* \[.*) \|$", page, re.MULTILINE):
         cells[name] = []
         ours, theirs = (deviations.get(side, []) for side in name.split(" − "))
-        for cell, (column, sentences) in zip(first.get(name, row).split(" | "), COLUMNS, strict=True):
+        for cell, (column, sentences) in zip(
+            first.get(name, row).split(" | "), COLUMNS, strict=True
+        ):
             value, low, high = numbers(cell)
             if name in first:
                 one, other = ours[column], theirs[column]
@@ -92,11 +97,15 @@ def rows(page: str) -> list[str]:
                 cells[name].append((cell, p_of(abs(value), (variance, sentences - 1))))
     found = []
     corrected = [
-        holm([*(row[place][1] for row in cells.values()), *([0.0] * (place < 3))]) for place in range(5)
+        holm([*(row[place][1] for row in cells.values()), *([0.0] * (place < 3))])
+        for place in range(5)
     ]
     for at, (name, row) in enumerate(cells.items()):
         ps = [f"{column[at]:.3f}" if column[at] >= 0.001 else "< 0.001" for column in corrected]
-        found += [f"| {name} | {' | '.join(cell for cell, _ in row)} |", f"| p | {' | '.join(ps)} |"]
+        found += [
+            f"| {name} | {' | '.join(cell for cell, _ in row)} |",
+            f"| p | {' | '.join(ps)} |",
+        ]
     return found
 
 

@@ -3,8 +3,9 @@
     python benchmarks/kernel_prices.py --size small --rounds 7
     python benchmarks/kernel_prices.py --size paper --rounds 3
 
-Every round measures the network with all kernels, then without each of them, then without any, so that other
-work on the machine slows all alike. The median and the range over the rounds are printed.
+Every round measures the network with all kernels, then without each of them, then without any, so
+that other work on the machine slows all alike. The median and the range over the rounds are
+printed.
 """
 
 from __future__ import annotations
@@ -29,9 +30,15 @@ from rnnsearch.training import setup
 SIZES = {
     "tiny": ("demo", 100, 6, {"training": {"batch_size": 4}, "search": {"batch_size": 2}}),
     "small": ("multi30k", 4002, 15, {"training": {"batch_size": 80}, "search": {"batch_size": 16}}),
-    "paper": ("rnnsearch-50", 30002, 25, {"training": {"batch_size": 40}, "search": {"batch_size": 8}}),
+    "paper": (
+        "rnnsearch-50",
+        30002,
+        25,
+        {"training": {"batch_size": 40}, "search": {"batch_size": 8}},
+    ),
 }
-"""Name → recipe, words of the vocabularies, words of a sentence, settings that differ from the recipe's."""
+"""Name → recipe, words of the vocabularies, words of a sentence, settings that differ from the
+recipe's."""
 
 WITHOUT: dict[str, tuple[object, ...]] = {
     "–": (),
@@ -41,8 +48,8 @@ WITHOUT: dict[str, tuple[object, ...]] = {
     "ranking": ("fast_best_sums",),
     "all": (Decoder, Linear, OutputLayer, "fast_loss", "fast_best_sums"),
 }
-"""Name → classes that are not converted, and functions that have no kernel. Search has no loop and no loss,
-training no ranking."""
+"""Name → classes that are not converted, and functions that have no kernel. Search has no loop and
+no loss, training no ranking."""
 
 
 @contextmanager
@@ -60,7 +67,9 @@ def without(parts: tuple[object, ...]) -> Iterator[None]:
         yield
 
 
-def seconds(settings: Settings, words: int, length: int, parts: tuple[object, ...]) -> tuple[float, float]:
+def seconds(
+    settings: Settings, words: int, length: int, parts: tuple[object, ...]
+) -> tuple[float, float]:
     """Returns the seconds of an update and of the translation of a batch."""
     with without(parts):
         return (
@@ -70,10 +79,14 @@ def seconds(settings: Settings, words: int, length: int, parts: tuple[object, ..
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--precision", default="float32", help="float32, bfloat16; in search also int8")
+    parser.add_argument(
+        "--precision", default="float32", help="float32, bfloat16; in search also int8"
+    )
     options = parser.parse_args()
     recipe, words, length, changes = SIZES[options.size]
     name, table = read_recipe(recipe)
@@ -91,7 +104,9 @@ def main() -> None:
         cells = [kernel]
         for work in (0, 1):
             longer = [100 * (one[kernel][work] / one["–"][work] - 1) for one in rounds]
-            cells.append(f"{statistics.median(longer):+.1f} % ({min(longer):+.1f} to {max(longer):+.1f})")
+            cells.append(
+                f"{statistics.median(longer):+.1f} % ({min(longer):+.1f} to {max(longer):+.1f})"
+            )
         print("\t".join(cells))
 
 

@@ -1,10 +1,11 @@
 """Counts the lines whose translation loses, changes or doubles a number.
 
     python benchmarks/lost_numbers.py en-fr                      # 500 lines made with numbers
-    python benchmarks/lost_numbers.py en-fr newstest2013.en.gz   # the lines of a file that have digits
+    python benchmarks/lost_numbers.py en-fr newstest2013.en.gz   # the lines of a file that have
+    digits
 
-Equal are 1,500 and 1 500, 3 pm and 15 h, 12 thousand and 12 000, 19th and XIXe. Named are the lines whose
-translation has `doubtful_numbers`. Lines that differ and are not named are printed.
+Equal are 1,500 and 1 500, 3 pm and 15 h, 12 thousand and 12 000, 19th and XIXe. Named are the lines
+whose translation has `doubtful_numbers`. Lines that differ and are not named are printed.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def made(language: str, lines: int) -> list[str]:
         "score": lambda: f"{number(0, 6)}-{number(0, 6)}",
         "range": lambda: f"{(first := number(1, 200))}-{first + number(1, 99)}",
         "decimal": lambda: f"{number(0, 99)}{'.' if english else ','}{number(1, 99)}",
-        "many": lambda: f"{number(1001, 10 ** number(4, 8)):,}".replace(",", "," if english else " "),
+        "many": lambda: f"{number(1001, 10 ** number(4, 8)):,}".replace(
+            ",", "," if english else " "
+        ),
         "time": lambda: f"{number(6, 23)}{':' if english else 'h'}{number(0, 59):02}",
         "phone": lambda: " ".join(["+33 1", *(str(number(10, 99)) for _ in range(4))]),
     }
@@ -96,11 +99,15 @@ def numbers(line: str) -> Counter[str]:
 
 def roman(letters: str) -> int:
     ones = [{"I": 1, "V": 5, "X": 10}[letter] for letter in letters]
-    return sum(-one if one < later else one for one, later in zip(ones, [*ones[1:], 0], strict=True))
+    return sum(
+        -one if one < later else one for one, later in zip(ones, [*ones[1:], 0], strict=True)
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("file", nargs="?", help="a text of the source language")
     parser.add_argument("--lines", type=int, default=500, help="lines to make")

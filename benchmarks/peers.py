@@ -1,5 +1,5 @@
-"""Compares training and translating on one core with other toolkits, with networks of the same size on the
-same synthetic text.
+"""Compares training and translating on one core with other toolkits, with networks of the same size
+on the same synthetic text.
 
     python -m venv peers
     peers/bin/pip install --no-deps joeynmt==2.3.0 OpenNMT-py==3.5.1 pymarian==1.12.42
@@ -9,16 +9,18 @@ same synthetic text.
         portalocker requests huggingface-hub
     python benchmarks/peers.py --peers peers/bin/python --size small
 
-JoeyNMT and OpenNMT-py require older versions of torch and protobuf that conflict, hence --no-deps. The last
-three lines of packages are for OpenNMT-py, JoeyNMT and pymarian, in this order. If a toolkit cannot be
-imported, the command ends before anything is measured; --toolkits can leave it out.
+JoeyNMT and OpenNMT-py require older versions of torch and protobuf that conflict, hence --no-deps.
+The last three lines of packages are for OpenNMT-py, JoeyNMT and pymarian, in this order. If a
+toolkit cannot be imported, the command ends before anything is measured; --toolkits can leave it
+out.
 
-The sentences have one length; their words are drawn uniformly. Training uses batches of 80 pairs and Adam,
-without dropout. The time of a command with few updates is subtracted from that of one with more, so that
-loading and saving do not count. For translation, the network is hardly trained, translations have the length
-of their sources, and the time of 64 sentences is subtracted from that of 640 (192 at the paper's size). Words
-are target words without ends of sentences. If a toolkit fails later, the table has "–", and its message is on
-stderr. Toolkits made with torch use their own precision of matrix products or, with --matmul medium, that of
+The sentences have one length; their words are drawn uniformly. Training uses batches of 80 pairs
+and Adam, without dropout. The time of a command with few updates is subtracted from that of one
+with more, so that loading and saving do not count. For translation, the network is hardly trained,
+translations have the length of their sources, and the time of 64 sentences is subtracted from that
+of 640 (192 at the paper's size). Words are target words without ends of sentences. If a toolkit
+fails later, the table has "–", and its message is on stderr. Toolkits made with torch use their own
+precision of matrix products or, with --matmul medium, that of
 torch.set_float32_matmul_precision("medium").
 """
 
@@ -69,7 +71,9 @@ class Toolkit:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
     add("--peers", help="a Python that has the other toolkits; without one, rnnsearch runs alone")
     add("--size", choices=SIZES, default="small")
@@ -109,11 +113,16 @@ def import_fault(python: str, modules: str) -> str:
     """Returns the last line of this Python's error when it imports the modules; "" if it can."""
     try:
         done = subprocess.run(
-            [python, "-W", "ignore", "-c", f"import {modules}"], check=False, capture_output=True, text=True
+            [python, "-W", "ignore", "-c", f"import {modules}"],
+            check=False,
+            capture_output=True,
+            text=True,
         )
     except OSError as error:
         return f"{python}: {error.strerror}"
-    return (done.stderr.strip() or "it cannot be imported").splitlines()[-1] if done.returncode else ""
+    return (
+        (done.stderr.strip() or "it cannot be imported").splitlines()[-1] if done.returncode else ""
+    )
 
 
 def trained(toolkit: Toolkit, size: Size) -> str:
@@ -137,7 +146,9 @@ def translated(toolkit: Toolkit, size: Size) -> str:
 
 def timed(command: list[str]) -> float | None:
     """Returns the seconds of a command on one core, or None if it failed."""
-    one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"), "1")
+    one = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"), "1"
+    )
     pin = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if sys.platform == "linux" else []
     started = time.perf_counter()
     done = subprocess.run(
@@ -154,16 +165,23 @@ def timed(command: list[str]) -> float | None:
 
 
 def write_text(size: Size) -> None:
-    """Writes train.src, train.trg, dev.src, dev.trg, few.src and many.src, and the vocabulary in the format
-    of each toolkit."""
+    """Writes train.src, train.trg, dev.src, dev.trg, few.src and many.src, and the vocabulary in
+    the format of each toolkit."""
     chance = random.Random(1)
     words = [f"w{number}" for number in range(size.words - 4)]
     for side in ("src", "trg"):
         needed = SENTENCES * size.length
         text = [*words, *chance.choices(words, k=needed - len(words))]
         chance.shuffle(text)
-        lines = [" ".join(text[start : start + size.length]) for start in range(0, needed, size.length)]
-        parts = {"train": lines, "dev": lines[:8], "few": lines[:SEARCHED], "many": lines[: size.translated]}
+        lines = [
+            " ".join(text[start : start + size.length]) for start in range(0, needed, size.length)
+        ]
+        parts = {
+            "train": lines,
+            "dev": lines[:8],
+            "few": lines[:SEARCHED],
+            "many": lines[: size.translated],
+        }
         for name, part in parts.items():
             Path(f"{name}.{side}").write_text("\n".join(part) + "\n", encoding="utf-8")
     Path("onmt.words").write_text("".join(f"{word}\t1\n" for word in words), encoding="utf-8")
@@ -171,7 +189,8 @@ def write_text(size: Size) -> None:
         "\n".join(["<unk>", "<pad>", "<s>", "</s>", *words]) + "\n", encoding="utf-8"
     )
     Path("marian.yml").write_text(
-        "".join(f"{json.dumps(w)}: {i}\n" for i, w in enumerate(["</s>", "<unk>", *words])), encoding="utf-8"
+        "".join(f"{json.dumps(w)}: {i}\n" for i, w in enumerate(["</s>", "<unk>", *words])),
+        encoding="utf-8",
     )
 
 
@@ -215,7 +234,11 @@ max_length_ratio = 1.0
 
     return Toolkit(
         train,
-        lambda source, out: ["sh", "-c", f"{sys.executable} -m rnnsearch translate run {source} > {out}"],
+        lambda source, out: [
+            "sh",
+            "-c",
+            f"{sys.executable} -m rnnsearch translate run {source} > {out}",
+        ],
     )
 
 
@@ -244,8 +267,8 @@ num_workers: 0
         encoding="utf-8",
     )
     search = (
-        f"-beam_size {size.beam} -batch_size {SEARCHED} -batch_type sents -min_length {size.length} "
-        f"-max_length {size.length}"
+        f"-beam_size {size.beam} -batch_size {SEARCHED} -batch_type sents "
+        f"-min_length {size.length} -max_length {size.length}"
     ).split()
 
     def train(updates: int) -> list[str]:
@@ -324,7 +347,12 @@ def marian(python: str, size: Size, matmul: str) -> Toolkit:
         for left in Path().glob("marian.npz*"):
             left.unlink()
         settings = f"--{network} --{words} --{work} --{files} --after {updates}u"
-        return [python, "-c", "import sys, pymarian; pymarian.Trainer(sys.argv[1]).train()", settings]
+        return [
+            python,
+            "-c",
+            "import sys, pymarian; pymarian.Trainer(sys.argv[1]).train()",
+            settings,
+        ]
 
     return Toolkit(
         train,

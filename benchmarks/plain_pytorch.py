@@ -1,12 +1,12 @@
-"""Compares training with a textbook implementation of the same network: nn.GRU encoder, attention and
-nn.GRUCell step by step, plain autograd.
+"""Compares training with a textbook implementation of the same network: nn.GRU encoder, attention
+and nn.GRUCell step by step, plain autograd.
 
     python benchmarks/plain_pytorch.py --size small --threads 1
     python benchmarks/plain_pytorch.py --size paper --threads 1 --updates 2
 
-Both train on the same synthetic batches (80 pairs of one length), alternating in one process. The ratio of
-the median times of complete updates is printed. Our matrix products are in bfloat16; the textbook network
-computes in float32 and, with --autocast, also under torch's autocast.
+Both train on the same synthetic batches (80 pairs of one length), alternating in one process. The
+ratio of the median times of complete updates is printed. Our matrix products are in bfloat16; the
+textbook network computes in float32 and, with --autocast, also under torch's autocast.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def textbook_update(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
     add("--size", choices=SIZES, default="small")
     add("--updates", type=int, default=5, help="of each, after one that warms up")

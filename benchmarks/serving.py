@@ -2,10 +2,10 @@
 
     python benchmarks/serving.py RUN --text news.en --clients 256 --requests 1200
 
-Starts `rnnsearch serve` with one thread per worker, sends it sentences from many clients at once, and
-translates the same sentences here. Prints the words per second of both and the clients' waiting times. Fails
-if a request is not answered with status 200, or if an answer is not the translation that is made here. The
-clients need a core beside those of the service.
+Starts `rnnsearch serve` with one thread per worker, sends it sentences from many clients at once,
+and translates the same sentences here. Prints the words per second of both and the clients' waiting
+times. Fails if a request is not answered with status 200, or if an answer is not the translation
+that is made here. The clients need a core beside those of the service.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from rnnsearch.system.machine import hardware, set_up_cpu
 from rnnsearch.text.formats.lines import read_lines
 
 ROUNDING = 0.01
-"""Largest difference, per word, between the scores of two translations of a sentence: other sentences of its
-batch change the rounding."""
+"""Largest difference, per word, between the scores of two translations of a sentence: other
+sentences of its batch change the rounding."""
 
 
 @contextmanager
@@ -44,7 +44,9 @@ def service(run: str, workers: int, log: Path) -> Iterator[str]:
         "--max-queue=100000",
     ]
     with log.open("w") as file:
-        process = subprocess.Popen([sys.executable, "-m", "rnnsearch", "serve", run, *options], stderr=file)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rnnsearch", "serve", run, *options], stderr=file
+        )
     try:
         while not (found := re.search(r" at (http://[\w.]+:\d+)", log.read_text())):
             if process.poll() is not None:
@@ -75,7 +77,9 @@ async def ask(address: str, lines: list[str], clients: int) -> tuple[list[float]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
     add("run")
     add("--text", type=Path, required=True, help="sentences, one on each line")
@@ -106,7 +110,9 @@ def main() -> None:
     print(f"here    {words / here:8,.0f} words/s")
     print(f"service {words / there:8,.0f} words/s, ratio {here / there:.2f}; waits: {ranks}")
     pairs = zip(scores, expected, strict=True)
-    if wrong := sum(abs(score - one.score) > ROUNDING * (len(one.tokens) + 1) for score, one in pairs):
+    if wrong := sum(
+        abs(score - one.score) > ROUNDING * (len(one.tokens) + 1) for score, one in pairs
+    ):
         sys.exit(f"{wrong} answers are not the translations that are made here")
 
 

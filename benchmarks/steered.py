@@ -3,18 +3,21 @@
     python benchmarks/steered.py en-fr newstest2013.en.gz newstest2013.fr.gz --into steered.jsonl
     python benchmarks/steered.py --figure steering.svg --from steered.jsonl
 
-A simulated user corrects the first wrong word until the reference stands (Barrachina et al. 2009). Words are
-those of the tokeniser. Each ratio has its 95 % interval by the bootstrap:
+A simulated user corrects the first wrong word until the reference stands (Barrachina et al. 2009).
+Words are those of the tokeniser. Each ratio has its 95 % interval by the bootstrap:
 
-- words typed / words of the reference (word-stroke ratio). Ending a translation that is too long is a word.
-- keys and moves / characters of the reference (key-stroke and mouse-action ratio): letters typed from a
-  word's first wrong one, a space after each word, a move of the cursor where the word before was not typed,
-  too, and one key that accepts the sentence. The model answers after each word, not after each letter.
-- words changed / words of the reference (post-editing): word edit distance of the first translation.
+- words typed / words of the reference (word-stroke ratio). Ending a translation that is too long is
+  a word.
+- keys and moves / characters of the reference (key-stroke and mouse-action ratio): letters typed
+  from a word's first wrong one, a space after each word, a move of the cursor where the word before
+  was not typed, too, and one key that accepts the sentence. The model answers after each word, not
+  after each letter.
+- words changed / words of the reference (post-editing): word edit distance of the first
+  translation.
 
-Typing all is 1. By default, one pass of forced decoding over the reference tells which words greedy search
-would write differently; `--rounds` translates again after each correction, many times slower, with any beam.
-Numbers and names are not copied, and sentences not split.
+Typing all is 1. By default, one pass of forced decoding over the reference tells which words greedy
+search would write differently; `--rounds` translates again after each correction, many times
+slower, with any beam. Numbers and names are not copied, and sentences not split.
 """
 
 from __future__ import annotations
@@ -49,8 +52,8 @@ MEASURES = {"post-editing": "words changed", "strokes": "words typed", "keys": "
 
 @dataclass
 class User:
-    """A user who wants one line to become the reference. kept: words of the reference that stand; typed: the
-    beginning given; actions: keys and moves, with the one that accepts the sentence."""
+    """A user who wants one line to become the reference. kept: words of the reference that stand;
+    typed: the beginning given; actions: keys and moves, with the one that accepts the sentence."""
 
     reference: str
     words: list[str]
@@ -61,7 +64,8 @@ class User:
     distance: int = 0
 
     def correct(self, found: list[str]) -> bool:
-        """Corrects the first wrong word of a translation. Returns whether more has to be translated."""
+        """Corrects the first wrong word of a translation. Returns whether more has to be
+        translated."""
         letters, skipped = len("".join(self.words[: self.kept])), 0
         while len("".join(found[:skipped])) < min(letters, len("".join(found))):
             skipped += 1
@@ -136,9 +140,14 @@ def force(translator: Translator, lines: list[str], users: list[User]) -> None:
 
 
 def count(
-    user: User, target: EncodedSentence, likeliest: list[int], whole: list[int], vocabulary: Vocabulary
+    user: User,
+    target: EncodedSentence,
+    likeliest: list[int],
+    whole: list[int],
+    vocabulary: Vocabulary,
 ) -> None:
-    """Counts the corrections of one line. likeliest: id at each place; whole: of those that begin a word."""
+    """Counts the corrections of one line. likeliest: id at each place; whole: of those that begin a
+    word."""
     typed = False  # was the word before typed, and a space after it?
     begins = [target.word_of.index(word) for word in range(len(user.words) + 1)]
     for word, begin, end in zip(user.words, begins, begins[1:], strict=False):
@@ -190,7 +199,9 @@ def draw(rows: list[dict[str, object]], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
     add("model", nargs="?")
     add("source", nargs="?")
@@ -204,7 +215,9 @@ def main() -> None:
     add("--figure", type=Path)
     given = parser.parse_args()
     if given.figure:
-        return draw([json.loads(line) for line in given.made.read_text().splitlines()], given.figure)
+        return draw(
+            [json.loads(line) for line in given.made.read_text().splitlines()], given.figure
+        )
     pairs = list(zip(read_lines(given.source), read_lines(given.reference), strict=True))
     random.Random(1).shuffle(pairs)
     lines, references = zip(*pairs[: given.lines], strict=True)

@@ -1,11 +1,12 @@
-"""Measures what a key costs on the page of an exported model, while somebody types over a translation.
+"""Measures what a key costs on the page of an exported model, while somebody types over a
+translation.
 
     rnnsearch export en-fr --out page
     python benchmarks/steering_page.py page
 
-In Chromium, after each letter, the rest of a sentence of 20 words is translated: first by beam 1, which is
-shown, then by beam 5. Printed are medians and 95th percentiles of wall time and of the page's CPU time: the
-latter is what one core without other jobs needs.
+In Chromium, after each letter, the rest of a sentence of 20 words is translated: first by beam 1,
+which is shown, then by beam 5. Printed are medians and 95th percentiles of wall time and of the
+page's CPU time: the latter is what one core without other jobs needs.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.browser import Page, browser, static_host
 
 LINE = (
-    "In May the European Commission presented a plan for cheaper trains , which the member states now want "
-    "to change ."
+    "In May the European Commission presented a plan for cheaper trains , which the member states"
+    " now want to change ."
 )
 TYPED = "La Commission a présenté en mai"
 ENGINE = """(async () => {
@@ -56,11 +57,19 @@ def cpu_time(processes: list[Path]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("page", type=Path, help="an exported folder with a model from English to French")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "page", type=Path, help="an exported folder with a model from English to French"
+    )
     folder = parser.parse_args().page
     found: dict[int, list[tuple[float, float]]] = {1: [], 5: []}
-    with static_host(folder) as address, tempfile.TemporaryDirectory() as own, browser(Path(own)) as tab:
+    with (
+        static_host(folder) as address,
+        tempfile.TemporaryDirectory() as own,
+        browser(Path(own)) as tab,
+    ):
         tab.open(address)
         tab.run(ENGINE)
         pages = renderers(tab)

@@ -1,14 +1,15 @@
-"""Measures where the time of an update or of a search goes, and what share of this machine's peak speed the
-matrix products of an update reach.
+"""Measures where the time of an update or of a search goes, and what share of this machine's peak
+speed the matrix products of an update reach.
 
     python benchmarks/time_shares.py update --set training.precision=bfloat16
-    python benchmarks/time_shares.py search --recipe multi30k --words 4002 --set search.precision=int8
+    python benchmarks/time_shares.py search --recipe multi30k --words 4002 --set
+    search.precision=int8
 
-The sentences are synthetic and have one length, and so have the translations. The first table has the time in
-each function of an update or a search, and measuring it has no cost. The second has the shares of operators
-by torch's profiler, which slows everything down. The machine's peak is the best product of square matrices in
-the same precision and with the same threads. Operations are those of the matrix products, counted and not
-measured.
+The sentences are synthetic and have one length, and so have the translations. The first table has
+the time in each function of an update or a search, and measuring it has no cost. The second has the
+shares of operators by torch's profiler, which slows everything down. The machine's peak is the best
+product of square matrices in the same precision and with the same threads. Operations are those of
+the matrix products, counted and not measured.
 """
 
 from __future__ import annotations
@@ -67,8 +68,12 @@ KINDS = {
     "matrix products": {f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm")},
     "int8 matrix products": {"onednn::qlinear_pointwise"},
     "rounding to int8": {f"aten::{name}" for name in ("round_", "div", "amin", "amax", "addcmul")},
-    "conversions and copies": {f"aten::{name}" for name in ("copy_", "cat", "stack", "clone", "index")},
-    "σ, exp, softmax": {f"aten::{name}" for name in ("sigmoid", "sigmoid_", "_softmax", "_log_softmax")},
+    "conversions and copies": {
+        f"aten::{name}" for name in ("copy_", "cat", "stack", "clone", "index")
+    },
+    "σ, exp, softmax": {
+        f"aten::{name}" for name in ("sigmoid", "sigmoid_", "_softmax", "_log_softmax")
+    },
     "maxima and sorting": {f"aten::{name}" for name in ("maximum", "topk", "sort", "gather")},
 }
 
@@ -76,8 +81,8 @@ KINDS = {
 def by_part(
     work: Callable[[], object], repetitions: int, parts: dict[str, tuple[Any, str]]
 ) -> tuple[float, dict[str, float]]:
-    """Returns (median seconds of the work, mean share of each part). parts: name of a part → (owner, name of
-    the function)."""
+    """Returns (median seconds of the work, mean share of each part). parts: name of a part →
+    (owner, name of the function)."""
     seconds: dict[str, float] = defaultdict(float)
 
     def measured(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,7 +98,9 @@ def by_part(
     work()
     with ExitStack() as stack:
         for name, (owner, attribute) in parts.items():
-            stack.enter_context(patch.object(owner, attribute, measured(name, getattr(owner, attribute))))
+            stack.enter_context(
+                patch.object(owner, attribute, measured(name, getattr(owner, attribute)))
+            )
         whole = timed(work, repetitions, "cpu", warm_up=False)
     return statistics.median(whole), {name: seconds[name] / sum(whole) for name in parts}
 
@@ -104,10 +111,14 @@ def by_kind(work: Callable[[], object]) -> dict[str, float]:
         work()
     seconds = {event.key: event.self_cpu_time_total for event in profiled.key_averages()}
     whole = sum(seconds.values())
-    return {kind: sum(seconds.get(name, 0.0) for name in names) / whole for kind, names in KINDS.items()}
+    return {
+        kind: sum(seconds.get(name, 0.0) for name in names) / whole for kind, names in KINDS.items()
+    }
 
 
-def work_of(what: str, settings: Settings, words: int, length: int) -> tuple[Callable[[], object], int]:
+def work_of(
+    what: str, settings: Settings, words: int, length: int
+) -> tuple[Callable[[], object], int]:
     """Returns (an update or a search, its sentences)."""
     if what == "update":
         return update_of(settings, words, length)
@@ -119,7 +130,9 @@ def work_of(what: str, settings: Settings, words: int, length: int) -> tuple[Cal
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
     add("what", choices=PARTS)
     add("--recipe", default="", help="sizes and settings; default: those of the paper")
@@ -138,7 +151,10 @@ def main() -> None:
     if chosen.what == "update":
         best = ceiling("cpu", PRECISIONS[settings.training.precision], (1024, 2048, 4096))
         rate = operations_of_update(settings, words=chosen.words, length=chosen.length) / seconds
-        print(f"{rate / 1e9:,.0f} GFLOP/s, {rate / best:.0%} of the machine's peak ({best / 1e9:,.0f})")
+        print(
+            f"{rate / 1e9:,.0f} GFLOP/s, {rate / best:.0%} of the machine's peak "
+            f"({best / 1e9:,.0f})"
+        )
     for title, shares in (("part", parts), ("kind of operator", by_kind(work))):
         print(f"\n| {title} | share of the time |\n|---|---|")
         shares["all else"] = 1.0 - sum(shares.values())

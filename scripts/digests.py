@@ -2,8 +2,8 @@
 
     python scripts/digests.py
 
-The tests run with the new digests, since kernels are not used while a digest differs. If one fails, the old
-digests stay.
+The tests run with the new digests, since kernels are not used while a digest differs. If one fails,
+the old digests stay.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from rnnsearch.kernels import digest, gated, output_loss, products, topk
 from rnnsearch.serve import export as static_page
 from rnnsearch.translation import posterior
 
-TESTS = ("tests/kernels", "tests/equations", "tests/search", "tests/translation/test_quick_alignment.py")
+TESTS = (
+    "tests/kernels",
+    "tests/equations",
+    "tests/search",
+    "tests/translation/test_quick_alignment.py",
+)
 KERNELS = (
     products.FastLinear.EQUALS,
     products.FastOutput.EQUALS,

@@ -1,4 +1,5 @@
-"""Fits the confidence of words (`translation.confidence`) on a development text. Prints how reliable it is.
+"""Fits the confidence of words (`translation.confidence`) on a development text. Prints how
+reliable it is.
 
 Usage: python scripts/fit_confidence.py RUN DEV.SRC DEV.REF [--held-out SRC REF ...] [--write]
 """
@@ -31,9 +32,13 @@ def main() -> None:
     parser.add_argument("source", help="the text of the fit")
     parser.add_argument("reference", help="its translation")
     parser.add_argument("--held-out", nargs=2, metavar=("SRC", "REF"), action="append", default=[])
-    parser.add_argument("--write", action="store_true", help="write the fit into the run's config.toml")
+    parser.add_argument(
+        "--write", action="store_true", help="write the fit into the run's config.toml"
+    )
     arguments = parser.parse_args()
-    fitted = fit_confidence(arguments.run, [arguments.source, arguments.reference], arguments.held_out)
+    fitted = fit_confidence(
+        arguments.run, [arguments.source, arguments.reference], arguments.held_out
+    )
     if arguments.write:
         change_translation(Run.open(arguments.run), confidence=fitted)
 
@@ -50,8 +55,8 @@ def change_translation(run: Run, **translation: Any) -> None:
 def fit_confidence(
     run: str | Path, text: list[str | Path], held_out: list[list[str | Path]]
 ) -> tuple[float, ...]:
-    """Returns the fit on `text`, and prints tables of reliability: of this text before and after, and of each
-    held-out text after."""
+    """Returns the fit on `text`, and prints tables of reliability: of this text before and after,
+    and of each held-out text after."""
     translator = Translator.load(run)
     fitted: tuple[float, ...] = IDENTITY
     for number, (source, reference) in enumerate([text, *held_out]):
@@ -72,8 +77,8 @@ def fit_confidence(
 def words_of_translations(
     translations: Sequence[Translation], references: Sequence[Sequence[str]]
 ) -> tuple[Probabilities, NDArray[np.bool_]]:
-    """Returns the confidence of all words but the copied ones, and whether each is right. references: one for
-    each translation, in words."""
+    """Returns the confidence of all words but the copied ones, and whether each is right.
+    references: one for each translation, in words."""
     confidence = np.array([value for one in translations for value in one.confidence])
     pairs = zip(translations, references, strict=True)
     right = [each for one, reference in pairs for each in right_words(one.tokens, reference)]
@@ -82,8 +87,8 @@ def words_of_translations(
 
 
 def right_words(words: Sequence[str], reference: Sequence[str]) -> list[bool]:
-    """Returns whether each word is right: whether the reference has it at least as often as `words` up to
-    there."""
+    """Returns whether each word is right: whether the reference has it at least as often as `words`
+    up to there."""
     left = Counter(reference)
     right = []
     for word in words:
@@ -95,8 +100,8 @@ def right_words(words: Sequence[str], reference: Sequence[str]) -> list[bool]:
 def fit(probability: Probabilities, right: NDArray[np.bool_]) -> tuple[float, float]:
     """Returns the slope and bias of maximum likelihood for these words.
 
-    probability: of each word, from `word_confidence` without calibration. right: whether it is right. The
-    slope is above 0.
+    probability: of each word, from `word_confidence` without calibration. right: whether it is
+    right. The slope is above 0.
     """
     x = np.stack([logit(probability), np.ones(len(probability))])
     parameters = np.array(IDENTITY)
@@ -123,7 +128,9 @@ def reliability(confidence: Probabilities, right: NDArray[np.bool_], bins: int =
     found = []
     for k in np.unique(number).tolist():
         own = number == k
-        found.append(Bin(k / bins, int(own.sum()), float(confidence[own].mean()), float(right[own].mean())))
+        found.append(
+            Bin(k / bins, int(own.sum()), float(confidence[own].mean()), float(right[own].mean()))
+        )
     return found
 
 

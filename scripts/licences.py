@@ -1,5 +1,5 @@
-"""Prints docs/reference/licences.md: the packages that `pip install rnnsearch` installs, with versions and
-licences.
+"""Prints docs/reference/licences.md: the packages that `pip install rnnsearch` installs, with
+versions and licences.
 
 python scripts/licences.py > docs/reference/licences.md
 """
@@ -32,7 +32,8 @@ LONGEST = 60
 
 
 def closure(name: str) -> list[str]:
-    """Returns the dependencies of a package on this platform without extras, recursively, sorted."""
+    """Returns the dependencies of a package on this platform without extras, recursively,
+    sorted."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -49,14 +50,19 @@ def closure(name: str) -> list[str]:
 
 
 def licence(name: str) -> str:
-    """Returns the SPDX expression of the package's metadata, else the classifiers, else the old free text."""
+    """Returns the SPDX expression of the package's metadata, else the classifiers, else the old
+    free text."""
     metadata = cast(Message, distribution(name).metadata)
     if expression := metadata.get("License-Expression"):
         return expression
     classified = [each.split(" :: ") for each in metadata.get_all("Classifier", [])]
-    named = [last for first, *_, last in classified if first == "License" and last != "OSI Approved"]
+    named = [
+        last for first, *_, last in classified if first == "License" and last != "OSI Approved"
+    ]
     text = " ".join((metadata.get("License") or "").split())
-    return ", ".join(named) or (text if len(text) <= LONGEST else text[:LONGEST] + "…") or "not stated"
+    return (
+        ", ".join(named) or (text if len(text) <= LONGEST else text[:LONGEST] + "…") or "not stated"
+    )
 
 
 def page() -> str:

@@ -1,16 +1,16 @@
-"""Converts the gold links of the shared task of 2003 (English–French Hansards) to ordinary text, which a
-model trained on ordinary French needs.
+"""Converts the gold links of the shared task of 2003 (English–French Hansards) to ordinary text,
+which a model trained on ordinary French needs.
 
-Its French has every contraction and elision written out: `de le`, `à les`, `ce ne est pas que il`. This
-script writes ordinary French (`du`, `aux`, `ce n'est pas qu'il`), and links between the words of Moses's
-tokeniser. A merged word has the links of both words; a split word's parts all have its links. A link is sure
-if one of its sources is sure.
+Its French has every contraction and elision written out: `de le`, `à les`, `ce ne est pas que il`.
+This script writes ordinary French (`du`, `aux`, `ce n'est pas qu'il`), and links between the words
+of Moses's tokeniser. A merged word has the links of both words; a split word's parts all have its
+links. A link is sure if one of its sources is sure.
 
-    python scripts/ordinary_french.py test.en.gz test.fr.gz test.wa --out wpt03.test    # wpt03.test.en, .fr
-    and .links
+    python scripts/ordinary_french.py test.en.gz test.fr.gz test.wa --out wpt03.test    #
+    wpt03.test.en, .fr and .links
 
-The rules are made for these files. `le` is a pronoun before the infinitives that occur in them, `les` before
-every word that ends like an infinitive, and a lowercase h is mute.
+The rules are made for these files. `le` is a pronoun before the infinitives that occur in them,
+`les` before every word that ends like an infinitive, and a lowercase h is mute.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from rnnsearch.word_links import GoldLinks
 
 CONTRACTED = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}
 ELIDED = re.compile(
-    "(?i:je|ne|de|le|la|que|se|ce|me|te|jusque|lorsque|puisque|quoique) (?:[aeiouàâäéèêëîïôöùûüœæh]|"
-    "[AEIOUÀÂÄÉÈÊËÎÏÔÖÙÛÜŒÆ]|y$)|(?i:quelque) une?$"
+    "(?i:je|ne|de|le|la|que|se|ce|me|te|jusque|lorsque|puisque|quoique)"
+    " (?:[aeiouàâäéèêëîïôöùûüœæh]|[AEIOUÀÂÄÉÈÊËÎÏÔÖÙÛÜŒÆ]|y$)|(?i:quelque) une?$"
 )
 """Pairs of words the first of which is elided."""
 WHOLE = re.compile("ce à|(?:le|que) oui|(?:le|de|que) onze", re.IGNORECASE)
 """Exceptions without elision, such as `ce à quoi` and `le oui`."""
 PRONOUN = re.compile(r"\S+ (?i:faire|rendre|restreindre)$|les (?!(?i:quatre)$)\S*(?i:er|ir|re)$")
-"""`le` or `les` as the object of an infinitive. A noun after `les` ends in s or x; after `le`, many nouns end
-like infinitives (`du ministre`)."""
+"""`le` or `les` as the object of an infinitive. A noun after `les` ends in s or x; after `le`, many
+nouns end like infinitives (`du ministre`)."""
 
 
 def ordinary(words: list[str]) -> list[tuple[str, int]]:
-    """Converts words with everything written out to (ordinary word, number of words it replaces). An elided
-    word ends in an apostrophe."""
+    """Converts words with everything written out to (ordinary word, number of words it replaces).
+    An elided word ends in an apostrophe."""
     found: list[tuple[str, int]] = []
     place = 0
     while place < len(words):
@@ -69,8 +69,8 @@ def line(words: list[tuple[str, int]]) -> str:
 
 
 def ranges(words: list[tuple[str, int]], text: str, language: str) -> list[Range]:
-    """Returns, for each word of the file, its range of the tokeniser's words of `text`. words: as `ordinary`
-    returns them."""
+    """Returns, for each word of the file, its range of the tokeniser's words of `text`. words: as
+    `ordinary` returns them."""
     found = tokeniser_ranges([word for word, _ in words], Tokeniser("moses", language).words(text))
     if found is None:
         raise InputError(f"the tokeniser changes letters of {text!r}")
@@ -78,7 +78,9 @@ def ranges(words: list[tuple[str, int]], text: str, language: str) -> list[Range
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("source", help="English text")
     parser.add_argument("target", help="French text")
     parser.add_argument("gold", help="gold links: NAACL .wa or Pharaoh")
@@ -93,12 +95,17 @@ def main() -> None:
         for name, entry in zip(texts, (*lines, written(gold, *spans)), strict=True):
             texts[name].append(entry)
     for name, lines in texts.items():
-        Path(f"{arguments.out}.{name}").write_text("".join(f"{entry}\n" for entry in lines), encoding="utf-8")
+        Path(f"{arguments.out}.{name}").write_text(
+            "".join(f"{entry}\n" for entry in lines), encoding="utf-8"
+        )
 
 
 def written(gold: GoldLinks, source: list[Range], target: list[Range]) -> str:
-    """Returns the links between the tokeniser's words in Pharaoh format, possible links as `i?j`."""
-    sure, possible = (set(project(sorted(links), source, target)) for links in (gold.sure, gold.possible))
+    """Returns the links between the tokeniser's words in Pharaoh format, possible links as
+    `i?j`."""
+    sure, possible = (
+        set(project(sorted(links), source, target)) for links in (gold.sure, gold.possible)
+    )
     return " ".join(f"{i}{'-' if (i, j) in sure else '?'}{j}" for i, j in sorted(possible))
 
 

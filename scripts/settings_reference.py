@@ -27,7 +27,9 @@ those of `rnnsearch align`: their options change them. All others take effect in
 The column *the paper* has the value that the paper states, with the section, or *not used* for methods that it does not use.
 """
 
-PAPER = tomllib.loads(Path(__file__).with_name("settings_of_the_paper.toml").read_text(encoding="utf-8"))
+PAPER = tomllib.loads(
+    Path(__file__).with_name("settings_of_the_paper.toml").read_text(encoding="utf-8")
+)
 """The paper's values by section and key."""
 
 
@@ -45,7 +47,9 @@ def section(name: str) -> str:
         meaning = text.replace("|", "\\|")
         rows.append(f"| `{key}` | {allowed} | {default} | {paper.get(key, '')} | {meaning} |")
     head = ["| key | type | default | the paper | description |", "|---|---|---|---|---|"]
-    return "\n".join([f"## [{name}]\n", " ".join((model.__doc__ or "").split()) + "\n", *head, *rows, ""])
+    return "\n".join(
+        [f"## [{name}]\n", " ".join((model.__doc__ or "").split()) + "\n", *head, *rows, ""]
+    )
 
 
 if __name__ == "__main__":

@@ -3,10 +3,12 @@
     python scripts/shipped_model.py en fr --data DATA --work en-fr.work \\
         --out models/src/rnnsearch_models/en-fr
 
-`scripts/shipped_models.toml` names the sources of text with their weights, and the test sets. The source
-`phrases` is in `scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and what fills them.
-After an interruption, give the same command again: finished steps are not repeated, and training continues.
-`--from MODEL` begins with the weights and vocabularies of another model. Needs the extra `align` for eflomal.
+`scripts/shipped_models.toml` names the sources of text with their weights, and the test sets. The
+source `phrases` is in `scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and
+what fills them.
+After an interruption, give the same command again: finished steps are not repeated, and training
+continues. `--from MODEL` begins with the weights and vocabularies of another model. Needs the extra
+`align` for eflomal.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ from rnnsearch.training.log import read_statistics
 
 SOURCES = Path(__file__).with_name("shipped_models.toml")
 LIMITS = [
-    "trained on speeches, everyday sentences, manuals of software and laws: it is weakest far from these",
+    (
+        "trained on speeches, everyday sentences, manuals of software and laws: it is weakest far"
+        " from these"
+    ),
     "a small network: names, rare words and long sentences are often wrong; check what matters",
 ]
 EXAMPLES = {
@@ -88,8 +93,8 @@ def files_of(data: Path, name: str, sides: Sequence[str] = ("en", "fr")) -> list
 
 
 def phrases() -> Iterator[tuple[str, str]]:
-    """Yields the (English, French) phrases. In one with slots, as "at {time}" has, they are filled at random,
-    on both sides alike."""
+    """Yields the (English, French) phrases. In one with slots, as "at {time}" has, they are filled
+    at random, on both sides alike."""
     drawn, fillings = random.Random(SEED), dict[str, list[list[str]]]()
     for slot, *sides in read_rows(PHRASES / "slots.tsv"):
         fillings.setdefault(slot, []).append(sides)
@@ -125,7 +130,9 @@ def fits(english: str, french: str, words: list[int]) -> bool:
     here, there = len(english.split()), len(french.split())
     letters = sum(map(str.isalpha, english))
     alike = here <= 2.2 * there + 3 and there <= 2.2 * here + 3
-    return low <= here <= high and low <= there <= high + 8 and alike and 2 * letters >= len(english)
+    return (
+        low <= here <= high and low <= there <= high + 8 and alike and 2 * letters >= len(english)
+    )
 
 
 def write_pairs(files: Sequence[Path], pairs: Iterable[tuple[str, str]]) -> None:
@@ -135,8 +142,8 @@ def write_pairs(files: Sequence[Path], pairs: Iterable[tuple[str, str]]) -> None
 
 
 def make_text(table: dict[str, Any], data: Path, work: Path) -> list[list[Path]]:
-    """Makes the two files of each source: distinct pairs of the allowed lengths, without sentences that
-    measure."""
+    """Makes the two files of each source: distinct pairs of the allowed lengths, without sentences
+    that measure."""
     held_out = {*table["tests"].values(), table["development"]}
     kept_back = {line for name in held_out for pair in pairs_of(data, name) for line in pair}
     kept_back |= {line for row in read_rows(KINDS) for line in row[2:]}
@@ -146,7 +153,9 @@ def make_text(table: dict[str, Any], data: Path, work: Path) -> list[list[Path]]
         texts.append([work / f"{name.replace('/', '-')}.{side}" for side in ("en", "fr")])
         if not texts[-1][1].exists():
             pairs = list(dict.fromkeys(pairs_of(data, name)))
-            pairs = [pair for pair in pairs if fits(*pair, source["words"]) and not kept_back & {*pair}]
+            pairs = [
+                pair for pair in pairs if fits(*pair, source["words"]) and not kept_back & {*pair}
+            ]
             random.Random(SEED).shuffle(pairs)
             if source.get("like_development"):
                 pairs = most_like(pairs_of(data, table["development"]), pairs, count, work)
@@ -172,7 +181,8 @@ def trained(arguments: argparse.Namespace, table: dict[str, Any]) -> Path:
     """Trains the recipe's run in the folder of --work, with all intermediate files there."""
     pair, work = (arguments.source, arguments.target), arguments.work
     data = [
-        f"--set=data.{side}_language={code}" for side, code in zip(("source", "target"), pair, strict=True)
+        f"--set=data.{side}_language={code}"
+        for side, code in zip(("source", "target"), pair, strict=True)
     ]
     data += ["--set=data.french_elisions=true", "--recipe", "europarl"]
     texts = make_text(table, arguments.data, work)
@@ -197,11 +207,15 @@ def trained(arguments: argparse.Namespace, table: dict[str, Any]) -> Path:
 
 
 def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> None:
-    """Prepares the run for search: adds the words of all target texts, turns on `translation.faithful`, and
-    calibrates confidence on the development text."""
+    """Prepares the run for search: adds the words of all target texts, turns on
+    `translation.faithful`, and calibrates confidence on the development text."""
     opened = Run.open(run)
     side = ("en", "fr").index(arguments.target)
-    lines = (pair[side] for source in table["source"] for pair in pairs_of(arguments.data, source["name"]))
+    lines = (
+        pair[side]
+        for source in table["source"]
+        for pair in pairs_of(arguments.data, source["name"])
+    )
     known = WordFilter.of({word for line in lines for word in opened.target.tokeniser.words(line)})
     known.save(run / "words.target.bloom")
     write_config(run, opened.settings)
@@ -210,15 +224,21 @@ def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> N
     change_translation(opened, confidence=fit_confidence(run, dev, []))
 
 
-def scores(model: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> list[dict[str, object]]:
+def scores(
+    model: Path, arguments: argparse.Namespace, table: dict[str, Any]
+) -> list[dict[str, object]]:
     """Returns the BLEU of every test text, in the form of the model's card."""
     found: list[dict[str, object]] = []
     for name, text in sorted(table["tests"].items()):
         source, reference = files_of(arguments.data, text, (arguments.source, arguments.target))
         hypotheses = arguments.work / f"{name}.{arguments.target}"
         rnnsearch("translate", model, source, "--out", hypotheses, "--overwrite")
-        figures = json.loads(rnnsearch("evaluate", "--ref", reference, "--hyp", hypotheses, "--json"))
-        rows = (row for row in figures["scores"] if row["metric"] == "BLEU" and row["pairs"] == "all")
+        figures = json.loads(
+            rnnsearch("evaluate", "--ref", reference, "--hyp", hypotheses, "--json")
+        )
+        rows = (
+            row for row in figures["scores"] if row["metric"] == "BLEU" and row["pairs"] == "all"
+        )
         bleu, signature = round(next(rows)["value"], 2), figures["signatures"]["BLEU"]
         found.append({"test": name, "metric": "BLEU", "value": bleu, "signature": signature})
     return found
@@ -227,7 +247,9 @@ def scores(model: Path, arguments: argparse.Namespace, table: dict[str, Any]) ->
 def save(run: Path, out: Path, card: dict[str, Any], work: Path) -> None:
     """Writes the run as a model with 8-bit weights, and replaces the model in `out`."""
     lines = [
-        f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in card.items() if key != "scores"
+        f"{key} = {json.dumps(value, ensure_ascii=False)}"
+        for key, value in card.items()
+        if key != "scores"
     ]
     for row in card.get("scores", []):
         lines += [
@@ -241,7 +263,9 @@ def save(run: Path, out: Path, card: dict[str, Any], work: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
     add("source", choices=("en", "fr"), help="language of the source text")
     add("target", choices=("en", "fr"))
@@ -261,8 +285,10 @@ def main() -> None:
         "name": arguments.out.name,
         "licence": "mit",
         "data": [source["licence"] for source in table["source"]],
-        "training": f"Recipe europarl, {learnt['updates']:,} updates ({learnt['epochs']:g} epochs), "
-        f"the weights of update {learnt['best_update']:,}.",
+        "training": (
+            f"Recipe europarl, {learnt['updates']:,} updates ({learnt['epochs']:g} epochs), "
+            f"the weights of update {learnt['best_update']:,}."
+        ),
         "limits": LIMITS,
         "examples": EXAMPLES[arguments.source],
     }

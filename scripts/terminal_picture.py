@@ -34,7 +34,9 @@ def main() -> None:
         force_terminal=True,
         color_system="truecolor",
     )
-    conversation = Conversation(Translator.load("en-fr"), {}, lambda _: Translator.load("fr-en"), console)
+    conversation = Conversation(
+        Translator.load("en-fr"), {}, lambda _: Translator.load("fr-en"), console
+    )
     for line in TYPED:
         console.print(conversation.prompt + line, markup=False)
         conversation.answer(line)

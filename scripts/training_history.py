@@ -1,8 +1,8 @@
-"""Makes the training history for the site's page of that name: translations of some sentences after some
-twenty updates.
+"""Makes the training history for the site's page of that name: translations of some sentences after
+some twenty updates.
 
-A run keeps only its last checkpoint. Every checkpoint is a new file, so hard links can keep them all during
-training:
+A run keeps only its last checkpoint. Every checkpoint is a new file, so hard links can keep them
+all during training:
 
     last=RUN/checkpoints/last.safetensors
     while sleep 1; do ln $last KEPT/$(stat -c %i $last); done
@@ -35,14 +35,15 @@ DIGITS = string.digits + string.ascii_lowercase
 
 
 def spread(updates: list[int], most: int) -> set[int]:
-    """Returns at most this many of the updates, closer together at the beginning, where most changes."""
+    """Returns at most this many of the updates, closer together at the beginning, where most
+    changes."""
     wanted = [0, *np.geomspace(max(updates[1], 1), updates[-1], most - 1)]
     return {min(updates, key=lambda update: abs(update - one)) for one in wanted}
 
 
 def kept_weights(run: Run, kept: Path, most: int) -> Iterator[tuple[int, dict[str, Tensor]]]:
-    """Yields updates with the weights after them (averaged ones if any). The initial weights come from the
-    seed, as in training."""
+    """Yields updates with the weights after them (averaged ones if any). The initial weights come
+    from the seed, as in training."""
     files = {load_tensors(path, "")[1]["progress"]["update"]: path for path in kept.iterdir()}
     for update in sorted(spread(sorted({0, *files}), most)):
         torch.manual_seed(run.settings.training.seed)
@@ -53,9 +54,11 @@ def kept_weights(run: Run, kept: Path, most: int) -> Iterator[tuple[int, dict[st
         yield update, weights
 
 
-def history(run: Run, kept: Path, pairs: list[tuple[str, str]], title: str, most: int) -> dict[str, Any]:
-    """Returns the content of the file: sentences, and for each moment its update, −log p per reference word,
-    greedy translations, and α of the references in DIGITS."""
+def history(
+    run: Run, kept: Path, pairs: list[tuple[str, str]], title: str, most: int
+) -> dict[str, Any]:
+    """Returns the content of the file: sentences, and for each moment its update, −log p per
+    reference word, greedy translations, and α of the references in DIGITS."""
     network = run.make_network().eval()
     sentences, moments = [], []
     for update, weights in kept_weights(run, kept, most):
@@ -74,16 +77,22 @@ def history(run: Run, kept: Path, pairs: list[tuple[str, str]], title: str, most
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     for name in ("run", "kept", "source", "reference"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--title", required=True, help="of the figure: what was trained, on what, by whom")
+    parser.add_argument(
+        "--title", required=True, help="of the figure: what was trained, on what, by whom"
+    )
     parser.add_argument("--moments", type=int, default=22)
     given = parser.parse_args()
     pairs = list(zip(read_lines(given.source), read_lines(given.reference), strict=True))
     made = history(Run.open(given.run), given.kept, pairs, given.title, given.moments)
-    given.out.write_text(json.dumps(made, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+    given.out.write_text(
+        json.dumps(made, ensure_ascii=False, separators=(",", ":")), encoding="utf-8"
+    )
     print(f"{given.out}: {len(made['moments'])} moments, {given.out.stat().st_size:,} bytes")
 
 

@@ -1,8 +1,10 @@
-"""Builds the wheel and tests it without the repository: in an empty environment, from an empty folder.
+"""Builds the wheel and tests it without the repository: in an empty environment, from an empty
+folder.
 
     python scripts/wheel_test.py [--wheel FILE] [--keep FOLDER]
 
-Prints a line for each test, and ends with exit code 1 at the first failure. Installing takes a minute or two.
+Prints a line for each test, and ends with exit code 1 at the first failure. Installing takes a
+minute or two.
 """
 
 from __future__ import annotations
@@ -20,7 +22,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = [
-    *("--set=stopping.max_updates=60", "--set=stopping.max_epochs=0", "--set=stopping.validate_every=60"),
+    *(
+        "--set=stopping.max_updates=60",
+        "--set=stopping.max_epochs=0",
+        "--set=stopping.validate_every=60",
+    ),
     "--set=training.threads=1",
 ]
 SENTENCES = {
@@ -37,13 +43,15 @@ AROUND = ("lab", "serve")
 ELSEWHERE = r"docs/|(?<!README)\.md\b|https?://(?!127\.0\.0\.1|example\.org)"
 """Pattern of a documentation page or a web address, except example addresses."""
 NAMES = (
-    "import rnnsearch, rnnsearch.extending as e; [getattr(rnnsearch, n) for n in rnnsearch.__all__]; "
-    "[getattr(e, n) for n in e.__all__]; print(rnnsearch.__file__)"
+    "import rnnsearch, rnnsearch.extending as e; [getattr(rnnsearch, n) for n in"
+    " rnnsearch.__all__]; [getattr(e, n) for n in e.__all__]; print(rnnsearch.__file__)"
 )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--wheel", type=Path, help="a wheel that exists; otherwise one is built")
     parser.add_argument("--keep", type=Path, help="the folder to work in, which then stays")
     arguments = parser.parse_args()
@@ -85,10 +93,19 @@ def check_metadata(wheel: Path) -> None:
 
 
 def installed(environment: Path, *packages: object) -> Path:
-    """Installs wheels with their dependencies in an environment. Returns its command `rnnsearch`."""
+    """Installs wheels with their dependencies in an environment. Returns its command
+    `rnnsearch`."""
     if not environment.exists():
         run(ROOT, sys.executable, "-m", "venv", environment)
-    run(environment, environment / "bin/pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *packages)
+    run(
+        environment,
+        environment / "bin/pip",
+        "install",
+        "--quiet",
+        "-c",
+        ROOT / "constraints.txt",
+        *packages,
+    )
     return environment / "bin" / "rnnsearch"
 
 
@@ -108,7 +125,9 @@ def try_core(command: Path, work: Path) -> None:
     for name in AROUND:
         (package / name).rename(work / name)
     listed = run(work, command, "--help")
-    expect("translate" in listed and "serve" not in listed, f"--help without {' and '.join(AROUND)}")
+    expect(
+        "translate" in listed and "serve" not in listed, f"--help without {' and '.join(AROUND)}"
+    )
     for name, text in (("en", "The man sees the house.\n"), ("fr", "L'homme voit la maison.\n")):
         (work / f"pairs.{name}").write_text(text * 4, encoding="utf-8")
     for line in "align", "score":
@@ -135,20 +154,32 @@ def try_it(command: Path, work: Path) -> None:
     for side in ("en", "fr"):
         lines = (work / f"demo/corpus/test.{side}").read_text(encoding="utf-8").split("\n")[:20]
         (work / f"test.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    run(work, command, "-q", "report", "demo/run", "--test", "test.en", "test.fr", "--out", "report")
+    run(
+        work, command, "-q", "report", "demo/run", "--test", "test.en", "test.fr", "--out", "report"
+    )
     expect("<svg" in (work / "report/index.html").read_text(encoding="utf-8"), "report")
     links = run(work, command, "align", "demo/run", "test.en", "test.fr")
     expect(links.count("\n") == 20, "align")
 
 
 def run(where: Path, *words: object, text: str = "", code: int = 0) -> str:
-    """Returns the output of a command that cannot see this repository: stdout, or stderr if `code` is not 0.
+    """Returns the output of a command that cannot see this repository: stdout, or stderr if `code`
+    is not 0.
     code: the expected exit code."""
-    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
     clean |= {"OMP_NUM_THREADS": "1", "COLUMNS": "100", "MPLBACKEND": "agg"}
     clean["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"
     command = [*map(str, words)]
-    pipes: dict[str, Any] = {"input": text, "capture_output": True, "encoding": "utf-8", "timeout": 900}
+    pipes: dict[str, Any] = {
+        "input": text,
+        "capture_output": True,
+        "encoding": "utf-8",
+        "timeout": 900,
+    }
     done = subprocess.run(command, cwd=where, env=clean, check=False, **pipes)
     if done.returncode != code:
         end = f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"

@@ -162,7 +162,9 @@ def tiny_bidirectional_run(made_once: MadeOnce, tiny_store: Path) -> Path:
 @pytest.fixture(scope="session")
 def tiny_subword_run(made_once: MadeOnce, tiny_corpus: Path) -> Path:
     """As `tiny_run`, on subwords; source and target vocabulary differ from those of the other runs."""
-    store = _prepared(made_once, "subword-store", tiny_corpus, "data.subwords=bpe", "data.vocabulary_size=80")
+    store = _prepared(
+        made_once, "subword-store", tiny_corpus, "data.subwords=bpe", "data.vocabulary_size=80"
+    )
     return _trained(made_once, "subword-run", store, "stopping.max_updates=5")
 
 
@@ -188,7 +190,9 @@ def _prepared(made_once: MadeOnce, name: str, corpus: Path, *changes: str) -> Pa
     settings = load_config(overrides=changes).data
     languages = settings.source_language, settings.target_language
     files, dev = ([corpus / f"{name}.{code}" for code in languages] for name in ("train", "dev"))
-    return made_once(name, lambda store: prepare(*files, store, dev=dev, settings=settings) and None)
+    return made_once(
+        name, lambda store: prepare(*files, store, dev=dev, settings=settings) and None
+    )
 
 
 def _trained(made_once: MadeOnce, name: str, store: Path, *changes: str) -> Path:
@@ -199,7 +203,8 @@ def _trained(made_once: MadeOnce, name: str, store: Path, *changes: str) -> Path
 
     settings = load_config(overrides=[*TINY.split(), *changes])
     return made_once(
-        name, lambda run: train(settings, Corpus.open(store), run, display=Display(quiet=True)) and None
+        name,
+        lambda run: train(settings, Corpus.open(store), run, display=Display(quiet=True)) and None,
     )
 
 
@@ -234,11 +239,14 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
         }
         with monkeypatch.context() as patch:
             patch.setattr(
-                sys, "argv", ["rnnsearch", *str(line).split(" "), *map(str, words)] if line else ["rnnsearch"]
+                sys,
+                "argv",
+                ["rnnsearch", *str(line).split(" "), *map(str, words)] if line else ["rnnsearch"],
             )
             # One thread, as everywhere here.
             patch.setattr(os, "sched_getaffinity", lambda process: {0}, raising=False)
-            for option in ("RNNSEARCH_DEBUG", "RNNSEARCH_QUIET"):  # they must not outlive their command
+            # they must not outlive their command
+            for option in ("RNNSEARCH_DEBUG", "RNNSEARCH_QUIET"):
                 patch.setenv(option, "")
             for name, stream in streams.items():
                 patch.setattr(sys, name, stream)
@@ -246,7 +254,9 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
                 main()
         for name in ("stdout", "stderr"):
             streams[name].flush()
-        written = {name: stream.buffer.getvalue().decode("utf-8") for name, stream in streams.items()}
+        written = {
+            name: stream.buffer.getvalue().decode("utf-8") for name, stream in streams.items()
+        }
         return Outcome(int(leaving.value.code or 0), written["stdout"], written["stderr"])
 
     return call

@@ -25,7 +25,9 @@ from rnnsearch.word_links import GoldLinks
 
 SOURCE = ["the", "European", "Economic", "Area", "</s>"]
 TARGET = ["la", "zone", "économique", "européenne"]
-WEIGHTS = np.array([[0.9, 0, 0, 0.1, 0], [0, 0, 0.1, 0.9, 0], [0, 0.3, 0.7, 0, 0], [0, 0.5, 0.5, 0, 0]])
+WEIGHTS = np.array(
+    [[0.9, 0, 0, 0.1, 0], [0, 0, 0.1, 0.9, 0], [0, 0.3, 0.7, 0, 0], [0, 0.5, 0.5, 0, 0]]
+)
 
 
 def uniform(rows: int, columns: int) -> NDArray[np.float64]:
@@ -44,7 +46,8 @@ def labels(figure: Figure) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "start"), [(".png", b"\x89PNG"), (".PNG", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+    ("suffix", "start"),
+    [(".png", b"\x89PNG"), (".PNG", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")],
 )
 def test_a_file_of_the_suffixs_kind_is_written_and_twice_the_same(
     tmp_path: Path, suffix: str, start: bytes
@@ -97,7 +100,9 @@ def test_cells_have_the_grey_of_their_weights_and_the_place_of_their_words() -> 
 def test_a_letter_is_drawn_in_any_installed_font_that_has_it() -> None:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    charmaps = [get_font(findfont(FontProperties(name))).get_charmap() for name in ("STIXGeneral", None)]
+    charmaps = [
+        get_font(findfont(FontProperties(name))).get_charmap() for name in ("STIXGeneral", None)
+    ]
     letters = [chr(code) for code in set(charmaps[0]) - set(charmaps[1]) if chr(code).isalpha()]
     (font, *_) = alignments._fonts_with(frozenset(letters[0]))
     assert ord(letters[0]) in get_font(findfont(FontProperties(font))).get_charmap()
@@ -177,7 +182,8 @@ def test_wide_and_combining_characters_keep_the_columns() -> None:
 x\u0301étés│  ██  │"""
     weights = np.array([[1.0, 0, 0], [0, 1.0, 0]])
     assert (
-        alignment_text(["日", "経済", "e\u0328t"], ["東京", "x\u0301e\u0301te\u0301s"], weights) == expected
+        alignment_text(["日", "経済", "e\u0328t"], ["東京", "x\u0301e\u0301te\u0301s"], weights)
+        == expected
     )
 
 
@@ -252,7 +258,9 @@ def test_gold_links_are_boxes_around_their_cells_solid_where_sure() -> None:
         if isinstance(box, Rectangle)
     }
     assert boxes.keys() == GOLD.possible
-    assert {place for place, box in boxes.items() if box.get_linestyle() in ("-", "solid")} == GOLD.sure
+    assert {
+        place for place, box in boxes.items() if box.get_linestyle() in ("-", "solid")
+    } == GOLD.sure
     assert not any(box.get_fill() for box in boxes.values())
 
 

@@ -51,13 +51,22 @@ def test_growth_measures_every_command_on_files_of_each_size(tmp_path: Path) -> 
     sides += ["--target", tmp_path / "dev.fr", tmp_path / "train.fr"]
     done = growth(*sides, "--sizes", 12, 602, "--recipe", recipe, "--updates", 2, "--sentences", 16)
     assert done.returncode == 0, done.stderr
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in done.stdout.splitlines()[2:]
+    ]
     assert all(float(figure.replace(",", "")) for row in rows for figure in row[3:])
-    small, large = ([(row[1], int(row[2])) for row in rows if row[0] == size] for size in ("12", "602"))
+    small, large = (
+        [(row[1], int(row[2])) for row in rows if row[0] == size] for size in ("12", "602")
+    )
     assert small == [("prepare", 12), ("train", 20), ("translate --out", 12), ("align --out", 12)]
     whole = [pair for pair in large if pair[1] == 602]
     assert [name for name, _ in whole] == ["prepare"]
-    assert [name for name, pairs in large if pairs < 602] == ["train", "translate --out", "align --out"]
+    assert [name for name, pairs in large if pairs < 602] == [
+        "train",
+        "translate --out",
+        "align --out",
+    ]
 
 
 @pytest.mark.slow
@@ -68,7 +77,9 @@ def test_kernel_prices_leave_each_kernel_out() -> None:
     assert head == ["without", "an update takes", "a search takes"]
     assert everything == ["–", *["+0.0 % (+0.0 to +0.0)"] * 2]
     assert none[0] == "all"
-    assert all(re.fullmatch(r"[+-]\d+\.\d % \(.+\)", cell) for row in [*others, none] for cell in row[1:])
+    assert all(
+        re.fullmatch(r"[+-]\d+\.\d % \(.+\)", cell) for row in [*others, none] for cell in row[1:]
+    )
 
 
 def test_kernel_prices_leave_out_what_they_name() -> None:

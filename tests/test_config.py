@@ -44,7 +44,9 @@ def test_every_recipe_says_something(name: str) -> None:
     settings = load_config(name)
     assert settings != Settings()
     stopping = settings.stopping
-    assert stopping.max_updates or stopping.max_epochs or stopping.patience, "it would train for ever"
+    assert stopping.max_updates or stopping.max_epochs or stopping.patience, (
+        "it would train for ever"
+    )
 
 
 def test_the_starred_recipe_has_a_name_that_a_shell_leaves_alone() -> None:
@@ -81,7 +83,9 @@ def test_a_recipe_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
 
 def test_the_last_override_wins_over_the_one_before_and_over_the_recipe(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("[model]\nhidden_size = 100\nmaxout_size = 50\n")
-    settings = load_config(tmp_path / "mine.toml", ["model.hidden_size=200", "model.hidden_size=300"])
+    settings = load_config(
+        tmp_path / "mine.toml", ["model.hidden_size=200", "model.hidden_size=300"]
+    )
     model = settings.model
     assert (model.hidden_size, model.maxout_size, model.embedding_size) == (300, 50, 620)
 
@@ -195,7 +199,9 @@ TODAY = [
 ]
 
 
-def test_a_config_of_an_earlier_version_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_config_of_an_earlier_version_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A run's silently; a recipe's with a line that names every old key."""
     today = load_config(overrides=TODAY)
     assert stored(tomllib.loads(OLD_RUN), "run/config.toml") == today

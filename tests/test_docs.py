@@ -134,7 +134,14 @@ def test_options_exist(name: str) -> None:
     options = {name for each in COMMANDS.values() for option in each.params for name in option.opts}
     text = re.sub(r"^```.*?^```$", "", PAGES[name], flags=re.MULTILINE | re.DOTALL)
     named = set(re.findall(r"`(--[a-z0-9-]+)(?![a-z0-9.-])", text))
-    everywhere = {"--debug", "--help", "--quiet", "--version", "--install-completion", "--show-completion"}
+    everywhere = {
+        "--debug",
+        "--help",
+        "--quiet",
+        "--version",
+        "--install-completion",
+        "--show-completion",
+    }
     others = {"--max-restarts", "--nnodes", "--rdzv-id", "--signal"}  # torchrun's and Slurm's
     assert named <= options | everywhere | others
 
@@ -151,7 +158,9 @@ def test_links_lead_somewhere_and_scripts_are_there(name: str) -> None:
 def test_the_index_links_to_every_page() -> None:
     linked = {f"docs/{link}" for link in re.findall(r"\]\(([^)#]+)", PAGES["docs/index.md"])}
     apart = ("docs/index.md", "docs/decisions/", "docs/log.md")
-    assert {name for name in PAGES if name.startswith("docs/") and not name.startswith(apart)} <= linked
+    assert {
+        name for name in PAGES if name.startswith("docs/") and not name.startswith(apart)
+    } <= linked
 
 
 REFERENCE = re.compile(r"`((?:[a-z_]+/)*[a-z_]+)\.py:([A-Za-z_.0-9]+)`")
@@ -164,7 +173,9 @@ def test_functions_exist(name: str) -> None:
         module = importlib.import_module("rnnsearch." + file.replace("/", "."))
         found = reduce(getattr, attribute.split("."), module)
         found = inspect.unwrap(found.fget if isinstance(found, property) else found)
-        assert found.__module__ == module.__name__, f"{file}.py:{attribute} is defined in {found.__module__}"
+        assert found.__module__ == module.__name__, (
+            f"{file}.py:{attribute} is defined in {found.__module__}"
+        )
 
 
 def test_every_equation_has_its_place() -> None:
@@ -206,7 +217,9 @@ def described_recipes() -> dict[str, dict[str, Any]]:
         elif line.startswith("| `"):
             for name, value in zip(head[1:], cells[1:], strict=True):
                 if name != "why" and value:
-                    described.setdefault(name, {})[cells[0]] = tomllib.loads(f"value = {value}")["value"]
+                    described.setdefault(name, {})[cells[0]] = tomllib.loads(f"value = {value}")[
+                        "value"
+                    ]
     return described
 
 
@@ -214,7 +227,9 @@ def test_recipes_are_described_as_they_are() -> None:
     described = described_recipes()
     assert sorted(described) == recipe_names()
     for name in recipe_names():
-        table = tomllib.loads((resources.files("rnnsearch") / "recipes" / f"{name}.toml").read_text("utf-8"))
+        table = tomllib.loads(
+            (resources.files("rnnsearch") / "recipes" / f"{name}.toml").read_text("utf-8")
+        )
         assert described[name] == {
             f"{section}.{key}": value for section in table for key, value in table[section].items()
         }, name
@@ -233,7 +248,9 @@ def test_toml_blocks_are_recipes_or_studies(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_settings_named_in_the_text_exist(name: str) -> None:
     """As `section.key`, `section.key = value` or `--section.key VALUE`."""
-    known = {f"{section}.{key}" for section, table in Settings() for key in type(table).model_fields}
+    known = {
+        f"{section}.{key}" for section, table in Settings() for key in type(table).model_fields
+    }
     sections = "|".join(Settings.model_fields)
     named = re.findall(rf"`((?:{sections})\.[a-z_]+)[ `]", PAGES[name])
     named += re.findall(r"`--([a-z]+\.[a-z_]+)", PAGES[name])
@@ -249,7 +266,9 @@ def test_model_page_names_every_part() -> None:
         assert f"{module.replace('.', '/')}.py:{name}" in page
 
 
-def test_files_page_names_every_file(tiny_store: Path, tiny_run: Path, tiny_subword_run: Path) -> None:
+def test_files_page_names_every_file(
+    tiny_store: Path, tiny_run: Path, tiny_subword_run: Path
+) -> None:
     page = PAGES["docs/reference/files.md"]
     for folder in (tiny_store, tiny_run, tiny_subword_run):
         for path in folder.rglob("*"):
@@ -264,7 +283,9 @@ def test_files_page_names_every_file(tiny_store: Path, tiny_run: Path, tiny_subw
 def test_files_page_names_every_field() -> None:
     translation = Translation("", [], ["</s>"], 0.0, [], np.zeros((0, 1), dtype=np.float32))
     table = PAGES["docs/reference/files.md"].partition("| field |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(json.loads(json_line(0, translation)))
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(
+        json.loads(json_line(0, translation))
+    )
 
 
 TINY = """
@@ -276,7 +297,9 @@ search = {beam = 2, max_length_ratio = 1.0}
 
 
 @pytest.fixture
-def reader(tiny_corpus: Path, tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def reader(
+    tiny_corpus: Path, tiny_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The folder of someone who follows the pages: a corpus and small.toml, which here is even smaller."""
     (tmp_path / "corpus").symlink_to(tiny_corpus)
     (tmp_path / "prepared").symlink_to(tiny_store)
@@ -317,7 +340,9 @@ def demo(reader: Path, tiny_run: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", ["alignment-researcher", "practitioner"])
-def test_python_of_the_first_pages(page: str, demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_of_the_first_pages(
+    page: str, demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (block,) = blocks(PAGES[f"docs/start/{page}.md"], "python")
     exec(block, {"__name__": "__main__"})
     assert capsys.readouterr().out
@@ -370,7 +395,9 @@ def test_the_labels_of_their_page_are_carried(
         exec(code, names)
         found, expected = cut(capsys.readouterr().out), cut(said)
         assert len(found) == len(expected)
-        assert sum(one == other for one, other in zip(found, expected, strict=True)) >= 0.8 * len(expected)
+        assert sum(one == other for one, other in zip(found, expected, strict=True)) >= 0.8 * len(
+            expected
+        )
     assert names["aligner"].reverse is not None
 
 

@@ -50,7 +50,10 @@ def test_what_no_terminal_shows_is_escaped(name: str, shown: str) -> None:
         (InputError("is wrong"), "is wrong"),
         (InputError("is wrong", remedy="mend it"), "is wrong (mend it)"),
         (InputError("is wrong", file="a.txt"), "a.txt: is wrong"),
-        (InputError("is wrong", file=Path("a/b"), line=3, remedy="mend it"), "a/b:3: is wrong (mend it)"),
+        (
+            InputError("is wrong", file=Path("a/b"), line=3, remedy="mend it"),
+            "a/b:3: is wrong (mend it)",
+        ),
         (
             InputError("is\r\nwrong\x1b[2J", file="a\nb", remedy="mend\nit"),
             r"a\nb: is wrong\x1b[2J (mend it)",
@@ -91,7 +94,9 @@ def test_a_number_that_cannot_be_is_one_line(value: object, whole: bool, said: s
         (lambda: alignment_error([[]], [[]]), "sentence 1 of gold is list, not GoldLinks"),  # type: ignore[list-item]
         (lambda: prepare([], [], "s", settings=3), "settings is 3"),  # type: ignore[arg-type]
         (
-            lambda: prepare([], [], "s", settings=DataSettings(), options=PrepareOptions(workers=-1)),
+            lambda: prepare(
+                [], [], "s", settings=DataSettings(), options=PrepareOptions(workers=-1)
+            ),
             "options.workers is -1",
         ),
     ],

@@ -70,7 +70,18 @@ NUMBERS = st.one_of(
 WORDS = st.one_of(
     st.text(),
     st.sampled_from(
-        ["cpu", "cuda:99999999999", "none", "gated", "os:system", "a:b", ":", "x\0y", "\x1b[2J", "adam"]
+        [
+            "cpu",
+            "cuda:99999999999",
+            "none",
+            "gated",
+            "os:system",
+            "a:b",
+            ":",
+            "x\0y",
+            "\x1b[2J",
+            "adam",
+        ]
     ),
 )
 VALUES = st.recursive(
@@ -78,7 +89,9 @@ VALUES = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(WORDS, inner, max_size=3)),
     max_leaves=5,
 )
-SECTIONS = {name: list(type(getattr(Settings(), name)).model_fields) for name in Settings.model_fields}
+SECTIONS = {
+    name: list(type(getattr(Settings(), name)).model_fields) for name in Settings.model_fields
+}
 KEYS = [key for keys in SECTIONS.values() for key in keys]
 
 
@@ -128,9 +141,12 @@ def test_recipes(tmp_path: Path, times: int) -> None:
 
 @amount
 def test_overrides(times: int) -> None:
-    keys = st.sampled_from([f"{section}.{key}" for section, names in SECTIONS.items() for key in names])
+    keys = st.sampled_from(
+        [f"{section}.{key}" for section, names in SECTIONS.items() for key in names]
+    )
     texts = st.one_of(
-        st.text(), st.builds("{}={}".format, st.one_of(keys, WORDS), st.one_of(NUMBERS, WORDS, VALUES))
+        st.text(),
+        st.builds("{}={}".format, st.one_of(keys, WORDS), st.one_of(NUMBERS, WORDS, VALUES)),
     )
 
     def check(override: str) -> None:
@@ -147,7 +163,9 @@ Damage = Callable[[bytes], bytes]
 def _flip(place: float, bit: int) -> Damage:
     def damage(content: bytes) -> bytes:
         at = int(place * len(content))
-        return content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :] if content else b"x"
+        return (
+            content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :] if content else b"x"
+        )
 
     return damage
 
@@ -159,7 +177,9 @@ def _cut(start: float, size: int, instead: bytes) -> Damage:
 
 
 def _twice(start: float, size: int) -> Damage:
-    return lambda content: content[: int(start * len(content)) + size] + content[int(start * len(content)) :]
+    return lambda content: (
+        content[: int(start * len(content)) + size] + content[int(start * len(content)) :]
+    )
 
 
 PLACES = st.floats(0, 0.999)
@@ -207,7 +227,9 @@ def test_runs(tiny_subword_run: Path, tmp_path: Path, times: int) -> None:
                 found = run.load_network().state_dict()
                 if file.name == "model.safetensors":
                     assert not difference(found, expected)
-                    assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
+                    assert all(
+                        torch.equal(tensor, expected[name]) for name, tensor in found.items()
+                    )
                 Translator.load(folder.path).translate(["The man sees the woman.", ""], beam=2)
 
             assert refused(work) or file.name == "config.toml"
@@ -226,7 +248,9 @@ def stopped(tiny_run: Path) -> Trainer:
 
 
 @amount
-def test_bytes_of_a_checkpoint(tiny_run: Path, stopped: Trainer, tmp_path: Path, times: int) -> None:
+def test_bytes_of_a_checkpoint(
+    tiny_run: Path, stopped: Trainer, tmp_path: Path, times: int
+) -> None:
     content = Run.open(tiny_run).checkpoint_path.read_bytes()
     path = tmp_path / "last.safetensors"
 
@@ -241,7 +265,9 @@ SHAPES = st.lists(st.integers(0, 3), max_size=3)
 TENSORS = st.builds(
     lambda shape, dtype: torch.zeros(shape, dtype=dtype),
     SHAPES,
-    st.sampled_from([torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8, torch.bool]),
+    st.sampled_from(
+        [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8, torch.bool]
+    ),
 )
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), NUMBERS, st.text(max_size=5)),
@@ -274,7 +300,14 @@ def test_a_checkpoint_that_somebody_made_up(
         refused(work)
 
     keys = st.one_of(st.sampled_from(list(notes["progress"])), st.text(max_size=5))
-    fuzz(check, 100 * times, st.sampled_from(list(tensors)), st.one_of(st.none(), TENSORS), keys, JSON)
+    fuzz(
+        check,
+        100 * times,
+        st.sampled_from(list(tensors)),
+        st.one_of(st.none(), TENSORS),
+        keys,
+        JSON,
+    )
 
 
 @amount
@@ -302,9 +335,7 @@ def test_stores(tiny_corpus: Path, tmp_path: Path, times: int) -> None:
 
 # Sockets
 
-CHUNKED = (
-    "POST /v1/align HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
-)
+CHUNKED = "POST /v1/align HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
 KEY = "a-key-of-some-length"
 
 
@@ -343,7 +374,9 @@ def test_trailers_are_bounded(service_with_key: Any) -> None:
     ],
     ids=["a key in a trailer is none", "a trailer changes no head"],
 )
-def test_trailers_are_dropped(service_with_key: Any, head: str, trailer: str, status: bytes) -> None:
+def test_trailers_are_dropped(
+    service_with_key: Any, head: str, trailer: str, status: bytes
+) -> None:
     body = '{"source_text": "a cat", "target_text": "un chat"}'
     head = f"{CHUNKED}Connection: close\r\n{head}".rstrip()
     answer = service_with_key.answer(

@@ -39,7 +39,9 @@ def report(folder: Path, word: str) -> str:
     test = read_test_sets([str(folder / "test.en"), str(folder / "test.fr")])[0]
     systems = {word: {"test": [f"le {word}", "", word]}}
     options = ReportOptions(title=word, command=word)
-    return make_report({}, [test], folder / "report", systems=systems, options=options).read_text("utf-8")
+    return make_report({}, [test], folder / "report", systems=systems, options=options).read_text(
+        "utf-8"
+    )
 
 
 def study(folder: Path, word: str) -> str:
@@ -62,14 +64,22 @@ def study(folder: Path, word: str) -> str:
     return write_study(made, [Measured(row, {})], word)[1].read_text("utf-8")
 
 
-KINDS: dict[str, Callable[[Path, str], str]] = {"browser": browser, "report": report, "study": study}
+KINDS: dict[str, Callable[[Path, str], str]] = {
+    "browser": browser,
+    "report": report,
+    "study": study,
+}
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def pages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+def pages(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, str]:
     """Twice the same page: with a word, and with hostile text in its place."""
     make = KINDS[request.param]
-    return make(tmp_path_factory.mktemp("harmless"), "word"), make(tmp_path_factory.mktemp("nasty"), NASTY)
+    return make(tmp_path_factory.mktemp("harmless"), "word"), make(
+        tmp_path_factory.mktemp("nasty"), NASTY
+    )
 
 
 def test_no_text_becomes_a_part_of_a_page(pages: tuple[str, str]) -> None:
@@ -88,7 +98,9 @@ def test_a_page_needs_nothing_but_itself(pages: tuple[str, str]) -> None:
         assert not OUTSIDE.search(text)
         assert "@import" not in text
         elements = Elements(text)
-        assert not {"link", "iframe", "object", "embed", "base"} & {tag for tag, _ in elements.found}
+        assert not {"link", "iframe", "object", "embed", "base"} & {
+            tag for tag, _ in elements.found
+        }
         loaded = elements.values("src") + elements.values("xlink:href")
         assert all(value.startswith(("#", "data:image/png;base64,")) for value in loaded)
         policy = next(value for value in elements.values("content") if "default-src" in value)
@@ -100,7 +112,12 @@ def test_a_page_needs_nothing_but_itself(pages: tuple[str, str]) -> None:
 def test_all_pages_have_one_look(pages: tuple[str, str], tmp_path: Path) -> None:
     (style,) = re.findall(r"<style>.*?</style>", pages[0], re.DOTALL)
     assert style in browser(tmp_path, "word")
-    for needed in ("prefers-color-scheme: dark", "@media print", "max-width: 48rem", "position: sticky"):
+    for needed in (
+        "prefers-color-scheme: dark",
+        "@media print",
+        "max-width: 48rem",
+        "position: sticky",
+    ):
         assert needed in style
 
 

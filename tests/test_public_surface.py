@@ -13,7 +13,15 @@ import pytest
 import rnnsearch
 import rnnsearch.extending
 
-HEAVY = {"torch", "matplotlib", "sacrebleu", "sacremoses", "sentencepiece", "tensorboard", "safetensors"}
+HEAVY = {
+    "torch",
+    "matplotlib",
+    "sacrebleu",
+    "sacremoses",
+    "sentencepiece",
+    "tensorboard",
+    "safetensors",
+}
 BESIDE_HELP = HEAVY | {"numpy", "jaxtyping"}
 BESIDE_TRANSLATION = {
     "matplotlib", "PIL", "pandas", "pyarrow", "sacrebleu", "tensorboard", "py3langid", "eflomal", "lxml", "fastapi",
@@ -30,8 +38,16 @@ NO_LISTS = [
     ("chrf", ({"a": 1}, [TEXT]), "dict was given, not hypotheses"),
     ("symmetrise", (TEXT, TEXT), "forward: str was given, not links (give pairs"),
     ("symmetrise", (LINKS, [0, 1]), "reverse: list was given, not links"),
-    ("symmetrise", (LINKS, LINKS, "best"), "there is no method 'best' (use one of grow-diag-final-and"),
-    ("alignment_error", ([TEXT], [rnnsearch.GoldLinks(frozenset(LINKS))]), "sentence 1 of links: str"),
+    (
+        "symmetrise",
+        (LINKS, LINKS, "best"),
+        "there is no method 'best' (use one of grow-diag-final-and",
+    ),
+    (
+        "alignment_error",
+        ([TEXT], [rnnsearch.GoldLinks(frozenset(LINKS))]),
+        "sentence 1 of links: str",
+    ),
     ("alignment_error", ([LINKS], [LINKS]), "sentence 1 of gold is set, not GoldLinks"),
 ]
 
@@ -94,7 +110,10 @@ sys.argv = ["rnnsearch", *sys.argv[1:]]
 print(*sys.modules, file=sys.stderr)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)], capture_output=True, encoding="utf-8", check=True
+        [sys.executable, "-c", code, *map(str, words)],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
     )
     imported = set(done.stderr.split("\n")[-2].split())
     assert "rnnsearch" in imported
@@ -108,7 +127,10 @@ LIGHT = {
         HEAVY,
     ),
     "star": ("from rnnsearch.config import *; from rnnsearch.records import *", HEAVY),
-    "a wrong recipe": (f"sys.argv = 'rnnsearch train nosuch --data s --out r'.split(); {RUN}", HEAVY),
+    "a wrong recipe": (
+        f"sys.argv = 'rnnsearch train nosuch --data s --out r'.split(); {RUN}",
+        HEAVY,
+    ),
     "help": (f"sys.argv[1:] = ['--help']; {RUN}", BESIDE_HELP),
     "help of a command": (f"sys.argv[1:] = ['translate', '--help']; {RUN}", BESIDE_HELP),
     "a translator": ("from rnnsearch import Translator", BESIDE_TRANSLATION | COMMANDS),

@@ -69,7 +69,11 @@ def test_a_score_that_was_not_asked_for_is_not_shown() -> None:
 def test_translations_are_equal_if_everything_is() -> None:
     one = translation(weights("1.0 0.0 0.0"), ["x"])
     assert one == translation(weights("1.0 0.0 0.0"), ["x"])
-    for rows, word in (("0.5 0.5 0.0", "x"), ("1.0 0.0 0.0; 1.0 0.0 0.0", "x"), ("1.0 0.0 0.0", "y")):
+    for rows, word in (
+        ("0.5 0.5 0.0", "x"),
+        ("1.0 0.0 0.0; 1.0 0.0 0.0", "x"),
+        ("1.0 0.0 0.0", "y"),
+    ):
         assert one != translation(weights(rows), [word])
     assert one != dataclasses.replace(one, alternatives=[one])
     assert dataclasses.replace(one, alternatives=[one]) == dataclasses.replace(
@@ -94,4 +98,7 @@ def test_a_notebook_shows_the_alignment_with_everything_escaped() -> None:
     assert [str(cell.get("style"))[-2:] for cell in cells] == ["40", "bf", "00", "ff"]  # how opaque
     assert [head.text for head in element.iter("th")] == [None, '"', "</td>", "<b>", "&"]
     assert next(element.iter("p")).text == "<script> (-1.000)"
-    assert ElementTree.fromstring(translation(np.zeros((0, 3), np.float32), [])._repr_html_()) is not None
+    assert (
+        ElementTree.fromstring(translation(np.zeros((0, 3), np.float32), [])._repr_html_())
+        is not None
+    )

@@ -45,7 +45,9 @@ def test_a_description_has_whole_links(hook: dict[str, Callable[..., Any]]) -> N
     assert hook["addresses"]("https://example.org/r")["Source"] == "https://example.org/r"
 
 
-def test_without_an_address_a_description_has_no_dead_link(hook: dict[str, Callable[..., Any]]) -> None:
+def test_without_an_address_a_description_has_no_dead_link(
+    hook: dict[str, Callable[..., Any]],
+) -> None:
     text = hook["description"](README, "")
     assert text == "See how, [the paper](https://example.org/p), [here](#x).\n\nEnd."
     assert hook["addresses"]("") == {}

@@ -52,7 +52,9 @@ def test_a_part_of_ones_own_begins_with_the_weights_of_a_built_in_one(
         settings = run.settings.model_copy(update={"model": model})
         torch.manual_seed(1)
         made.append(
-            Run(run.path, settings, run.source, run.target).make_network(trust_code=True).state_dict()
+            Run(run.path, settings, run.source, run.target)
+            .make_network(trust_code=True)
+            .state_dict()
         )
     for name, tensor in made[0].items():
         assert torch.equal(tensor, made[1][name]), name
@@ -80,7 +82,12 @@ def test_an_unknown_setting_in_a_stored_run_is_refused(tiny_run: Path, tmp_path:
 
 
 CODEC_FILES = [
-    *("vocabulary.source.txt", "vocabulary.target.txt", "subwords.source.model", "subwords.target.model"),
+    *(
+        "vocabulary.source.txt",
+        "vocabulary.target.txt",
+        "subwords.source.model",
+        "subwords.target.model",
+    ),
     "words.target.bloom",
 ]
 
@@ -88,7 +95,9 @@ CODEC_FILES = [
 def exchanged(path: Path) -> None:
     """One letter of the file becomes another; a vocabulary stays one."""
     content = path.read_bytes()
-    place = next(place for place in range(len(content) // 2, len(content)) if content[place] in b"ae")
+    place = next(
+        place for place in range(len(content) // 2, len(content)) if content[place] in b"ae"
+    )
     path.write_bytes(content[:place] + b"\xc3\xb8" + content[place + 1 :])
 
 
@@ -131,7 +140,9 @@ def test_a_run_of_before_the_checksums_is_read(tiny_run: Path, tmp_path: Path) -
         if "checksums" not in header:
             assert Run.open(run).settings == Run.open(tiny_run).settings
         else:
-            with pytest.raises(InputError, match=r"config\.toml: is damaged: run\.checksums is not a table"):
+            with pytest.raises(
+                InputError, match=r"config\.toml: is damaged: run\.checksums is not a table"
+            ):
                 Run.open(run)
 
 
@@ -141,7 +152,8 @@ def test_weights_that_are_not_numbers_are_refused(tiny_run: Path, tmp_path: Path
     tensors["output.bias"][3] = float("nan")
     save_tensors(run.model_path, tensors, notes)
     with pytest.raises(
-        InputError, match=r"model\.safetensors: is damaged: output\.bias holds values that are not numbers"
+        InputError,
+        match=r"model\.safetensors: is damaged: output\.bias holds values that are not numbers",
     ):
         run.load_network()
 

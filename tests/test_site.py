@@ -47,7 +47,9 @@ def test_chapters_have_figure_equation_code_and_exercise() -> None:
         text = (DOCS / "attention" / name).read_text(encoding="utf-8")
         before = text.partition("```math")[0]
         drawn = [
-            *re.finditer(r"^!\[.{40,}\]\((figures/.*\.svg)\)$|^translation\.plot\(\)$", before, re.MULTILINE)
+            *re.finditer(
+                r"^!\[.{40,}\]\((figures/.*\.svg)\)$|^translation\.plot\(\)$", before, re.MULTILINE
+            )
         ]
         assert drawn or name.startswith("07"), name
         for figure in filter(None, (each[1] for each in drawn)):
@@ -119,7 +121,12 @@ def test_a_check_is_a_form_on_the_site_and_says_not_yet_in_a_notebook(
         for code, said in ((each, ""), (empty, f"Not yet. {hint}")):
             exec(code, {})
             assert capsys.readouterr().out.startswith(said)
-        exec(re.sub("answer = .*", "answer = 0.5" if each == number else 'answer = "b"', empty, count=1), {})
+        exec(
+            re.sub(
+                "answer = .*", "answer = 0.5" if each == number else 'answer = "b"', empty, count=1
+            ),
+            {},
+        )
         assert capsys.readouterr().out == "Right.\n"
 
 
@@ -133,7 +140,9 @@ def test_a_notebook_trains_the_runs_that_it_needs(
         for cell in cells:
             exec(
                 re.sub(
-                    r"(max_updates\"?[=:] ?)\d+|6000", lambda number: f"{number[1] or 30}2", cell["source"]
+                    r"(max_updates\"?[=:] ?)\d+|6000",
+                    lambda number: f"{number[1] or 30}2",
+                    cell["source"],
                 ),
                 {},
             )
@@ -151,7 +160,9 @@ def test_code_is_shown_from_the_source(docsite: Path) -> None:
 
 
 def test_every_page_is_in_the_navigation(docsite: Path) -> None:
-    texts = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
+    texts = {
+        str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")
+    }
     stage = module("stage")
     texts |= dict.fromkeys([*stage.OUTSIDE.values(), "licence.md", "decisions/index.md"], "")
     texts["serving/new.md"] = "# New"
@@ -174,7 +185,9 @@ def test_faults_of_a_site_are_found(docsite: Path, tmp_path: Path) -> None:
     check = module("check")
     page = tmp_path / "a.html"
     page.write_text(
-        PAGE.format('<a href="#here">x</a><a href="https://example.org">y</a><a href="a.html#here">z</a>')
+        PAGE.format(
+            '<a href="#here">x</a><a href="https://example.org">y</a><a href="a.html#here">z</a>'
+        )
     )
     assert check.faults(tmp_path) == []
     for wrong, fault in WRONG.items():
@@ -182,7 +195,9 @@ def test_faults_of_a_site_are_found(docsite: Path, tmp_path: Path) -> None:
         assert any(fault in each for each in check.faults(tmp_path)), wrong
 
 
-def test_the_policy_names_the_scripts_of_a_page_by_their_hashes(docsite: Path, tmp_path: Path) -> None:
+def test_the_policy_names_the_scripts_of_a_page_by_their_hashes(
+    docsite: Path, tmp_path: Path
+) -> None:
     page = tmp_path / "a.html"
     scripts = "<script>alert(1)</script><script type='application/json'>{}</script><script src=a.js></script>"
     page.write_text(f'<html><head><meta charset="utf-8">{scripts}')
@@ -318,7 +333,9 @@ def front(docsite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_front_page_translates_at_once_and_loads_a_model_only_when_asked(
     front: Path, tmp_path: Path
 ) -> None:
-    loaded = "performance.getEntriesByType('resource').map((one) => [one.name, one.encodedBodySize])"
+    loaded = (
+        "performance.getEntriesByType('resource').map((one) => [one.name, one.encodedBodySize])"
+    )
     with static_host(front) as address, browser(tmp_path) as tab:
         for width, dark in ((1400, False), (390, True)):
             tab.screen(width, dark=dark)
@@ -343,18 +360,24 @@ def test_the_site_translates_in_the_browser(site: Path, tmp_path: Path) -> None:
         tab.run("document.querySelector('a.md-button').click()")
         tab.wait("document.querySelectorAll('#model option').length === 2")
         tab.wait("document.getElementById('loading').hidden")
-        tab.run("document.getElementById('slowly').checked = false; document.getElementById('text').focus()")
+        tab.run(
+            "document.getElementById('slowly').checked = false; document.getElementById('text').focus()"
+        )
         tab.run("document.getElementById('text').select()")
         tab.type("The agreement on the European Economic Area was signed in August 1992.")
         tab.press("Enter", modifiers=2)
-        tab.wait("document.getElementById('stop').hidden && !document.getElementById('others').hidden")
+        tab.wait(
+            "document.getElementById('stop').hidden && !document.getElementById('others').hidden"
+        )
         found = tab.run("document.getElementById('output').textContent")
         assert found.endswith("a été signé en août 1992.")
         assert not tab.messages
 
 
 LOSS = "document.querySelector('#loss svg').getAttribute('aria-label').match(/RNNsearch ([\\d.]+)/)?.[1]"
-GREYS = "document.querySelectorAll('#matrix tbody tr')].map((row) => [...row.querySelectorAll('td')]"
+GREYS = (
+    "document.querySelectorAll('#matrix tbody tr')].map((row) => [...row.querySelectorAll('td')]"
+)
 
 
 @pytest.mark.slow
@@ -369,7 +392,10 @@ def test_both_networks_learn_in_the_browser(site: Path, tmp_path: Path) -> None:
         assert tab.run(updates) == 0
         tab.click("#step")
         tab.wait(f"{updates} === 1")
-        shown = ("getElementById('reference').textContent", "querySelector('#sentence :checked').label")
+        shown = (
+            "getElementById('reference').textContent",
+            "querySelector('#sentence :checked').label",
+        )
         reference, source = (tab.run(f"document.{each}.split(' ').length") for each in shown)
         sums = tab.run(
             f"[...{GREYS}.map((cell) => Number(cell.getAttribute('aria-label').split(': ').at(-1))))"
@@ -390,7 +416,11 @@ def test_both_networks_learn_in_the_browser(site: Path, tmp_path: Path) -> None:
         paused = tab.run(
             f"new Promise((done) => {{ let before = -1; const look = () => ({still})({updates}); look(); }})"
         )
-        assert tab.run(f"new Promise((done) => setTimeout(() => done({updates}), 1000))") == paused > 16
+        assert (
+            tab.run(f"new Promise((done) => setTimeout(() => done({updates}), 1000))")
+            == paused
+            > 16
+        )
         assert tab.run("document.querySelectorAll('#lengths .dot').length") == 10
 
         tab.run("document.getElementById('sentence').value = 'own'")
@@ -438,13 +468,17 @@ def pages(docsite: Path, tmp_path: Path) -> Path:
     for name, body in bodies.items():
         file = learn.parents[1] / "attention" / f"{name}.html"
         file.parent.mkdir(exist_ok=True)
-        file.write_text(f'<!doctype html><link rel="icon" href="data:,"><meta charset="utf-8"><link{body}')
+        file.write_text(
+            f'<!doctype html><link rel="icon" href="data:,"><meta charset="utf-8"><link{body}'
+        )
     return learn.parents[1]
 
 
 @pytest.mark.processes
 @NEEDS_CHROMIUM
-def test_a_history_is_scrubbed_and_questions_are_checked_in_the_browser(pages: Path, tmp_path: Path) -> None:
+def test_a_history_is_scrubbed_and_questions_are_checked_in_the_browser(
+    pages: Path, tmp_path: Path
+) -> None:
     history = json.loads((pages / "assets/learn/history.json").read_text("utf-8"))
     right = history["sentences"][2]["text"].split()
     moved = [*right[-2:], *right[:-2], "jamais-vu"]
@@ -457,9 +491,12 @@ def test_a_history_is_scrubbed_and_questions_are_checked_in_the_browser(pages: P
         tab.run("document.getElementById('moment').focus()")
         tab.press("ArrowRight")
         assert tab.wait("document.getElementById('said').textContent") != first
-        marks = tab.run("[...document.querySelectorAll('#written span')].map((one) => one.className)")
+        marks = tab.run(
+            "[...document.querySelectorAll('#written span')].map((one) => one.className)"
+        )
         assert marks == [
-            "right" if [word] == right[i : i + 1] else "elsewhere" for i, word in enumerate(moved[:-1])
+            "right" if [word] == right[i : i + 1] else "elsewhere"
+            for i, word in enumerate(moved[:-1])
         ] + ["wrong"]
         assert tab.run("document.querySelectorAll('#lines svg path').length") > 0
         assert not tab.run("document.getElementById('views').hidden")

@@ -22,8 +22,8 @@ Row = dict[str, Any]
 Write = Callable[[Row], None]
 
 FLOAT64, FLOAT32 = 1e-9, 1e-3
-"""Limits of relative differences between a device and the CPU, which sum in another order and compute tanh
-otherwise."""
+"""Limits of relative differences between a device and the CPU, which sum in another order and
+compute tanh otherwise."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Options:
 
 @contextmanager
 def row(write: Write, what: str) -> Iterator[Row]:
-    """Yields a row, and writes it afterwards. An error is written into the row, on one line, and does not
-    stop the next row."""
+    """Yields a row, and writes it afterwards. An error is written into the row, on one line, and
+    does not stop the next row."""
     found: Row = {"what": what}
     try:
         yield found
@@ -54,12 +54,13 @@ def held(found: Row, difference: float, limit: float) -> None:
 
 
 def relative(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> float:
-    """Returns the largest relative difference of a tensor: the L2 norm of the difference divided by that of
-    the tensor, but at least by a thousandth of the largest norm."""
+    """Returns the largest relative difference of a tensor: the L2 norm of the difference divided by
+    that of the tensor, but at least by a thousandth of the largest norm."""
     if found.keys() != expected.keys():
         raise ValueError(f"other tensors: {sorted(found.keys() ^ expected.keys())[:3]}")
     pairs = [
-        [each[name].detach().to_dense().cpu().double() for each in (found, expected)] for name in expected
+        [each[name].detach().to_dense().cpu().double() for each in (found, expected)]
+        for name in expected
     ]
     least = max([1e-300, *(1e-3 * float(one.norm()) for _, one in pairs)])
     ratios = [float((one - other).norm()) / max(float(other.norm()), least) for one, other in pairs]
@@ -71,15 +72,20 @@ VOCABULARY = 40
 
 
 def small(
-    device: str, changes: str = "", dtype: torch.dtype = torch.float32, seed: int = 1, sentences: int = 4
+    device: str,
+    changes: str = "",
+    dtype: torch.dtype = torch.float32,
+    seed: int = 1,
+    sentences: int = 4,
 ) -> tuple[Settings, TranslationNetwork, Batch]:
-    """Returns settings, network and batch of a small model, the same on every machine. changes: of its
-    settings, between spaces.
+    """Returns settings, network and batch of a small model, the same on every machine. changes: of
+    its settings, between spaces.
 
-    All parameters are random, and large enough for each part to matter. The sentences have unequal lengths,
-    one of them a single word, and a few word links.
+    All parameters are random, and large enough for each part to matter. The sentences have unequal
+    lengths, one of them a single word, and a few word links.
     """
-    sizes = SIZES | ({"encoder": 8} if "alignment=dot" in changes else {})  # annotations as large as states
+    # annotations as large as states
+    sizes = SIZES | ({"encoder": 8} if "alignment=dot" in changes else {})
     sizes |= {"maxout": 12} if "tie_output=true" in changes else {}
     overrides = [f"model.{name}_size={size}" for name, size in sizes.items()]
     settings = load_config(overrides=[*overrides, f"training.device={device}", *changes.split()])
@@ -87,9 +93,13 @@ def small(
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in network.parameters():
-            parameter.copy_(0.4 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+            parameter.copy_(
+                0.4 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            )
     generator.manual_seed(seed)
-    source, target = (torch.randint(1, VOCABULARY, (sentences, size), generator=generator) for size in (5, 4))
+    source, target = (
+        torch.randint(1, VOCABULARY, (sentences, size), generator=generator) for size in (5, 4)
+    )
     lengths, target_lengths = (
         torch.randint(2, size + 1, (sentences,), generator=generator) for size in (5, 4)
     )

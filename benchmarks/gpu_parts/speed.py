@@ -1,5 +1,5 @@
-"""Measures the speed of the device, and how much of it training and translation use: ceilings, updates,
-launches and waits, search, memory."""
+"""Measures the speed of the device, and how much of it training and translation use: ceilings,
+updates, launches and waits, search, memory."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ PAPER = 667_000 * 80
 
 
 def settings_for(options: Options, *changes: str) -> Settings:
-    """Returns settings with the paper's sizes and all cores (initial weights are drawn on the CPU), or with
-    small sizes."""
+    """Returns settings with the paper's sizes and all cores (initial weights are drawn on the CPU),
+    or with small sizes."""
     small = [f"model.{name}_size=8" for name in ("embedding", "hidden", "alignment", "maxout")]
     sizes = [*small, "training.threads=1"] if options.small else []
     return load_config(overrides=[*sizes, f"training.device={options.device}", *changes])
@@ -79,13 +79,19 @@ def machine(options: Options, write: Write) -> None:
         found["GB/s"] = 2 * 4 * len(numbers) / min(timed(numbers.clone, 5, device)) / 1e9
     with row(write, "one addition after another, of a few numbers") as found:
         few = torch.zeros(64, device=device)
-        found["µs each"] = 1000 * median(timed(lambda: [few.add_(1.0) for _ in range(1000)], 3, device))
+        found["µs each"] = 1000 * median(
+            timed(lambda: [few.add_(1.0) for _ in range(1000)], 3, device)
+        )
 
 
 def updates(options: Options, write: Write) -> None:
-    """Writes the speed of updates at the paper's size. The share is that of the best product of square
-    matrices in the same precision and run."""
-    for precision, optimiser in (("bfloat16", "adadelta"), ("float32", "adadelta"), ("bfloat16", "adam")):
+    """Writes the speed of updates at the paper's size. The share is that of the best product of
+    square matrices in the same precision and run."""
+    for precision, optimiser in (
+        ("bfloat16", "adadelta"),
+        ("float32", "adadelta"),
+        ("bfloat16", "adam"),
+    ):
         best = ceiling(options.device, PRECISIONS[precision], square(options))
         for pairs in (2,) if options.small else (80, 320, 1280):
             with row(write, f"{precision}, {optimiser}, {pairs} pairs") as found:
@@ -96,7 +102,9 @@ def updates(options: Options, write: Write) -> None:
                 rate = operations_of_update(settings, **sizes) / measured.seconds
                 found |= {"seconds": measured.seconds, "target words/s": measured.words_per_second}
                 found |= {"TFLOP/s": rate / 1e12, "share of the ceiling": rate / best}
-                found["hours for 667,000 updates of 80"] = PAPER / measured.sentences_per_second / 3600
+                found["hours for 667,000 updates of 80"] = (
+                    PAPER / measured.sentences_per_second / 3600
+                )
                 found["peak memory, GiB"] = measured.peak_memory / 2**30
 
 
@@ -115,14 +123,16 @@ def operations_of_update(settings: Settings, *, words: int, length: int) -> int:
 
 
 def translation(options: Options, write: Write) -> None:
-    """Writes the target words per second of beam search at the paper's size. Every translation is made as
-    long as its source."""
+    """Writes the target words per second of beam search at the paper's size. Every translation is
+    made as long as its source."""
     sizes = ((2, 2),) if options.small else ((64, 12), (256, 12), (256, 5), (1024, 1))
     for precision, (sentences, beam) in product(PRECISIONS, sizes):
         what = f"{precision}, {sentences} sentences, beam {beam}"
         with row(write, what) as found:
             changes = {"precision": precision, "batch_size": sentences, "beam": beam}
-            settings = settings_for(options, *(f"search.{key}={value}" for key, value in changes.items()))
+            settings = settings_for(
+                options, *(f"search.{key}={value}" for key, value in changes.items())
+            )
             measured = bench_translation(settings, **sizes_of(options), repetitions=3)
             found |= {"seconds": measured.seconds, "target words/s": measured.words_per_second}
             found["peak memory, GiB"] = measured.peak_memory / 2**30
@@ -140,7 +150,9 @@ def waits(options: Options, write: Write) -> None:
     """Writes where the host waits for a GPU: once in an update, and every few words in a search."""
     settings, sizes = settings_for(options), sizes_of(options)
     network = convert(random_network(settings, sizes["words"]).to(options.device))
-    ids, lengths = (part.to(options.device) for part in random_ids(8, sizes["length"], sizes["words"]))
+    ids, lengths = (
+        part.to(options.device) for part in random_ids(8, sizes["length"], sizes["words"])
+    )
     limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0})
     kinds = {
         "an update": update_of(settings_for(options, "training.batch_size=8"), **sizes)[0],
@@ -171,8 +183,8 @@ def waits_in(work: Callable[[], object], device: str) -> Counter[str]:
 
 
 def kernels(options: Options, write: Write) -> None:
-    """Writes where the device's time goes in an update, and how long it is idle because the host launches too
-    slowly."""
+    """Writes where the device's time goes in an update, and how long it is idle because the host
+    launches too slowly."""
     cuda = options.device.startswith("cuda")
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     pairs = 2 if options.small else 80
@@ -183,14 +195,19 @@ def kernels(options: Options, write: Write) -> None:
         with profile(activities=activities) as profiled:
             timed(work, 1, options.device, warm_up=False)
         used = {
-            one.key[:90]: (one.self_device_time_total if cuda else one.self_cpu_time_total, one.count)
+            one.key[:90]: (
+                one.self_device_time_total if cuda else one.self_cpu_time_total,
+                one.count,
+            )
             for one in profiled.key_averages()
             if not cuda or ("CUDA" in str(one.device_type) and not one.is_user_annotation)
         }
         busy = sum(time for time, _ in used.values()) / 1e6
         found |= {"seconds": whole, "busy seconds": busy, "busy share": busy / whole}
         found["kernels"] = sum(calls for _, calls in used.values())
-        found["longest: µs, calls"] = dict(sorted(used.items(), key=lambda one: one[1], reverse=True)[:12])
+        found["longest: µs, calls"] = dict(
+            sorted(used.items(), key=lambda one: one[1], reverse=True)[:12]
+        )
 
 
 PARTS: dict[str, Callable[[Options, Write], None]] = {

@@ -1,4 +1,5 @@
-"""Compares values on the device with those on the CPU: the network and its gradients, updates, search."""
+"""Compares values on the device with those on the CPU: the network and its gradients, updates,
+search."""
 
 from __future__ import annotations
 
@@ -30,8 +31,14 @@ BFLOAT16 = 0.1
 GENERAL = "model.alignment=general"
 ADAM = "optimiser.learning_rate=0.01 optimiser.method=adam"
 NETWORKS = [
-    *(f"model.wiring={wiring} model.alignment={name}" for wiring, name in product(WIRINGS, ALIGNMENTS)),
-    *(f"{GENERAL} model.cell={cell} model.encoder={name}" for cell, name in product(CELLS, ENCODERS)),
+    *(
+        f"model.wiring={wiring} model.alignment={name}"
+        for wiring, name in product(WIRINGS, ALIGNMENTS)
+    ),
+    *(
+        f"{GENERAL} model.cell={cell} model.encoder={name}"
+        for cell, name in product(CELLS, ENCODERS)
+    ),
     "model.decoder=backward",
     "model.decoder=bidirectional",
     "model.tie_output=true",
@@ -61,7 +68,11 @@ SEARCHES = [
 
 
 def compared(
-    options: Options, write: Write, what: str, limit: float, outcome: Callable[[str], dict[str, Tensor]]
+    options: Options,
+    write: Write,
+    what: str,
+    limit: float,
+    outcome: Callable[[str], dict[str, Tensor]],
 ) -> None:
     """Writes the difference between the results on the device and on the CPU."""
     with row(write, what.strip()) as found:
@@ -69,8 +80,8 @@ def compared(
 
 
 def model(options: Options, write: Write) -> None:
-    """Compares NLL and all gradients of every part of the network, in float64 and float32, and gradients with
-    bfloat16 products."""
+    """Compares NLL and all gradients of every part of the network, in float64 and float32, and
+    gradients with bfloat16 products."""
     for dtype, limit in list(DTYPES.items())[options.small :]:
         for changes in NETWORKS[:: 4 if options.small else 1]:
             outcome = partial(_gradients, changes=changes, dtype=dtype)
@@ -87,7 +98,9 @@ def _gradients(
 ) -> dict[str, Tensor]:
     """Returns NLL and gradients."""
     settings, network, batch = small(device, changes, dtype)
-    kernels = Faster(partial(convert, dtype=products), fast_loss(products) or negative_log_likelihood)
+    kernels = Faster(
+        partial(convert, dtype=products), fast_loss(products) or negative_log_likelihood
+    )
     loss = BatchLoss(network, settings.dropout, settings.known_alignments, kernels)
     sums = Trainer(loss, settings.optimiser).add_gradients([batch], len(batch.source), 1)
     gradients = {name: parameter.grad for name, parameter in network.named_parameters()}
@@ -98,7 +111,8 @@ def training(options: Options, write: Write) -> None:
     """Compares updates with each optimiser and loss, in float64 and float32, and dropout masks."""
     for dtype, limit in list(DTYPES.items())[: 2 - options.small]:
         for changes in UPDATES:
-            # Optimisers that divide by the size of a gradient amplify rounding where the gradient is near 0.
+            # Optimisers that divide by the size of a gradient amplify rounding where the gradient
+            # is near 0.
             outcome = partial(_updated, changes=changes, dtype=dtype)
             compared(options, write, f"{dtype} {changes}", 10 * limit, outcome)
     for probability in (0.2, 0.5):
@@ -111,12 +125,15 @@ def training(options: Options, write: Write) -> None:
 
 
 def _updated(device: str, changes: str, dtype: torch.dtype) -> dict[str, Tensor]:
-    """Returns losses, parameters and averages after two updates. The first update has two batches."""
+    """Returns losses, parameters and averages after two updates. The first update has two
+    batches."""
     settings, network, batch = small(device, changes, dtype)
     trainer = trainer_of(network, settings)
     batches = [batch, small(device, changes, dtype, seed=2)[2]]
     torch.manual_seed(5)
-    updates = [trainer.update(some, number) for number, some in enumerate((batches, batches[:1]), 1)]
+    updates = [
+        trainer.update(some, number) for number, some in enumerate((batches, batches[:1]), 1)
+    ]
     found = dict(network.state_dict())
     if trainer.average is not None:
         found |= {f"average {name}": tensor for name, tensor in trainer.average.weights.items()}
@@ -129,21 +146,36 @@ def searching(options: Options, write: Write) -> None:
     cases: list[tuple[str, dict[str, int]]] = [(changes, {}) for changes in SEARCHES]
     for changes, how in (*cases, ("", {"networks": 2})):
         with row(write, " ".join([changes, *how]).strip()) as found:
-            _compare(found, _searched(options.device, changes, **how), _searched("cpu", changes, **how))
+            _compare(
+                found, _searched(options.device, changes, **how), _searched("cpu", changes, **how)
+            )
     for wiring, posterior in product(WIRINGS, (False, True)):
         outcome = partial(_forced, wiring=wiring, posterior=posterior)
-        compared(options, write, f"forced decoding, {wiring}{', posterior' * posterior}", FLOAT32, outcome)
+        compared(
+            options,
+            write,
+            f"forced decoding, {wiring}{', posterior' * posterior}",
+            FLOAT32,
+            outcome,
+        )
     for change in ("model.wiring=released", "model.wiring=eq4", "model.decoder=backward"):
-        # A position near the threshold may be computed exactly on one device and estimated on the other.
-        compared(options, write, f"quick alignment, {change}", 10 * FLOAT32, partial(_quick, change=change))
+        # A position near the threshold may be computed exactly on one device and estimated on the
+        # other.
+        compared(
+            options,
+            write,
+            f"quick alignment, {change}",
+            10 * FLOAT32,
+            partial(_quick, change=change),
+        )
     with row(write, "bfloat16 products, log p of given translations") as found:
         rounded = _forced(options.device, "released", False, torch.bfloat16)
         held(found, relative(rounded, _forced("cpu", "released", False)), BFLOAT16)
 
 
 def _compare(found: Row, device: list[list[Hypothesis]], cpu: list[list[Hypothesis]]) -> None:
-    """Compares translations, with their scores and α. Nearly all must be equal: only equally probable ones
-    may differ in order."""
+    """Compares translations, with their scores and α. Nearly all must be equal: only equally
+    probable ones may differ in order."""
     pairs = [pair for both in zip(device, cpu, strict=True) for pair in zip(*both, strict=True)]
     same = [(one, other) for one, other in pairs if one.ids == other.ids]
     scores = [abs(one.score - other.score) / max(1.0, abs(other.score)) for one, other in same]

@@ -1,7 +1,7 @@
 """Builds the site: python scripts/docsite [--out build/site] [--fast].
 
-It is strict: the exit code is 1 if there is a broken link, an unknown name, an invalid formula, a chapter
-that raises, or a resource from another site.
+It is strict: the exit code is 1 if there is a broken link, an unknown name, an invalid formula, a
+chapter that raises, or a resource from another site.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # needed if this file is imported by its path
+# needed if this file is imported by its path
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from chapters import ChapterError
 from check import faults, write_policies
@@ -30,7 +31,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("--out", type=Path, default=ROOT / "build/site", help="folder of the finished site")
-    add("--work", type=Path, default=ROOT / "build/chapters", help="of the chapters; its runs are used again")
+    add(
+        "--work",
+        type=Path,
+        default=ROOT / "build/chapters",
+        help="of the chapters; its runs are used again",
+    )
     add("--fast", action="store_true", help="do not execute the chapters: for a look at the prose")
     arguments = parser.parse_args()
     begun = time.monotonic()
@@ -65,7 +71,9 @@ def build_site(out: Path, work: Path, *, run: bool = True) -> list[str]:
             docs_dir=str(pages.resolve()),
             site_dir=str(out.resolve()),
             nav=nav,
-            copyright=f"RNNsearch {__version__} · MIT licence · this site loads nothing from elsewhere",
+            copyright=(
+                f"RNNsearch {__version__} · MIT licence · this site loads nothing from elsewhere"
+            ),
             extra={"generator": False, "release": __version__, "homepage": "index.html"},
         )
         config.plugins.on_startup(command="build", dirty=False)

@@ -1,9 +1,9 @@
-"""Chapters: pages whose Python is executed while the site is built. The pages show its output and figures.
+"""Chapters: pages whose Python is executed while the site is built. The pages show its output and
+figures.
 
-The ```python blocks of a chapter run in order in one namespace. Chapters share a folder, but no names. The
-printed output
-of a block is shown below it, and so is the value of its last expression: a matplotlib figure as a picture, a
-`Translation` as its alignment.
+The ```python blocks of a chapter run in order in one namespace. Chapters share a folder, but no
+names. The printed output of a block is shown below it, and so is the value of its last expression:
+a matplotlib figure as a picture, a `Translation` as its alignment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PYTHON = re.compile(r"^(?:<!-- fold: (.*?) -->\n+)?(```python\n(.*?)^```$)", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(
+    r"^(?:<!-- fold: (.*?) -->\n+)?(```python\n(.*?)^```$)", re.MULTILINE | re.DOTALL
+)
 SCREEN = 45
 """Maximum lines of code on a screen; longer code is folded."""
 
@@ -28,7 +30,8 @@ class ChapterError(Exception):
 
 
 def executed(chapter: Path, folder: Path) -> str:
-    """Executes a chapter in `folder`, and returns its text with the outputs. Raises ChapterError."""
+    """Executes a chapter in `folder`, and returns its text with the outputs. Raises
+    ChapterError."""
     text = chapter.read_text(encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": "__main__"}
     number = 0
@@ -62,7 +65,9 @@ def run(code: str, namespace: dict[str, Any], name: str) -> Iterator[str] | list
             else None
         )
     outputs = (
-        [f"``` {{ .text .output }}\n{printed.getvalue().rstrip()}\n```"] if printed.getvalue().strip() else []
+        [f"``` {{ .text .output }}\n{printed.getvalue().rstrip()}\n```"]
+        if printed.getvalue().strip()
+        else []
     )
     return [*outputs, *([] if value is None else [shown(value, name)])]
 
@@ -75,7 +80,10 @@ def shown(value: Any, name: str) -> str:
 
     if isinstance(value, Figure):
         svg = inline_svg(
-            value, name, value.get_label() or "Figure", value.get_label() or "drawn by the code above"
+            value,
+            name,
+            value.get_label() or "Figure",
+            value.get_label() or "drawn by the code above",
         )
         return f'<figure class="drawn">{flat(svg)}</figure>'
     if hasattr(value, "_repr_html_"):
@@ -89,7 +97,8 @@ def flat(html: str) -> str:
 
 
 def folds(text: str) -> str:
-    """Folds each Python block that follows `<!-- fold: words -->`, and each that is longer than a screen.
+    """Folds each Python block that follows `<!-- fold: words -->`, and each that is longer than a
+    screen.
 
     The words and the outputs stay visible.
     """
@@ -108,7 +117,8 @@ def folded(words: str, block: str) -> str:
 
 @contextlib.contextmanager
 def working_in(folder: Path) -> Iterator[None]:
-    """Changes to the chapters' directory, which has the corpus and the runs of the first chapter."""
+    """Changes to the chapters' directory, which has the corpus and the runs of the first
+    chapter."""
     folder.mkdir(parents=True, exist_ok=True)
     before = Path.cwd()
     os.chdir(folder)

@@ -1,5 +1,5 @@
-"""Checks the finished pages: every link has a target, and no resource comes from another site. Writes a
-content security policy into each page."""
+"""Checks the finished pages: every link has a target, and no resource comes from another site.
+Writes a content security policy into each page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ LOADS = dict.fromkeys(["script", "img", "iframe", "source", "video", "audio", "e
 """Element → attribute with the address of a resource that the browser fetches; for `link`, its rel
 decides."""
 LOADED_LINKS = {
-    *["stylesheet", "preload", "prefetch", "preconnect", "dns-prefetch", "icon", "modulepreload", "manifest"]
+    *[
+        "stylesheet",
+        "preload",
+        "prefetch",
+        "preconnect",
+        "dns-prefetch",
+        "icon",
+        "modulepreload",
+        "manifest",
+    ]
 }
 OUTSIDE = re.compile(r"(?:https?:|ftp:)?//")
 FETCHED = re.compile(r"""(?:url\(\s*["']?|@import\s+["']?)((?:https?:)?//[^"')]+)""")
@@ -45,15 +54,27 @@ class Page(HTMLParser):
 
 def faults(site: Path) -> list[str]:
     """Returns the faults of a built site, one line each."""
-    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    pages = {
+        path.resolve(): Page(path.read_text(encoding="utf-8"))
+        for path in sorted(site.rglob("*.html"))
+    }
     found = []
     for path, page in pages.items():
         if path.name != "404.html":  # its addresses are absolute
-            found += [(path, f"loads {address}") for address in page.loads if OUTSIDE.match(address)]
-            reasons = {address: broken(address, path, pages) for address in [*page.links, *page.loads]}
-            found += [(path, f"{address}: {reason}") for address, reason in reasons.items() if reason]
+            found += [
+                (path, f"loads {address}") for address in page.loads if OUTSIDE.match(address)
+            ]
+            reasons = {
+                address: broken(address, path, pages) for address in [*page.links, *page.loads]
+            }
+            found += [
+                (path, f"{address}: {reason}") for address, reason in reasons.items() if reason
+            ]
     for path in [*site.resolve().rglob("*.css"), *pages]:
-        found += [(path, f"loads {address}") for address in FETCHED.findall(path.read_text(encoding="utf-8"))]
+        found += [
+            (path, f"loads {address}")
+            for address in FETCHED.findall(path.read_text(encoding="utf-8"))
+        ]
     return [f"{path.relative_to(site.resolve())}: {fault}" for path, fault in found]
 
 
@@ -72,14 +93,17 @@ def broken(address: str, path: Path, pages: dict[Path, Page]) -> str:
 
 
 POLICY = (
-    "default-src 'self'; script-src 'self'{script}; style-src 'self' 'unsafe-inline'; style-src-elem "
-    "'self'{style}; "
-    "style-src-attr 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; "
-    "worker-src 'self'; base-uri 'none'; form-action 'none'; object-src 'none'"
+    "default-src 'self'; script-src 'self'{script}; style-src 'self' 'unsafe-inline';"
+    " style-src-elem 'self'{style}; style-src-attr 'unsafe-inline'; img-src 'self' data: blob:;"
+    " font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none';"
+    " object-src 'none'"
 )
-"""`default-src` lets Firefox fetch the next page early. `style-src` is read by browsers that do not know the
-two below it. Images: the theme's icons are data, and a figure is a blob on its way to a PNG file."""
-INLINE = re.compile(r"<(script|style)(?![^>]*(?: src=|application/json))[^>]*>(.*?)</\1>", re.DOTALL)
+"""`default-src` lets Firefox fetch the next page early. `style-src` is read by browsers that do not
+know the two below it. Images: the theme's icons are data, and a figure is a blob on its way to a
+PNG file."""
+INLINE = re.compile(
+    r"<(script|style)(?![^>]*(?: src=|application/json))[^>]*>(.*?)</\1>", re.DOTALL
+)
 FIRST = '<meta charset="utf-8">'
 
 

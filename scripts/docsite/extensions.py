@@ -1,7 +1,7 @@
 """Markdown's extensions of the site: formulas and code inside a sentence.
 
-Formulas become MathML while the site is built: the browser loads no script for them. The pages write them as
-GitHub does: $`x`$ inside a line, and a fenced block `math` for a formula of its own.
+Formulas become MathML while the site is built: the browser loads no script for them. The pages
+write them as GitHub does: $`x`$ inside a line, and a fenced block `math` for a formula of its own.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER_RE
 from math_core import LatexError, LatexToMathML
 
-# Not "fancy": a bar covers one letter and does not stretch, and undefined commands raise errors, which end
-# the build.
+# Not "fancy": a bar covers one letter and does not stretch, and undefined commands raise errors,
+# which end the build.
 _CONVERTER = LatexToMathML(fancy_error=False)
 LONGEST = 30
 """Characters of code that is one word; longer code may be broken, so that it fits a phone."""
@@ -43,21 +43,27 @@ def block(source: str, *_: Any, **__: Any) -> str:
 
 class _Inline(InlineProcessor):
     def handleMatch(self, match: Any, data: str) -> tuple[Any, int, int]:  # type: ignore[override]  # noqa: N802
-        return self.md.htmlStash.store(mathml(match[1], display=False)), match.start(0), match.end(0)
+        return (
+            self.md.htmlStash.store(mathml(match[1], display=False)),
+            match.start(0),
+            match.end(0),
+        )
 
 
 class _Whole(Treeprocessor):
     def run(self, root: Element) -> None:
         stashed = self.md.htmlStash.rawHtmlBlocks  # where inline highlighting puts the text
         for code in root.iter("code"):
-            text = HTML_PLACEHOLDER_RE.sub(lambda place: str(stashed[int(place[1])]), code.text or "")
+            text = HTML_PLACEHOLDER_RE.sub(
+                lambda place: str(stashed[int(place[1])]), code.text or ""
+            )
             if len(unescape(text)) <= LONGEST:
                 code.set("class", "whole")
 
 
 class Sentences(Extension):
-    """Converts $`x`$ before Markdown interprets the backquotes as code. Marks short code with the class
-    `whole`, so that lines are not broken at the hyphens of `--option`."""
+    """Converts $`x`$ before Markdown interprets the backquotes as code. Marks short code with the
+    class `whole`, so that lines are not broken at the hyphens of `--option`."""
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
         md.inlinePatterns.register(_Inline(r"\$`([^`]+)`\$", md), "formula", 200)

@@ -1,5 +1,5 @@
-"""Files of the page "Watch it learn", besides its scripts in docs/assets/learn: sentences of the built-in
-corpus, and scripts shared with the page that translates."""
+"""Files of the page "Watch it learn", besides its scripts in docs/assets/learn: sentences of the
+built-in corpus, and scripts shared with the page that translates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ SENTENCE = "The European Economic Area is visited by the former engineer ."
 
 def write_learn(site: Path) -> None:
     """Writes the sentences and the shared scripts into a built site."""
-    (site / FOLDER / "corpus.json").write_text(json.dumps(sentences(), ensure_ascii=False), encoding="utf-8")
+    (site / FOLDER / "corpus.json").write_text(
+        json.dumps(sentences(), ensure_ascii=False), encoding="utf-8"
+    )
     files = page_files()
     for name in SHARED:
         (site / FOLDER / Path(name).name).write_bytes(files[name])
@@ -43,7 +45,9 @@ def sentences() -> dict[str, list[tuple[str, str]]]:
         fitting = [
             pair
             for pair in drawn
-            if low <= len(pair.source) <= high and {*pair.source} <= known[0] and {*pair.target} <= known[1]
+            if low <= len(pair.source) <= high
+            and {*pair.source} <= known[0]
+            and {*pair.target} <= known[1]
         ]
         held_out += fitting[:OF_EACH_LENGTH]
     return {

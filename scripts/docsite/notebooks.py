@@ -1,4 +1,5 @@
-"""Each chapter as a Jupyter notebook: its prose, equations and figures, and its Python as cells to run."""
+"""Each chapter as a Jupyter notebook: its prose, equations and figures, and its Python as cells to
+run."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ MAKERS = {
     "rnnsearch": ("01-fixed-vector.md", slice(0, 1)),
     "wiring-released": ("07-decoder-variants.md", slice(1, 3)),
 }
-"""Run that other chapters read → the chapter and the blocks of it that train this run. Each needs the runs
-above it."""
+"""Run that other chapters read → the chapter and the blocks of it that train this run. Each needs
+the runs above it."""
 TRAINED = "# {run}: trained here if it is not in this folder yet (a few minutes)"
 FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+\.svg)\)")
 PLAIN = [
@@ -38,33 +39,44 @@ PLAIN = [
 def write_notebook(chapter: Path, path: Path) -> None:
     """Writes the notebook of a chapter."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(notebook(chapter), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(notebook(chapter), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def notebook(chapter: Path) -> dict[str, Any]:
-    """Returns the chapter in Jupyter's format 4.5. The code cells are the blocks that the site executes, in
-    their order."""
+    """Returns the chapter in Jupyter's format 4.5. The code cells are the blocks that the site
+    executes, in their order."""
     parts = BLOCK.split(chapter.read_text(encoding="utf-8"))  # prose, code, prose, …
     title, _, begin = parts[0].partition("\n")
     parts[0] = f"{title}\n\n{FIRST}\n{begin}"
-    cells = [code(part) if place % 2 else prose(part, chapter.parent) for place, part in enumerate(parts)]
+    cells = [
+        code(part) if place % 2 else prose(part, chapter.parent) for place, part in enumerate(parts)
+    ]
     kept = [cell for cell in cells if cell["source"]]
     kept[1:1] = trainings(chapter)
     return {
         "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(kept, 1)],
-        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+        },
         "nbformat": 4,
         "nbformat_minor": 5,
     }
 
 
 def trainings(chapter: Path) -> list[dict[str, Any]]:
-    """Returns cells that train the runs of other chapters that this one reads, where they are missing."""
+    """Returns cells that train the runs of other chapters that this one reads, where they are
+    missing."""
     blocks, found = "".join(BLOCK.findall(chapter.read_text(encoding="utf-8"))), []
     for run, (maker, places) in reversed(MAKERS.items()):
         if f'"{run}"' in blocks and maker != chapter.name:
-            text = "".join(BLOCK.findall((chapter.parent / maker).read_text(encoding="utf-8"))[places])
-            missing = f'from pathlib import Path\n\nif not Path("{run}/model.safetensors").exists():'
+            text = "".join(
+                BLOCK.findall((chapter.parent / maker).read_text(encoding="utf-8"))[places]
+            )
+            missing = (
+                f'from pathlib import Path\n\nif not Path("{run}/model.safetensors").exists():'
+            )
             found.insert(0, code(f"{TRAINED.format(run=run)}\n{missing}\n{indent(text, '    ')}"))
             blocks += text
     return found
@@ -76,7 +88,9 @@ def code(block: str) -> dict[str, Any]:
         "metadata": {},
         "execution_count": None,
         "outputs": [],
-        "source": unanswered(block.strip("\n")) if block.startswith("answer = ") else block.strip("\n"),
+        "source": unanswered(block.strip("\n"))
+        if block.startswith("answer = ")
+        else block.strip("\n"),
     }
 
 
@@ -86,7 +100,9 @@ def prose(text: str, folder: Path) -> dict[str, Any]:
 
     def attached(match: re.Match[str]) -> str:
         name = Path(match[2]).name
-        figures[name] = {"image/svg+xml": base64.b64encode((folder / match[2]).read_bytes()).decode()}
+        figures[name] = {
+            "image/svg+xml": base64.b64encode((folder / match[2]).read_bytes()).decode()
+        }
         return f"![{match[1]}](attachment:{name})"
 
     text = FIGURE.sub(attached, text)

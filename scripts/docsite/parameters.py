@@ -1,5 +1,5 @@
-"""Converts parameters in docstrings to a table: `name: meaning. other: meaning. Raises …` becomes one row per
-name."""
+"""Converts parameters in docstrings to a table: `name: meaning. other: meaning. Raises …` becomes
+one row per name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class ParameterTables(Extension):
 
 def rewrite(described: Object, names: list[str]) -> None:
     if described.docstring and names:
-        described.docstring.value = with_table(described.docstring.value, [name.strip("*") for name in names])
+        described.docstring.value = with_table(
+            described.docstring.value, [name.strip("*") for name in names]
+        )
 
 
 def with_table(text: str, names: list[str]) -> str:

@@ -1,4 +1,5 @@
-"""Makes pages of the source files that the documentation names, and links from `path.py:Name` to the line."""
+"""Makes pages of the source files that the documentation names, and links from `path.py:Name` to
+the line."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ class UnknownNameError(Exception):
 
 @cache
 def lines_of(file: str) -> dict[str, tuple[int, int]]:
-    """Returns name (or `Class.method`) → first and last line, from 1, with decorators and the docstring of a
-    variable."""
+    """Returns name (or `Class.method`) → first and last line, from 1, with decorators and the
+    docstring of a variable."""
     places: dict[str, tuple[int, int]] = {}
 
     def visit(body: list[ast.stmt], prefix: str) -> None:
@@ -109,7 +110,10 @@ class SourcePages:
             margin = min(len(line) - len(line.lstrip()) for line in code if line.strip())
             body = "\n".join(line[margin:] for line in code)
             address = self.link(page, file, name)
-            place = f'<p class="from-source" markdown="span">[`{file}:{name}`]({address}), line {first}</p>'
+            place = (
+                f'<p class="from-source" markdown="span">[`{file}:{name}`]({address}), line'
+                f" {first}</p>"
+            )
             block = f"``` {{ .python }}\n{body}\n```"
             shown = folded(f"Show the {len(code)} lines", block) if len(code) > SCREEN else block
             return f"{place}\n\n{shown}"
@@ -122,12 +126,18 @@ class SourcePages:
             path = folder / "source" / f"{file.removesuffix('.py')}.md"
             path.parent.mkdir(parents=True, exist_ok=True)
             code = (PACKAGE / file).read_text(encoding="utf-8").rstrip("\n")
-            head = f"---\ntitle: {file}\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n# `{file}`\n\n"
+            head = (
+                f"---\ntitle: {file}\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n# `{file}`\n\n"
+            )
             path.write_text(
                 f'{head}`src/rnnsearch/{file}`\n\n~~~ {{ .python linenums="1" }}\n{code}\n~~~\n',
                 encoding="utf-8",
             )
-        names = "\n".join(f"- [`{file}`]({file.removesuffix('.py')}.md)" for file in sorted(self.files))
+        names = "\n".join(
+            f"- [`{file}`]({file.removesuffix('.py')}.md)" for file in sorted(self.files)
+        )
         note = "These are the files that the documentation names, as they were when it was built."
         (folder / "source").mkdir(exist_ok=True)
-        (folder / "source" / "index.md").write_text(f"# Source\n\n{note}\n\n{names}\n", encoding="utf-8")
+        (folder / "source" / "index.md").write_text(
+            f"# Source\n\n{note}\n\n{names}\n", encoding="utf-8"
+        )

@@ -1,5 +1,5 @@
-"""Makes the pages that MkDocs reads from docs/: resolves links into the repository, fills in generated
-references, executes chapters."""
+"""Makes the pages that MkDocs reads from docs/: resolves links into the repository, fills in
+generated references, executes chapters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from rnnsearch.lab.figures import inline
 from rnnsearch.lab.palette import DARK, FONTS, LIGHT, ON_GREY
 
 DOCS = ROOT / "docs"
-OUTSIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+OUTSIDE = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
 """Files of the repository's root → pages of the site."""
 CONTENTS = "contents.md"
 """docs/index.md on the site, whose front page is the translator."""
@@ -37,7 +41,8 @@ SECTIONS = {
     "reference": "Reference",
     "decisions": "Decisions",
 }
-"""Folder of docs/ → title, in the order of the navigation. Other folders come last, with their own names."""
+"""Folder of docs/ → title, in the order of the navigation. Other folders come last, with their own
+names."""
 FENCE = re.compile(r"^(```|~~~).*?^\1$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CHART = re.compile(r"^!\[([^\]]*)\]\(([^)\s]+\.svg)\)$", re.MULTILINE)
@@ -47,15 +52,16 @@ BACKGROUND = ("decisions/", "log.md", "changelog.md")
 
 
 def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True) -> list[object]:
-    """Writes all pages into `out`, and returns the navigation. work: folder in which the chapters run; runs
-    in it are used again. run: False does not execute them.
+    """Writes all pages into `out`, and returns the navigation. work: folder in which the chapters
+    run; runs in it are used again. run: False does not execute them.
 
     Raises ChapterError, UnknownNameError, or FormulaError where a page is wrong.
     """
     shutil.rmtree(out, ignore_errors=True)
     sources = SourcePages()
     texts = {
-        str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))
+        str(path.relative_to(DOCS)): path.read_text(encoding="utf-8")
+        for path in sorted(DOCS.rglob("*.md"))
     }
     for chapter in chapters(DOCS):
         name = str(chapter.relative_to(DOCS))
@@ -67,9 +73,13 @@ def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True
         texts[name] += f"\n\n[This chapter as a notebook]({own.name}) for Jupyter.\n"
     for name, page in OUTSIDE.items():
         texts[page] = from_root((ROOT / name).read_text(encoding="utf-8"))
-    texts["licence.md"] = "# Licence\n\n```text\n" + (ROOT / "LICENSE").read_text(encoding="utf-8") + "```\n"
+    texts["licence.md"] = (
+        "# Licence\n\n```text\n" + (ROOT / "LICENSE").read_text(encoding="utf-8") + "```\n"
+    )
     texts["decisions/index.md"] = decisions(texts)
-    texts["reference/commands.md"] = texts["reference/commands.md"].replace("<!-- commands -->", commands())
+    texts["reference/commands.md"] = texts["reference/commands.md"].replace(
+        "<!-- commands -->", commands()
+    )
     for page, text in texts.items():
         path = out / (CONTENTS if page == "index.md" else page)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,8 +135,8 @@ def within(page: str, text: str, sources: SourcePages) -> str:
 
 
 def with_charts(page: str, text: str, sources: SourcePages) -> str:
-    """Returns the page with its SVG files inside, in colours that follow light and dark. Links in a figure
-    lead to pages of the site."""
+    """Returns the page with its SVG files inside, in colours that follow light and dark. Links in a
+    figure lead to pages of the site."""
 
     def replaced(match: re.Match[str]) -> str:
         file = (DOCS / page).parent / match[2]
@@ -152,7 +162,8 @@ def figure_link(page: str, figure: Path, sources: SourcePages, match: re.Match[s
 
 
 def palette() -> str:
-    """Returns colours and fonts of all pages as custom properties, for the theme's light and dark scheme."""
+    """Returns colours and fonts of all pages as custom properties, for the theme's light and dark
+    scheme."""
     rules = {":root": FONTS}
     for scheme, colours in {"default": LIGHT, "slate": DARK}.items():
         rules[f'[data-md-color-scheme="{scheme}"]'] = colours | ON_GREY
@@ -173,7 +184,10 @@ def decisions(texts: dict[str, str]) -> str:
         for page, text in sorted(texts.items())
         if page.startswith("decisions/")
     ]
-    heading = "# Decisions\n\nChoices that somebody may question, and their reasons, in short records.\n\n"
+    heading = (
+        "# Decisions\n\nChoices that somebody may question, and their reasons, in short"
+        " records.\n\n"
+    )
     return heading + "\n".join(rows) + "\n"
 
 
@@ -184,8 +198,8 @@ def title(text: str) -> str:
 
 
 def navigation(texts: dict[str, str]) -> list[object]:
-    """Returns a section for each folder. Pages are in the order of docs/index.md; pages that it does not name
-    come last.
+    """Returns a section for each folder. Pages are in the order of docs/index.md; pages that it
+    does not name come last.
 
     So a new page needs only its link in docs/index.md.
     """
@@ -194,7 +208,9 @@ def navigation(texts: dict[str, str]) -> list[object]:
 
     def ordered(folder: str) -> list[object]:
         pages = [page for page in texts if page.startswith(f"{folder}/")]
-        pages.sort(key=lambda page: (not page.endswith("index.md"), place.get(page, len(named)), page))
+        pages.sort(
+            key=lambda page: (not page.endswith("index.md"), place.get(page, len(named)), page)
+        )
         return [*pages]
 
     folders = {page.split("/")[0] for page in texts if "/" in page}

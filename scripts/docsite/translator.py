@@ -1,4 +1,5 @@
-"""The shipped models on the site: the front page, a page that translates, and the models' scores."""
+"""The shipped models on the site: the front page, a page that translates, and the models'
+scores."""
 
 from __future__ import annotations
 
@@ -33,10 +34,11 @@ def shipped() -> list[Path]:
 
 
 def write_translator(site: Path) -> None:
-    """Writes the page with all models, as `rnnsearch export` makes it, and the front page, which is the same
-    page with links to the rest of the site.
+    """Writes the page with all models, as `rnnsearch export` makes it, and the front page, which is
+    the same page with links to the rest of the site.
 
-    Both show Figure 3(a)'s sentence, translated here, so that no model is loaded before a visitor needs it.
+    Both show Figure 3(a)'s sentence, translated here, so that no model is loaded before a visitor
+    needs it.
     """
     export_page(shipped(), site / FOLDER)
     config = site / FOLDER / "config.json"
@@ -50,7 +52,8 @@ def write_translator(site: Path) -> None:
 
 
 def translated(sentence: str) -> dict[str, object]:
-    """Returns the translation in the form of the page's engine, with the other hypotheses of the beam."""
+    """Returns the translation in the form of the page's engine, with the other hypotheses of the
+    beam."""
     (best,) = Translator.load(SHIPPED / "en-fr").translate([sentence], beam=5, nbest=5)
     hypotheses = [best, *best.alternatives]
     fields = [one.to_dict() for one in hypotheses]
@@ -62,17 +65,23 @@ def front_page(page: str) -> str:
     """Returns the translator's page for the site's root, with its files in FOLDER and the parts of
     front_page.html filled in."""
     parts = dict(
-        re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end -->", PARTS.read_text(encoding="utf-8"), re.DOTALL)
+        re.findall(
+            r"<!-- (\w+) -->\n(.*?)<!-- end -->", PARTS.read_text(encoding="utf-8"), re.DOTALL
+        )
     )
     page = re.sub(r'(<(?:link|script)[^>]* (?:href|src)=")', rf"\g<1>{FOLDER}/", page)
-    for mark, part in {"</head>": "head", "<header>": "above", '  <section id="how"': "doors"}.items():
+    for mark, part in {
+        "</head>": "head",
+        "<header>": "above",
+        '  <section id="how"': "doors",
+    }.items():
         page = page.replace(mark, parts[part] + mark, 1)
     return page
 
 
 def with_translator(page: str, text: str) -> str:
-    """Replaces the marks in a page of docs/ by the link to the translator, the scores of the models' cards,
-    and Figure 3(a) in colours that follow light and dark."""
+    """Replaces the marks in a page of docs/ by the link to the translator, the scores of the
+    models' cards, and Figure 3(a) in colours that follow light and dark."""
     address = f"{'../' * page.count('/')}{FOLDER}/index.html"
     button = (
         f'<p><a class="md-button md-button--primary" href="{address}">Open the translator</a></p>'
@@ -98,6 +107,8 @@ def scores() -> str:
     tests = sorted({score.test for card in cards.values() for score in card.scores})
     rows = [f"| model | {' | '.join(tests)} |", "|---" * (len(tests) + 1) + "|"]
     for name, card in cards.items():
-        values = {score.test: f"{score.value:.2f}" for score in card.scores if score.metric == "BLEU"}
+        values = {
+            score.test: f"{score.value:.2f}" for score in card.scores if score.metric == "BLEU"
+        }
         rows.append(f"| `{name}` | {' | '.join(values.get(test, '') for test in tests)} |")
     return "\n".join(rows)

@@ -1,9 +1,9 @@
-"""RNNsearch: neural machine translation by jointly learning to align and translate (Bahdanau, Cho & Bengio,
-ICLR 2015).
+"""RNNsearch: neural machine translation by jointly learning to align and translate (Bahdanau, Cho &
+Bengio, ICLR 2015).
 
-The public interface is the names of `__all__`, and those of `rnnsearch.extending` for parts of your own. All
-other names may change without notice. The documentation's page on stability says what is kept, and for how
-long.
+The public interface is the names of `__all__`, and those of `rnnsearch.extending` for parts of your
+own. All other names may change without notice. The documentation's page on stability says what is
+kept, and for how long.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from rnnsearch.errors import InputError
 if TYPE_CHECKING:
     from rnnsearch.builtin.corpus import GeneratedPair, generate
     from rnnsearch.config import load_config, recipe_names
-    from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error, read_gold, read_pharaoh
+    from rnnsearch.evaluation.alignment_error import (
+        AlignmentScore,
+        alignment_error,
+        read_gold,
+        read_pharaoh,
+    )
     from rnnsearch.evaluation.bleu import bleu, chrf
     from rnnsearch.evaluation.statistics import Score
     from rnnsearch.records import Choice, Translation
@@ -65,7 +70,8 @@ _LAZY = {
     "rnnsearch.word_links": "Link GoldLinks",
     "rnnsearch.builtin.corpus": "generate GeneratedPair",
 }
-"""Modules that load torch or other libraries → their public names, imported when they are first used."""
+"""Modules that load torch or other libraries → their public names, imported when they are first
+used."""
 
 __all__ = [
     "AlignedPair",

@@ -19,8 +19,11 @@ def require(name: str, value: object, *kinds: type) -> None:
         )
 
 
-def require_number(name: str, value: Any, least: float, most: float = inf, *, whole: bool = True) -> None:
-    """Raises InputError unless an argument of a Python function is a number from `least` to `most`."""
+def require_number(
+    name: str, value: Any, least: float, most: float = inf, *, whole: bool = True
+) -> None:
+    """Raises InputError unless an argument of a Python function is a number from `least` to
+    `most`."""
     kind = Integral if whole else Real
     if not isinstance(value, kind) or not least <= float(value) <= most:
         limits = f"at least {least}" if most == inf else f"from {least} to {most}"
@@ -33,14 +36,17 @@ def _short(value: object) -> str:
 
 
 def given_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines, and checks each as it is read; a string is one line. Raises InputError if one is not
-    text."""
+    """Yields the lines, and checks each as it is read; a string is one line. Raises InputError if
+    one is not text."""
     lines = [lines] if isinstance(lines, str) else lines
-    return (_checked(line, f"line {number}") for number, line in enumerate(_iterable(lines, "lines"), 1))
+    return (
+        _checked(line, f"line {number}") for number, line in enumerate(_iterable(lines, "lines"), 1)
+    )
 
 
 def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yields pairs of a source and a target line, each checked as it is read, as `given_lines` does."""
+    """Yields pairs of a source and a target line, each checked as it is read, as `given_lines`
+    does."""
     for number, pair in enumerate(_iterable(pairs, "pairs"), 1):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             what = f"pair {number} is {type(pair).__name__}, not a source and a target line"
@@ -52,14 +58,15 @@ def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def given_texts(texts: Iterable[str], name: str) -> list[str]:
-    """Returns the texts of an argument with this name. Raises InputError for a single text, a table, and
-    what is no text."""
+    """Returns the texts of an argument with this name. Raises InputError for a single text, a
+    table, and what is no text."""
     items = enumerate(_iterable(texts, name), 1)
     return [_checked(item, f"item {number} of {name}") for number, item in items]
 
 
 def _iterable(items: Iterable[object], what: str) -> Iterable[object]:
-    """Raises InputError for what is no list of items: a single text, and tables, which list their columns."""
+    """Raises InputError for what is no list of items: a single text, and tables, which list their
+    columns."""
     single = isinstance(items, (str, bytes)) or not hasattr(items, "__iter__")
     if single or isinstance(items, Mapping) or hasattr(items, "columns"):
         remedy = f"give a list of {'strings or pairs' if single else 'its values'}"
@@ -69,6 +76,8 @@ def _iterable(items: Iterable[object], what: str) -> Iterable[object]:
 
 def _checked(line: object, name: str) -> str:
     if not isinstance(line, str):
-        remedy = "decode it, as in line.decode('utf-8')" if isinstance(line, bytes) else "give strings"
+        remedy = (
+            "decode it, as in line.decode('utf-8')" if isinstance(line, bytes) else "give strings"
+        )
         raise InputError(f"{name} is {type(line).__name__}, not text", remedy=remedy)
     return line

@@ -13,8 +13,8 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Sentence pairs of one update. Lengths count the end of sentence; positions beyond are padding, whatever
-    their ids."""
+    """Sentence pairs of one update. Lengths count the end of sentence; positions beyond are
+    padding, whatever their ids."""
 
     source: Int64[Tensor, "batch source"]
     source_lengths: Int64[Tensor, " batch"]
@@ -29,23 +29,25 @@ class Batch:
         return {name: part for name, part in parts.items() if part is not None}
 
     def to(self, device: torch.device | str) -> Batch:
-        """Copies the batch. For a GPU, it is copied from pinned memory: other copies would make the host wait
-        for the GPU's earlier work."""
+        """Copies the batch. For a GPU, it is copied from pinned memory: other copies would make the
+        host wait for the GPU's earlier work."""
         cuda, parts = torch.device(device).type == "cuda", self.parts().items()
-        pinned = {name: part.pin_memory() if cuda and not part.is_cuda else part for name, part in parts}
+        pinned = {
+            name: part.pin_memory() if cuda and not part.is_cuda else part for name, part in parts
+        }
         return Batch(**{name: part.to(device, non_blocking=cuda) for name, part in pinned.items()})
 
     def share(self, rank: int, world: int) -> Batch:
-        """Returns the pairs of process `rank` of `world`: every world-th, so that all shares are about
-        equally long."""
+        """Returns the pairs of process `rank` of `world`: every world-th, so that all shares are
+        about equally long."""
         return Batch(**{name: part[rank::world] for name, part in self.parts().items()})
 
 
 def pad(
     sentences: Sequence[Sequence[int] | UInt[np.ndarray, " _"]],
 ) -> tuple[Int64[Tensor, "batch position"], Int64[Tensor, " batch"]]:
-    """Pads sentences of ids, which include the end of sentence, on the right with id 0. Returns (ids,
-    lengths)."""
+    """Pads sentences of ids, which include the end of sentence, on the right with id 0. Returns
+    (ids, lengths)."""
     lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.int64)
     ids = np.zeros((len(sentences), int(lengths.max())), dtype=np.int64)
     for row, sentence in zip(ids, sentences, strict=True):

@@ -1,5 +1,5 @@
-"""Validated settings. Defaults are the paper's; a recipe has only the settings that differ; an unknown key is
-an error. Descriptions of keys, and suggestions for unknown ones."""
+"""Validated settings. Defaults are the paper's; a recipe has only the settings that differ; an
+unknown key is an error. Descriptions of keys, and suggestions for unknown ones."""
 
 from __future__ import annotations
 
@@ -34,11 +34,16 @@ RENAMED: dict[str, str] = {
         ("training", "stopping", "max_updates max_epochs max_minutes patience samples save_every"),
         ("training", "stopping", "validate_every validate_beam validate_bleu validate_metric"),
         ("training", "stopping", "select_by"),
-        ("search", "translation", "split_sentences max_source_length replace_unk faithful confidence"),
+        (
+            "search",
+            "translation",
+            "split_sentences max_source_length replace_unk faithful confidence",
+        ),
     )
     for old, _, new in (key.partition(">") for key in keys.split())
 }
-"""Setting of earlier versions → its name today. Everything that was written with the former is still read."""
+"""Setting of earlier versions → its name today. Everything that was written with the former is
+still read."""
 
 TRANSLATING = ("search", "translation")
 """Tables of settings that a translation may change."""
@@ -72,12 +77,16 @@ def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
 
 
 def with_short(changes: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the changes, with those of options, by their names in SHORT. Raises InputError for an unknown
-    name, and for a setting that is given twice."""
+    """Returns the changes, with those of options, by their names in SHORT. Raises InputError for an
+    unknown name, and for a setting that is given twice."""
     for name in short:
         if name not in SHORT:
             tables = [table for table in TRANSLATING if name in dict(getattr(Sections(), table))]
-            given = f'give settings={{"{tables[0]}.{name}": …}}' if tables else did_you_mean(name, SHORT)
+            given = (
+                f'give settings={{"{tables[0]}.{name}": …}}'
+                if tables
+                else did_you_mean(name, SHORT)
+            )
             raise InputError(f"there is no option {name}", remedy=given)
         if SHORT[name] in changes:
             raise InputError(f"{name} and {SHORT[name]} are the same", remedy="give one of them")
@@ -95,7 +104,8 @@ def nested(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def rename(where: str | None, *tables: Any, say: Callable[[str], None] = note) -> None:
-    """Replaces the settings of RENAMED in tables of settings, in place; `say` gets a line about them.
+    """Replaces the settings of RENAMED in tables of settings, in place; `say` gets a line about
+    them.
     Raises InputError if the table has the new one, too. where: file in this message."""
     found = dict[str, None]()
     for table, (old, new) in product(tables, RENAMED.items()):
@@ -107,7 +117,9 @@ def rename(where: str | None, *tables: Any, say: Callable[[str], None] = note) -
         if not isinstance(others, dict):
             raise InputError(f"{after} is no table", file=where, remedy=f"write [{after}]")
         if name in others:
-            raise InputError(f"{old} is now {new}, and both are given", file=where, remedy=f"remove {old}")
+            raise InputError(
+                f"{old} is now {new}, and both are given", file=where, remedy=f"remove {old}"
+            )
         others[name] = values.pop(key)
         found[f"{old} is now {new}"] = None
     if found:
@@ -126,9 +138,12 @@ def merged(*tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def built_in(kind: str) -> dict[str, Traversable]:
-    """Returns the recipes or the studies that come with the package, by name. kind: recipe or study."""
+    """Returns the recipes or the studies that come with the package, by name. kind: recipe or
+    study."""
     entries = resources.files("rnnsearch").joinpath(BUILT_IN[kind]).iterdir()
-    found = {entry.name.removesuffix(".toml"): entry for entry in entries if entry.name.endswith(".toml")}
+    found = {
+        entry.name.removesuffix(".toml"): entry for entry in entries if entry.name.endswith(".toml")
+    }
     return dict(sorted(found.items()))
 
 
@@ -140,29 +155,29 @@ def recipe_names() -> list[str]:
 def load_config(recipe: str | Path = "", overrides: Sequence[str] = ()) -> Settings:
     """Reads a built-in recipe (by name) or a TOML file, then applies `section.key=value` overrides.
 
-    Raises InputError for a recipe that does not exist, text that is not TOML, an unknown key or an invalid
-    value.
+    Raises InputError for a recipe that does not exist, text that is not TOML, an unknown key or an
+    invalid value.
     """
     where, table = read_recipe(recipe)
     return validated(merged(table, read_overrides(overrides)), where)
 
 
 def validated(table: dict[str, Any], where: str) -> Settings:
-    """Returns the settings of a TOML table. Raises InputError for an unknown key or a wrong value. where:
-    file or recipe in messages."""
+    """Returns the settings of a TOML table. Raises InputError for an unknown key or a wrong value.
+    where: file or recipe in messages."""
     return checked(Settings, table, where, "`rnnsearch settings` lists them all")
 
 
 def stored(table: dict[str, Any], where: str) -> Settings:
-    """Returns the settings in the config.toml of a run or model, of this version or earlier ones. Raises as
-    `validated`."""
+    """Returns the settings in the config.toml of a run or model, of this version or earlier ones.
+    Raises as `validated`."""
     rename(where, table, say=lambda _: None)
     return validated(table, where)
 
 
 def checked(kind: type[Table], table: dict[str, Any], where: str | None, remedy: str) -> Table:
-    """Validates a TOML table. Raises InputError for its first fault. remedy: advice in the message about an
-    unknown key, after the suggested one."""
+    """Validates a TOML table. Raises InputError for its first fault. remedy: advice in the message
+    about an unknown key, after the suggested one."""
     try:
         return kind.model_validate(table)
     except ValidationError as error:
@@ -190,7 +205,8 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
 
 
 def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
-    """Returns the name for messages and the table of a TOML file, or of a built-in recipe or study."""
+    """Returns the name for messages and the table of a TOML file, or of a built-in recipe or
+    study."""
     require(f"the {kind}", name, str, Path)
     path = Path(name)
     with reading(path, "check the path", damaged="is not TOML"):
@@ -209,9 +225,11 @@ def overrides_of(overrides: Sequence[str], allowed: Container[str]) -> dict[str,
     return effective(read_overrides(overrides), allowed)
 
 
-def effective(table: dict[str, dict[str, Any]], allowed: Container[str]) -> dict[str, dict[str, Any]]:
-    """Returns the table. Raises InputError for an invalid value, an unknown key, and a setting without
-    effect. allowed: sections, and `section.key`, that have one."""
+def effective(
+    table: dict[str, dict[str, Any]], allowed: Container[str]
+) -> dict[str, dict[str, Any]]:
+    """Returns the table. Raises InputError for an invalid value, an unknown key, and a setting
+    without effect. allowed: sections, and `section.key`, that have one."""
     checked(Sections, table, None, "`rnnsearch settings` lists them")
     for section, values in table.items():
         for key in values:
@@ -221,8 +239,8 @@ def effective(table: dict[str, dict[str, Any]], allowed: Container[str]) -> dict
 
 
 def read_overrides(overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Returns the values of `section.key=value` overrides by section and key; of two values of a key, the
-    last. Raises InputError for an override of another form."""
+    """Returns the values of `section.key=value` overrides by section and key; of two values of a
+    key, the last. Raises InputError for an override of another form."""
     values = dict[str, Any]()
     for override in overrides:
         key, separator, text = override.partition("=")
@@ -242,7 +260,8 @@ def read_overrides(overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 class DescribedKey(NamedTuple):
-    """The description of a table's key. allowed: its allowed values. default: in TOML, or `absent`."""
+    """The description of a table's key. allowed: its allowed values. default: in TOML, or
+    `absent`."""
 
     name: str
     allowed: str
@@ -251,8 +270,8 @@ class DescribedKey(NamedTuple):
 
 
 def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]:
-    """Returns the keys of a table without nested tables. mark: put on both sides of every value, like ` in
-    Markdown."""
+    """Returns the keys of a table without nested tables. mark: put on both sides of every value,
+    like ` in Markdown."""
     schemas = table.model_json_schema()["properties"]
     return [
         DescribedKey(
@@ -266,8 +285,8 @@ def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]
 
 
 def suggested_key(table: type[BaseModel], key: Sequence[str]) -> str:
-    """Returns `did you mean 'model.hidden_size'?`, or the empty string if no key of the table resembles the
-    unknown one. key: the parts of the unknown key."""
+    """Returns `did you mean 'model.hidden_size'?`, or the empty string if no key of the table
+    resembles the unknown one. key: the parts of the unknown key."""
     paths = list(_paths(table, key))
     same = [".".join(path) for path in paths if path[-1] == key[-1]]
     if same:
@@ -278,8 +297,8 @@ def suggested_key(table: type[BaseModel], key: Sequence[str]) -> str:
 
 
 def _paths(annotation: Any, key: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yields every key of a table and of the tables in it; of a dictionary of tables, those of the one that
-    `key` names."""
+    """Yields every key of a table and of the tables in it; of a dictionary of tables, those of the
+    one that `key` names."""
     if get_origin(annotation) is dict:
         for name in key[:1]:
             yield from ((name, *path) for path in _paths(get_args(annotation)[1], key[1:]))
@@ -296,7 +315,9 @@ def _allowed(schema: dict[str, Any], mark: str) -> str:
     if "enum" in schema:
         return ", ".join(_toml(choice, mark) for choice in schema["enum"])
     if "prefixItems" in schema:
-        return f"list of {len(schema['prefixItems'])}, each {_allowed(schema['prefixItems'][0], mark)}"
+        return (
+            f"list of {len(schema['prefixItems'])}, each {_allowed(schema['prefixItems'][0], mark)}"
+        )
     limits = [f"{sign} {schema[key]:g}" for key, sign in _BOUNDS.items() if key in schema]
     return " ".join([_NAMES[schema["type"]], *([", ".join(limits)] if limits else [])])
 

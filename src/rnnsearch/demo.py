@@ -1,5 +1,5 @@
-"""`rnnsearch demo`: a small RNNsearch on the built-in corpus. A work folder keeps finished steps; the same
-command continues with the missing ones."""
+"""`rnnsearch demo`: a small RNNsearch on the built-in corpus. A work folder keeps finished steps;
+the same command continues with the missing ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 
 class Demo(NamedTuple):
-    """The results of a demo. shown: the translation of DEMO_SENTENCE. picture: file of its alignment."""
+    """The results of a demo. shown: the translation of DEMO_SENTENCE. picture: file of its
+    alignment."""
 
     bleu: Score
     alignment: AlignmentScore
@@ -46,12 +47,14 @@ class Demo(NamedTuple):
 
 
 def run_demo(folder: Path, overrides: Sequence[str] = ()) -> Demo:
-    """Writes the built-in corpus, prepared dataset, run and picture into `folder`, or continues; measures on
-    held-out pairs. overrides: settings, `section.key=value`. Raises as `try_corpus`."""
+    """Writes the built-in corpus, prepared dataset, run and picture into `folder`, or continues;
+    measures on held-out pairs. overrides: settings, `section.key=value`. Raises as `try_corpus`."""
     settings, picture = load_config("demo", overrides), folder / "alignment.png"
     with work_folder(folder, "demo", settings.model_dump_json()) as step:
         corpus = step("corpus", lambda out: write(out, TRAIN_PAIRS, HELD_OUT_PAIRS))
-        learned, dev, test = ((corpus / f"{part}.en", corpus / f"{part}.fr") for part in CORPUS_PARTS)
+        learned, dev, test = (
+            (corpus / f"{part}.en", corpus / f"{part}.fr") for part in CORPUS_PARTS
+        )
         options = PrepareOptions(links=[corpus / "train.links"])
         store = step(
             "store",
@@ -69,11 +72,11 @@ def run_demo(folder: Path, overrides: Sequence[str] = ()) -> Demo:
 
 @contextmanager
 def work_folder(folder: Path, doing: str, key: str) -> Iterator[MakeOnce]:
-    """Yields a function that returns the path of a step in the folder, and first makes it if it is not there.
-    A step is a file or folder, whole or not there.
+    """Yields a function that returns the path of a step in the folder, and first makes it if it is
+    not there. A step is a file or folder, whole or not there.
 
-    key: identifies the input and the settings. Raises InputError if the folder has steps of another key or
-    other files, and if another process works in it.
+    key: identifies the input and the settings. Raises InputError if the folder has steps of another
+    key or other files, and if another process works in it.
     """
     about = folder / f"{doing}.json"
 

@@ -1,8 +1,8 @@
 """Base classes for your own parts of the network: alignment model, cell, encoder or readout.
 
-A recipe names such a class as `package.module:Class`, in `model.alignment`, `model.cell`, `model.encoder` or
-`model.readout`. These names are as stable as those of `rnnsearch`; all others in `rnnsearch.model` may
-change.
+A recipe names such a class as `package.module:Class`, in `model.alignment`, `model.cell`,
+`model.encoder` or `model.readout`. These names are as stable as those of `rnnsearch`; all others in
+`rnnsearch.model` may change.
 """
 
 from rnnsearch.model.alignment.base import Alignment, Alpha, Energies, Keys, Memory, Query

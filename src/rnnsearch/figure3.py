@@ -1,5 +1,5 @@
-"""Alignments as pictures (the paper's Figure 3, with gold links as boxes), as text for a terminal, and as an
-HTML table for notebooks; of one run or of several."""
+"""Alignments as pictures (the paper's Figure 3, with gold links as boxes), as text for a terminal,
+and as an HTML table for notebooks; of one run or of several."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ SUFFIXES = (".png", ".svg", ".pdf")
 GOLD, SHADE = "#e66100", "#0a5fa5"
 """Colours of gold links, and of α in an HTML table."""
 
-# Inches and points. Up to 80 words per side, cells and letters have full size; for more words both shrink.
+# Inches and points. Up to 80 words per side, cells and letters have full size; for more words both
+# shrink.
 _CELL = 0.2
 _FONT = 9.0
 _PAD = 0.05
 _LARGEST = 16.0
 _DOTS_PER_INCH = 200
-_CJK_LETTERS = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_CJK_LETTERS = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
 
 _LONGEST_LABEL = 32
 _BETWEEN = 0.25  # inches between two pictures
@@ -72,15 +75,15 @@ def alignment_figure(
     path: str | Path | None = None,
     gold: GoldLinks | None = None,
 ) -> Figure:
-    """Draws α as the paper's Figure 3: source words along the top, target words down the side, 0 black … 1
-    white.
+    """Draws α as the paper's Figure 3: source words along the top, target words down the side, 0
+    black … 1 white.
 
-    weights: (target, source), each in [0, 1] (Eq. 6). NaN is drawn red. The figure's size follows the number
-    of words; labels are legible up to about 80 words. A character that no installed font has is drawn as an
-    empty box, with an InputWarning. gold: a solid box marks a sure link, a dashed one a possible link. path:
-    of the file to write, .png, .svg or .pdf. Raises InputError for another suffix, a folder that does not
-    exist, gold links outside the words, or weights whose shape is not (len(target_tokens),
-    len(source_tokens)).
+    weights: (target, source), each in [0, 1] (Eq. 6). NaN is drawn red. The figure's size follows
+    the number of words; labels are legible up to about 80 words. A character that no installed font
+    has is drawn as an empty box, with an InputWarning. gold: a solid box marks a sure link, a
+    dashed one a possible link. path: of the file to write, .png, .svg or .pdf. Raises InputError
+    for another suffix, a folder that does not exist, gold links outside the words, or weights whose
+    shape is not (len(target_tokens), len(source_tokens)).
     """
     return comparison_figure([Panel("", source_tokens, target_tokens, weights)], path, gold)
 
@@ -88,14 +91,17 @@ def alignment_figure(
 def comparison_figure(
     panels: Sequence[Panel], path: str | Path | None = None, gold: GoldLinks | None = None
 ) -> Figure:
-    """Draws several runs of one sentence side by side, each as in `alignment_figure`, under its title."""
+    """Draws several runs of one sentence side by side, each as in `alignment_figure`, under its
+    title."""
     matrices = [matrix_of(*panel[1:], gold) for panel in panels]
     # `$x_1$` is five characters
     with drawing({"text.parse_math": False}), _missing_glyphs():
         from matplotlib import rcParams
         from matplotlib.figure import Figure
 
-        words = chain.from_iterable((*one.source_tokens, *one.target_tokens, one.title) for one in panels)
+        words = chain.from_iterable(
+            (*one.source_tokens, *one.target_tokens, one.title) for one in panels
+        )
         rcParams["font.family"] += _fonts_with(frozenset("".join(words)))
         figure = Figure(dpi=_DOTS_PER_INCH)
         sizes = []
@@ -117,15 +123,16 @@ def _covered(path: str, characters: set[str]) -> set[str]:
 
 @cache
 def _fonts_with(characters: frozenset[str]) -> list[str]:
-    """Returns the names of installed fonts that have the characters which the default font lacks: few fonts,
-    upright ones of normal weight first."""
+    """Returns the names of installed fonts that have the characters which the default font lacks:
+    few fonts, upright ones of normal weight first."""
     from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager
 
     missing = {one for one in characters if one.isprintable() and not one.isspace()}
     found = []
     if missing := missing - _covered(findfont(FontProperties()), missing):
         listed = {font.fname for font in fontManager.ttflist}
-        for path in set(findSystemFonts()) - listed:  # installed since matplotlib has listed the fonts
+        # installed since matplotlib has listed the fonts
+        for path in set(findSystemFonts()) - listed:
             with suppress(OSError, RuntimeError):
                 fontManager.addfont(path)
         for font in sorted(
@@ -142,7 +149,8 @@ def _fonts_with(characters: frozenset[str]) -> list[str]:
 
 @contextmanager
 def _missing_glyphs() -> Iterator[None]:
-    """Turns matplotlib's warnings of missing characters into one InputWarning, which names a package."""
+    """Turns matplotlib's warnings of missing characters into one InputWarning, which names a
+    package."""
     codes = set()
     with warnings.catch_warnings(record=True) as noted:
         warnings.filterwarnings("always", message="Glyph .* missing from font")
@@ -160,7 +168,9 @@ def _missing_glyphs() -> Iterator[None]:
 def _warn_of_font(package: str) -> None:
     """Issues an InputWarning, once in a process."""
     what = "no installed font has some letters of these words: figures show boxes instead"
-    warnings.warn(f"{what} (install fonts, for example the package {package})", InputWarning, stacklevel=2)
+    warnings.warn(
+        f"{what} (install fonts, for example the package {package})", InputWarning, stacklevel=2
+    )
 
 
 def _draw_matrix(
@@ -194,14 +204,23 @@ def _draw_matrix(
 
 
 def _box(axes: Axes, gold: GoldLinks, scale: float) -> None:
-    """Draws the boxes of gold links, a little smaller than their cells, so that neighbours do not touch."""
+    """Draws the boxes of gold links, a little smaller than their cells, so that neighbours do not
+    touch."""
     from matplotlib.patches import Rectangle
 
     for source, target in sorted(gold.possible):
         dashes = "-" if (source, target) in gold.sure else (0, (2.0, 1.5))
         corner, size = (source - 0.4, target - 0.4), 0.8
         axes.add_patch(
-            Rectangle(corner, size, size, fill=False, edgecolor=GOLD, linewidth=1.2 * scale, linestyle=dashes)
+            Rectangle(
+                corner,
+                size,
+                size,
+                fill=False,
+                edgecolor=GOLD,
+                linewidth=1.2 * scale,
+                linestyle=dashes,
+            )
         )
 
 
@@ -219,8 +238,8 @@ def matrix_of(
     for source, target in gold.possible if gold else ():
         if source >= shape[1] or target >= shape[0]:
             what = (
-                f"the gold link {source}-{target} (source-target) is outside the sentence of {shape[1]} "
-                f"by {shape[0]} words"
+                f"the gold link {source}-{target} (source-target) is outside the sentence of"
+                f" {shape[1]} by {shape[0]} words"
             )
             raise InputError(what, remedy="gold links count the words of the picture from 0")
     matrix = np.asarray(weights, dtype=np.float64)
@@ -235,8 +254,8 @@ def matrix_of(
 
 
 def _fit_figure(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
-    """Gives every matrix its size in inches, and the figure the room for all labels; the matrices' tops are
-    level."""
+    """Gives every matrix its size in inches, and the figure the room for all labels; the matrices'
+    tops are level."""
     boxes = []  # around a matrix and its labels, in inches from the lower left corner of the matrix
     for axes, size in zip(figure.axes, sizes, strict=True):
         figure.set_size_inches(size)
@@ -256,8 +275,8 @@ def _fit_figure(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
 
 @contextmanager
 def drawing(style: Mapping[str, Any]) -> Iterator[None]:
-    """Draws in matplotlib's default style with these changes, whatever a matplotlibrc or $MPLBACKEND says:
-    pictures are files."""
+    """Draws in matplotlib's default style with these changes, whatever a matplotlibrc or
+    $MPLBACKEND says: pictures are files."""
     if "matplotlib" not in sys.modules and (backend := os.environ.pop("MPLBACKEND", None)):
         from matplotlib import rcParams
 
@@ -273,17 +292,19 @@ def drawing(style: Mapping[str, Any]) -> Iterator[None]:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Writes a picture in the format of its suffix. The same figure gives the same bytes: no date, no random
-    ids.
+    """Writes a picture in the format of its suffix. The same figure gives the same bytes: no date,
+    no random ids.
 
     Raises InputError for another suffix than those of SUFFIXES, and if the file cannot be written.
     """
-    suffix, drawn = path.suffix.lower(), io.BytesIO()  # matplotlib's writer of PDF hides errors of the disk
+    # matplotlib's writer of PDF hides errors of the disk
+    suffix, drawn = path.suffix.lower(), io.BytesIO()
     if suffix not in SUFFIXES:
         what = f"cannot draw a {suffix or 'file without suffix'}"
         raise InputError(what, file=path, remedy=f"use one of {', '.join(SUFFIXES)}")
 
-    # SVG embeds no fonts, so letters are outlines. PDF has Type 42 fonts: many conferences refuse Type 3.
+    # SVG embeds no fonts, so letters are outlines. PDF has Type 42 fonts: many conferences refuse
+    # Type 3.
     dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
     with drawing({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
         figure.savefig(drawn, format=suffix[1:], metadata=dates.get(suffix, {}))
@@ -298,22 +319,28 @@ def alignment_text(
     width: int = 100,
     gold: GoldLinks | None = None,
 ) -> str:
-    """Draws α with the shades ` ░▒▓█` (0 … 1): one row per target word, source words written vertically above
-    their columns.
+    """Draws α with the shades ` ░▒▓█` (0 … 1): one row per target word, source words written
+    vertically above their columns.
 
-    weights: (target, source); NaN is drawn `?`. width: of the longest line, in terminal columns. A longer
-    sentence is cut into several pieces, one below the other; each piece replaces rows without a shade by `⋮`.
-    gold: sure links are in `[]`, possible ones in `()`. Raises InputError for a width below 8 (with gold
-    links 10), weights of another shape, and gold links outside the words.
+    weights: (target, source); NaN is drawn `?`. width: of the longest line, in terminal columns. A
+    longer sentence is cut into several pieces, one below the other; each piece replaces rows
+    without a shade by `⋮`.
+    gold: sure links are in `[]`, possible ones in `()`. Raises InputError for a width below 8 (with
+    gold links 10), weights of another shape, and gold links outside the words.
     """
     matrix = matrix_of(source_tokens, target_tokens, weights, gold)
     cell = 2 if gold is None else 4  # columns, without and with brackets
     if width < (narrowest := cell + _NARROWEST - 2):
         raise InputError(
-            f"an alignment cannot be drawn {width} columns wide", remedy=f"use at least {narrowest} columns"
+            f"an alignment cannot be drawn {width} columns wide",
+            remedy=f"use at least {narrowest} columns",
         )
-    label_width = min(max((cell_len(printable(token)) for token in target_tokens), default=0), width // 3)
-    labels = [pad_left(shorten(printable(token), label_width), label_width) for token in target_tokens]
+    label_width = min(
+        max((cell_len(printable(token)) for token in target_tokens), default=0), width // 3
+    )
+    labels = [
+        pad_left(shorten(printable(token), label_width), label_width) for token in target_tokens
+    ]
     headings = [_downwards(printable(token)) for token in source_tokens]
     columns = range(len(headings))
     cells = [[_cell(row[j], j, i, gold) for j in columns] for i, row in enumerate(matrix)]
@@ -324,33 +351,44 @@ def alignment_text(
     texts = []
     for start, end in pairwise(bounds):
         standing = zip_longest(*(heading[::-1] for heading in headings[start:end]), fillvalue="")
-        top = [margin + "".join(set_cell_size(letter, cell) for letter in line) for line in standing]
+        top = [
+            margin + "".join(set_cell_size(letter, cell) for letter in line) for line in standing
+        ]
         rows = _text_rows(labels, matrix, cells, start, end)
         texts.append("\n".join([*(line.rstrip() for line in top[::-1]), *rows]))
     return "\n\n".join(texts)
 
 
-def comparison_text(panels: Sequence[Panel], width: int = 100, gold: GoldLinks | None = None) -> str:
-    """Draws several runs of one sentence as `alignment_text` does, one below the other, each under its
-    title."""
+def comparison_text(
+    panels: Sequence[Panel], width: int = 100, gold: GoldLinks | None = None
+) -> str:
+    """Draws several runs of one sentence as `alignment_text` does, one below the other, each under
+    its title."""
     return "\n\n".join(
-        f"{shorten(printable(panel.title), width)}\n{alignment_text(*panel[1:], width=width, gold=gold)}"
+        f"{shorten(printable(panel.title), width)}\n"
+        f"{alignment_text(*panel[1:], width=width, gold=gold)}"
         for panel in panels
     )
 
 
 def alignment_table(
-    source_tokens: Sequence[str], target_tokens: Sequence[str], weights: NDArray[np.floating], title: str
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    weights: NDArray[np.floating],
+    title: str,
 ) -> str:
-    """Returns α as an HTML <table>: a row for each target word, a column for each source word. A larger α is
-    darker.
+    """Returns α as an HTML <table>: a row for each target word, a column for each source word. A
+    larger α is darker.
 
-    weights: (target, source), each in [0, 1], shown as a tooltip. title: a line above the table. Words are
-    escaped.
+    weights: (target, source), each in [0, 1], shown as a tooltip. title: a line above the table.
+    Words are escaped.
     """
     source = [escape(printable(word)) for word in source_tokens]
     shades = np.clip(np.nan_to_num(weights), 0.0, 1.0).tolist()
-    down = "writing-mode: vertical-rl; transform: rotate(180deg); font-weight: normal; padding: 4px 2px"
+    down = (
+        "writing-mode: vertical-rl; transform: rotate(180deg); font-weight: normal; padding:"
+        " 4px 2px"
+    )
     heads = "".join(f'<th scope="col" style="{down}">{word}</th>' for word in source)
     rows = [f"<tr><th></th>{heads}</tr>"]
     beside = "text-align: right; font-weight: normal; padding: 0 6px; white-space: nowrap"
@@ -365,7 +403,9 @@ def alignment_table(
         rows.append(f'<tr><th scope="row" style="{beside}">{word}</th>{cells}</tr>')
     table = '<table style="border-collapse: collapse; width: auto">'
     opening = '<div class="tex2jax_ignore mathjax_ignore" style="overflow-x: auto">'
-    return "\n".join([opening, f"<p>{escape(printable(title))}</p>", table, *rows, "</table>", "</div>", ""])
+    return "\n".join(
+        [opening, f"<p>{escape(printable(title))}</p>", table, *rows, "</table>", "</div>", ""]
+    )
 
 
 def _downwards(token: str) -> list[str]:
@@ -374,10 +414,14 @@ def _downwards(token: str) -> list[str]:
 
 
 def _text_rows(
-    labels: Sequence[str], matrix: NDArray[np.float64], cells: Sequence[Sequence[str]], start: int, end: int
+    labels: Sequence[str],
+    matrix: NDArray[np.float64],
+    cells: Sequence[Sequence[str]],
+    start: int,
+    end: int,
 ) -> list[str]:
-    """Returns the rows of one piece, the columns start … end − 1. Adjacent rows that have neither a shade nor
-    their largest weight there become one `⋮`."""
+    """Returns the rows of one piece, the columns start … end − 1. Adjacent rows that have neither a
+    shade nor their largest weight there become one `⋮`."""
     lines: list[str] = []
     for label, row, drawn in zip(labels, matrix, cells, strict=True):
         shown = "".join(drawn[start:end])
@@ -400,17 +444,20 @@ def _cell(weight: float, source: int, target: int, gold: GoldLinks | None) -> st
 
 
 MOST_MARKS = 30
-"""Combining marks shown on one letter, as in Unicode's stream-safe text format: normalising n marks takes n²
-steps."""
+"""Combining marks shown on one letter, as in Unicode's stream-safe text format: normalising n marks
+takes n² steps."""
 
 
 def printable(text: str) -> str:
     """Composes the text (NFC) and makes it safe for a terminal: control characters become �, format
     characters are removed.
 
-    A combining mark at the beginning is put on a dotted circle. A letter keeps at most MOST_MARKS marks.
+    A combining mark at the beginning is put on a dotted circle. A letter keeps at most MOST_MARKS
+    marks.
     """
-    shown = "".join(_printable(character) for character in unicodedata.normalize("NFC", _limit_marks(text)))
+    shown = "".join(
+        _printable(character) for character in unicodedata.normalize("NFC", _limit_marks(text))
+    )
     return "◌" + shown if shown and not cell_len(shown[0]) else shown
 
 
@@ -447,7 +494,9 @@ def _printable(character: str) -> str:
         return ""
     if category == "Zs":
         return " "
-    return "\N{REPLACEMENT CHARACTER}" if category[0] == "C" or category in ("Zl", "Zp") else character
+    return (
+        "\N{REPLACEMENT CHARACTER}" if category[0] == "C" or category in ("Zl", "Zp") else character
+    )
 
 
 def escape_markdown(text: str) -> str:

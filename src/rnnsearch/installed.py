@@ -2,9 +2,9 @@
 
 Models are folders in the layout of a run, in packages that declare them.
 
-A package declares an entry point of the group `rnnsearch.models` that names a module. Each folder with a
-`config.toml` next to that module is a model with the folder's name. No code of the package is executed.
-$RNNSEARCH_MODELS names further folders with models.
+A package declares an entry point of the group `rnnsearch.models` that names a module. Each folder
+with a `config.toml` next to that module is a model with the folder's name. No code of the package
+is executed. $RNNSEARCH_MODELS names further folders with models.
 """
 
 from __future__ import annotations
@@ -37,20 +37,21 @@ INSTALL = "pip install 'rnnsearch[models]'"
 
 
 def installed_models() -> dict[str, Path]:
-    """Returns name → folder, sorted by name. $RNNSEARCH_MODELS takes precedence if two models have the same
-    name."""
+    """Returns name → folder, sorted by name. $RNNSEARCH_MODELS takes precedence if two models have
+    the same name."""
     files = (file for base in _base_folders() for file in base.glob("*/config.toml"))
     return dict(sorted({file.parent.name: file.parent for file in files}.items()))
 
 
 def is_name(word: str | Path) -> bool:
-    """Tells whether the word has the form of a model's name, not of a path, and no file or folder has this
-    name."""
+    """Tells whether the word has the form of a model's name, not of a path, and no file or folder
+    has this name."""
     return Path(word).name == str(word) and not Path(word).exists()
 
 
 def folder_of(word: str | Path) -> Path:
-    """Returns the folder of a model's name. A path is returned unchanged, even if it does not exist.
+    """Returns the folder of a model's name. A path is returned unchanged, even if it does not
+    exist.
 
     Raises InputError, which lists the installed models, for an unknown name.
     """
@@ -60,7 +61,11 @@ def folder_of(word: str | Path) -> Path:
     models = installed_models()
     if str(word) in models:
         return models[str(word)]
-    known = f"installed models: {', '.join(models)}" if models else f"no models are installed: {INSTALL}"
+    known = (
+        f"installed models: {', '.join(models)}"
+        if models
+        else f"no models are installed: {INSTALL}"
+    )
     raise InputError(
         f"there is no folder and no installed model {str(word)!r}",
         remedy=f"{did_you_mean(str(word), models)} {known}".strip(),
@@ -72,9 +77,9 @@ def model_names(
 ) -> list[str]:
     """Returns the names of models that a service or a page offers together.
 
-    given: names that the user chose, "" for none. languages: (source, target) of each model. A model's name
-    is the given one; otherwise its languages if no other model has them, or else its folder. Raises
-    InputError if two have the same name."""
+    given: names that the user chose, "" for none. languages: (source, target) of each model. A
+    model's name is the given one; otherwise its languages if no other model has them, or else its
+    folder. Raises InputError if two have the same name."""
     names: list[str] = []
     for name, pair, folder in zip(given, languages, folders, strict=True):
         known = all(pair) and languages.count(pair) == 1
@@ -92,7 +97,9 @@ def _base_folders() -> list[Path]:
             spec = find_spec(entry.module)  # for a top-level module, nothing is imported
         except (ImportError, ValueError):
             continue
-        packages += [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
+        packages += (
+            [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
+        )
     named = os.environ.get(VARIABLE, "")
     return [*packages, *(Path(folder) for folder in named.split(os.pathsep) if folder)]
 
@@ -106,11 +113,13 @@ def package_version() -> str:
 
 
 def part(name: str) -> Any:
-    """Returns what an entry point of the group `rnnsearch.parts` names. Raises InputError if there is
-    none."""
+    """Returns what an entry point of the group `rnnsearch.parts` names. Raises InputError if there
+    is none."""
     for entry in entry_points(group="rnnsearch.parts", name=name):
         return entry.load()
-    raise InputError(f"this installation has no part {name!r}", remedy="install the whole of rnnsearch")
+    raise InputError(
+        f"this installation has no part {name!r}", remedy="install the whole of rnnsearch"
+    )
 
 
 def need(extra: str) -> None:

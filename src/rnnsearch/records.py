@@ -25,8 +25,8 @@ class _Record:
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        """Tells whether both have the same class and equal fields; arrays must have equal shapes and
-        numbers."""
+        """Tells whether both have the same class and equal fields; arrays must have equal shapes
+        and numbers."""
         if type(self) is not type(other):
             return False
         names = (each.name for each in fields(self))  # type: ignore[arg-type]
@@ -52,20 +52,25 @@ class Translation(_Record):
     """One translated sentence, in words.
 
     text: detokenised target text. tokens: target words, without the end of sentence.
-    source_tokens: source words **with** the end of sentence (`</s>`), which the model can attend to.
-    score: the model's score: log p(y | x), normalised if the search settings say so; with a bidirectional
-    decoder, the mean of both directions; NaN, which is not shown, if only the alignment was asked for.
-    log_probabilities: one per target token of the model (subwords count singly), the end of sentence last if
-    it was reached.
-    alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level. Rows sum to 1, except
-    that of the first word in the decoder variant `appendix`, which reads no context: it is 0.
+    source_tokens: source words **with** the end of sentence (`</s>`), which the model can attend
+    to.
+    score: the model's score: log p(y | x), normalised if the search settings say so; with a
+    bidirectional decoder, the mean of both directions; NaN, which is not shown, if only the
+    alignment was asked for.
+    log_probabilities: one per target token of the model (subwords count singly), the end of
+    sentence last if it was reached.
+    alignment: (len(tokens), len(source_tokens)) float32, the α of Eq. 6 at word level. Rows sum to
+    1, except that of the first word in the decoder variant `appendix`, which reads no context: it
+    is 0.
     finished: False if the length limit cut it off.
     alternatives: the n-best list without this one, best first.
-    parts: number of sentences, or parts of long ones, that were translated by themselves. Each has its own
-    end of sentence.
-    confidence: confidence of the model in each of `tokens`, from 0 to 1; empty for a given translation.
-    doubtful_numbers: source numbers whose place in the translation is not certain or that it only spells,
-    and numbers of the translation that the source has not in digits (with `translation.faithful`).
+    parts: number of sentences, or parts of long ones, that were translated by themselves. Each has
+    its own end of sentence.
+    confidence: confidence of the model in each of `tokens`, from 0 to 1; empty for a given
+    translation.
+    doubtful_numbers: source numbers whose place in the translation is not certain or that it only
+    spells, and numbers of the translation that the source has not in digits (with
+    `translation.faithful`).
     """
 
     text: str
@@ -81,7 +86,9 @@ class Translation(_Record):
     doubtful_numbers: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        text = self.text if len(self.text) <= _SHOWN_LETTERS else f"{self.text[: _SHOWN_LETTERS - 1]}…"
+        text = (
+            self.text if len(self.text) <= _SHOWN_LETTERS else f"{self.text[: _SHOWN_LETTERS - 1]}…"
+        )
         sizes = f"{len(self.tokens)} tokens, {len(self.source_tokens)} source tokens"
         more = f", {len(self.alternatives)} alternatives" if self.alternatives else ""
         score = "" if math.isnan(self.score) else f"score {self.score:.4f}, "
@@ -92,11 +99,13 @@ class Translation(_Record):
         from rnnsearch.figure3 import alignment_table
 
         score = "" if math.isnan(self.score) else f" ({self.score:.3f})"
-        return alignment_table(self.source_tokens, self.tokens, self.alignment, f"{self.text}{score}")
+        return alignment_table(
+            self.source_tokens, self.tokens, self.alignment, f"{self.text}{score}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the object that `--json` prints, with plain lists and numbers to five decimals. Its
-        alternatives have no alternatives of their own."""
+        """Returns the object that `--json` prints, with plain lists and numbers to five decimals.
+        Its alternatives have no alternatives of their own."""
         return self._fields() | {"alternatives": [other._fields() for other in self.alternatives]}
 
     def _fields(self) -> dict[str, Any]:
@@ -109,12 +118,14 @@ class Translation(_Record):
             "confidence": [round(value, _DIGITS) for value in self.confidence],
             "doubtful_numbers": list(self.doubtful_numbers),
             "finished": self.finished,
-            "alignment": [[round(float(weight), _DIGITS) for weight in row] for row in self.alignment],
+            "alignment": [
+                [round(float(weight), _DIGITS) for weight in row] for row in self.alignment
+            ],
         }
 
     def links(self) -> list[Link]:
-        """Returns hard word links: each target word is linked to its strongest source word, unless that is
-        the end of sentence."""
+        """Returns hard word links: each target word is linked to its strongest source word, unless
+        that is the end of sentence."""
         return hard_links(self.alignment)
 
     def before(self, position: int) -> str:
@@ -122,8 +133,8 @@ class Translation(_Record):
         return self.text[: after_letters(self.text, len("".join(self.tokens[:position])))]
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Draws the alignment as the paper's Figure 3 does, and writes it to `path` (PNG, SVG or PDF) if
-        given.
+        """Draws the alignment as the paper's Figure 3 does, and writes it to `path` (PNG, SVG or
+        PDF) if given.
 
         Raises InputError if matplotlib (extra `plot`) is not installed.
         """

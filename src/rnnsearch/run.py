@@ -1,5 +1,5 @@
-"""A run: one folder with everything that a trained model needs. It can be moved. Loading it executes no code
-from it."""
+"""A run: one folder with everything that a trained model needs. It can be moved. Loading it
+executes no code from it."""
 
 from __future__ import annotations
 
@@ -75,15 +75,20 @@ class Run:
         return checksum(*settings, file_checksum(self.model_path), *codec_files(self.path).values())
 
     def other_vocabulary(self, other: Run | Corpus) -> str:
-        """Returns the first side whose words or subwords differ from those of the other run or corpus; ""
-        if there is none."""
+        """Returns the first side whose words or subwords differ from those of the other run or
+        corpus; "" if there is none."""
         return next(
-            (side for side in SIDES if getattr(self, side).vocabulary != getattr(other, side).vocabulary), ""
+            (
+                side
+                for side in SIDES
+                if getattr(self, side).vocabulary != getattr(other, side).vocabulary
+            ),
+            "",
         )
 
     def create(self) -> Run:
-        """Makes the folder and writes settings and vocabularies; weights come later. Raises InputError if it
-        holds a run or other files already, or cannot be written."""
+        """Makes the folder and writes settings and vocabularies; weights come later. Raises
+        InputError if it holds a run or other files already, or cannot be written."""
         check_new(self.path)
         with writing(self.path):
             self.checkpoint_path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,13 +106,16 @@ class Run:
         """
         path = folder_of(path)
         file = path / "config.toml"
-        with reading(file, "name a folder that `rnnsearch train` made", "is not a run", "is damaged"):
+        with reading(
+            file, "name a folder that `rnnsearch train` made", "is not a run", "is damaged"
+        ):
             table = read_toml(file)
         header = table.pop("run", {})
         header = header if isinstance(header, dict) else {}
         if header.get("format") != RUN_FORMAT:
             theirs = (
-                f"format {header.get('format', 'unknown')} (rnnsearch {header.get('rnnsearch', 'unknown')})"
+                f"format {header.get('format', 'unknown')} (rnnsearch"
+                f" {header.get('rnnsearch', 'unknown')})"
             )
             raise InputError(
                 f"is a run of {theirs}; this is rnnsearch {package_version()}, format {RUN_FORMAT}",
@@ -123,8 +131,8 @@ class Run:
     def make_network(self, *, trust_code: bool = False, copies: int = 1) -> TranslationNetwork:
         """Returns the network of these settings, with new parameters.
 
-        trust_code: whether parts from outside rnnsearch may be imported. copies: the memory that training
-        needs, as a multiple of the parameters'.
+        trust_code: whether parts from outside rnnsearch may be imported. copies: the memory that
+        training needs, as a multiple of the parameters'.
 
         Raises InputError if a part cannot be made, or if memory cannot hold the network.
         """
@@ -134,8 +142,8 @@ class Run:
         return self._network(trust_code)
 
     def shapes(self, *, trust_code: bool = False) -> dict[str, Tensor]:
-        """Returns the parameters of the network by name, as tensors with shape and type but without their
-        values."""
+        """Returns the parameters of the network by name, as tensors with shape and type but without
+        their values."""
         # A user's own code may need data.
         return self._empty_network(trust_code).state_dict()
 
@@ -148,7 +156,9 @@ class Run:
     @property
     def _foreign(self) -> bool:
         model = self.settings.model
-        return any(":" in part for part in (model.cell, model.encoder, model.alignment, model.readout))
+        return any(
+            ":" in part for part in (model.cell, model.encoder, model.alignment, model.readout)
+        )
 
     def _network(self, trust_code: bool) -> TranslationNetwork:
         sizes = len(self.source.vocabulary), len(self.target.vocabulary)
@@ -157,14 +167,20 @@ class Run:
         except Exception as error:
             if isinstance(error, InputError) or not self._foreign:
                 raise
-            what = f"code outside rnnsearch that its settings name raised {type(error).__name__}: {error}"
+            what = (
+                f"code outside rnnsearch that its settings name raised {type(error).__name__}:"
+                f" {error}"
+            )
             raise InputError(what, file=self.path) from error
 
     def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
-        """Returns the network with its best weights, on `device`, ready for search. trust_code: as in
-        `make_network`. Raises InputError if the weights are missing, damaged or those of another network."""
+        """Returns the network with its best weights, on `device`, ready for search. trust_code: as
+        in `make_network`. Raises InputError if the weights are missing, damaged or those of another
+        network."""
         place = usable_device(device)
-        tensors, _ = load_tensors(self.model_path, "train it first, or wait for its first validation")
+        tensors, _ = load_tensors(
+            self.model_path, "train it first, or wait for its first validation"
+        )
         tensors = dequantise(tensors, tied=self.settings.model.tie_output, file=self.model_path)
         if misfit := difference(tensors, self.shapes(trust_code=trust_code)):
             raise InputError(f"does not fit config.toml: {misfit}", file=self.model_path)
@@ -184,12 +200,14 @@ def check_new(path: Path, resume: bool = False) -> None:
     if (path / "config.toml").exists() and not resume:
         remedy = "--resume to go on with it, or name another folder for --out"
         raise InputError("holds a run already", file=path, remedy=remedy)
-    check_folder(path, lambda one: (one / "config.toml").exists() or (one / CHECKPOINT).parent.is_dir())
+    check_folder(
+        path, lambda one: (one / "config.toml").exists() or (one / CHECKPOINT).parent.is_dir()
+    )
 
 
 def write_config(folder: Path, settings: Settings, **about: Any) -> None:
-    """Writes config.toml: settings, versions, and checksums of the codecs' files in the folder. about:
-    further keys of its table `run`, such as a model's card."""
+    """Writes config.toml: settings, versions, and checksums of the codecs' files in the folder.
+    about: further keys of its table `run`, such as a model's card."""
     header = {
         "format": RUN_FORMAT,
         "rnnsearch": package_version(),
@@ -197,15 +215,18 @@ def write_config(folder: Path, settings: Settings, **about: Any) -> None:
         "checksums": codec_checksums(folder),
     }
     write_text(
-        folder / "config.toml", tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)})
+        folder / "config.toml",
+        tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)}),
     )
 
 
 def answers_key(runs: Sequence[str | Path], how: str, form: str, files: Sequence[Path]) -> str:
-    """Returns a checksum of everything that answers depend on, except the text: also of the version of
-    rnnsearch.
+    """Returns a checksum of everything that answers depend on, except the text: also of the version
+    of rnnsearch.
 
     how: the settings. form: the output format. files: those that are read with the runs, such as a
     dictionary. Raises InputError as `content_key` does.
     """
-    return content_key(files, package_version(), form, how, *(Run.open(run).checksum for run in runs))
+    return content_key(
+        files, package_version(), form, how, *(Run.open(run).checksum for run in runs)
+    )

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal, TypedDict
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 LARGEST = 10**9
-"""Largest count of sentences, words or updates that a setting may name, unless its own bound is smaller."""
+"""Largest count of sentences, words or updates that a setting may name, unless its own bound is
+smaller."""
 
 
 Positive = Annotated[int, Field(gt=0, le=LARGEST)]
@@ -27,31 +28,32 @@ class _Section(BaseModel):
 
 
 class DataSettings(_Section):
-    """Settings of the way from text to token ids. `rnnsearch prepare` uses these settings; afterwards they
-    are fixed for the corpus and its runs."""
+    """Settings of the way from text to token ids. `rnnsearch prepare` uses these settings;
+    afterwards they are fixed for the corpus and its runs."""
 
     source_language: Language = "en"
-    """language code of the source, for the tokeniser; text without spaces (zh, ja, th, lo, km, my, bo) is
-    split into subwords or, without subwords, characters"""
+    """language code of the source, for the tokeniser; text without spaces (zh, ja, th, lo, km, my,
+    bo) is split into subwords or, without subwords, characters"""
     target_language: Language = "fr"
     """language code of the target, for the tokeniser"""
     tokeniser: Literal["moses", "space"] = "moses"
     """Moses's tokeniser, or text that is already split by spaces"""
     unicode: Literal["normalise", "keep"] = "normalise"
-    """write each character in one way, in all text that is read: Unicode's NFC, and no ligatures, full-width
-    letters, unusual spaces and hyphens, soft hyphens and invisible marks; or keep them as they are"""
+    """write each character in one way, in all text that is read: Unicode's NFC, and no ligatures,
+    full-width letters, unusual spaces and hyphens, soft hyphens and invisible marks; or keep them
+    as they are"""
     lowercase: bool = False
     """lowercase all words; translations are then lowercase too"""
     subwords: Literal["none", "unigram", "bpe"] = "none"
     """split words into sentencepiece subwords of this kind, or not"""
     vocabulary_size: Positive = 30_000
-    """number of most frequent words of each language (the shortlist of Sec. 4.1); with subwords, number of
-    subwords"""
+    """number of most frequent words of each language (the shortlist of Sec. 4.1); with subwords,
+    number of subwords"""
     minimum_count: Positive = 1
     """a word must occur at least this often to enter the vocabulary"""
     max_words: Size = 200
-    """drop pairs with more words than this on either side; text without spaces has a word per 1.5 (Chinese)
-    to 4 (Thai) characters, here and in max_ratio"""
+    """drop pairs with more words than this on either side; text without spaces has a word per 1.5
+    (Chinese) to 4 (Thai) characters, here and in max_ratio"""
     max_ratio: Amount = 9.0
     """drop pairs if one side has more than this many times the words of the other; 0 = never"""
     drop_identical: bool = False
@@ -62,12 +64,13 @@ class DataSettings(_Section):
     """repair the French lines of training text: qu' il → qu'il, ’ → ', cur → cœur, Quoi? → Quoi ?;
     translation leaves its input as it is"""
     seed: Seed = 1
-    """random seed of the shuffle of the training pairs (B.2), and of the links that `links` makes"""
+    """random seed of the shuffle of the training pairs (B.2), and of the links that `links`
+    makes"""
 
 
 class ModelSettings(_Section):
-    """The network (appendix A), with the sizes of A.2.3. For each part, name a built-in one or your own
-    `package.module:Class`."""
+    """The network (appendix A), with the sizes of A.2.3. For each part, name a built-in one or your
+    own `package.module:Class`."""
 
     cell: str = "gated"
     """recurrent unit f: gated (A.1.1), lstm, tanh"""
@@ -82,7 +85,8 @@ class ModelSettings(_Section):
     """decoder variant: which state and context predict y_i (Eq. 4, appendix A.2.2, or the authors'
     released code)"""
     decoder: Literal["forward", "backward", "bidirectional"] = "forward"
-    """direction in which the target is read and written; bidirectional = one decoder for each direction"""
+    """direction in which the target is read and written; bidirectional = one decoder for each
+    direction"""
     embedding_size: Size = 620
     """m, size of a word embedding"""
     hidden_size: Size = 1000
@@ -98,21 +102,22 @@ class ModelSettings(_Section):
     initialisation: Literal["paper", "glorot"] = "paper"
     """initial weights: as in B.1, or with the variances of Glorot & Bengio 2010"""
     tie_output: bool = False
-    """share one matrix between target embeddings and output layer; needs factored_output or maxout_size =
-    embedding_size"""
+    """share one matrix between target embeddings and output layer; needs factored_output or
+    maxout_size = embedding_size"""
 
 
 class TrainingSettings(_Section):
-    """Settings of an update: batches, random seed, and how it is computed. Whatever the paper did not use
-    is off by default."""
+    """Settings of an update: batches, random seed, and how it is computed. Whatever the paper did
+    not use is off by default."""
 
     max_length: Size = 50
-    """train on pairs with at most this many words (or subwords) on both sides, the end of sentence not
-    counted (4.2)"""
+    """train on pairs with at most this many words (or subwords) on both sides, the end of sentence
+    not counted (4.2)"""
     batch_size: Size = 80
     """sentence pairs in a batch (B.2)"""
     batch_tokens: Positive | None = None
-    """limit batches by tokens instead: at most this many source or target positions, padding included"""
+    """limit batches by tokens instead: at most this many source or target positions, padding
+    included"""
     pool_batches: Size = 20
     """batches that are sorted by length together (B.2)"""
     reshuffle: bool = False
@@ -126,11 +131,11 @@ class TrainingSettings(_Section):
     precision: Literal["float32", "bfloat16"] = "float32"
     """number format of the matrix products; states and weights are always float32"""
     threads: int = Field(0, ge=0, le=1_024)
-    """CPU threads of each rank; 0 = divide all cores among the ranks of this machine, fewer while that is
-    clearly faster"""
+    """CPU threads of each rank; 0 = divide all cores among the ranks of this machine, fewer while
+    that is clearly faster"""
     kernels: bool = True
-    """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch, slower,
-    in float32"""
+    """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch,
+    slower, in float32"""
 
 
 class OptimiserSettings(_Section):
@@ -155,7 +160,8 @@ class OptimiserSettings(_Section):
     clip_norm: Amount = 1.0
     """clip the L2 norm of the gradient to this value (B.2); 0 = never"""
     average_decay: Probability = 0.0
-    """decay of an exponential average of the weights, which is then validated and saved; 0 = no average"""
+    """decay of an exponential average of the weights, which is then validated and saved; 0 = no
+    average"""
 
 
 class DropoutSettings(_Section):
@@ -164,7 +170,8 @@ class DropoutSettings(_Section):
     embedding: Probability = 0.0
     """dropout probability of the embeddings of both sides"""
     recurrent: Probability = 0.0
-    """dropout probability of the recurrent states, with one mask per sequence (Gal & Ghahramani 2016)"""
+    """dropout probability of the recurrent states, with one mask per sequence (Gal & Ghahramani
+    2016)"""
     readout: Probability = 0.0
     """dropout probability of t, the hidden layer before the output"""
     label_smoothing: Probability = 0.0
@@ -175,7 +182,8 @@ class KnownAlignmentSettings(_Section):
     """Learning from the word links of the corpus. The paper does not."""
 
     loss: Literal["none", "cross-entropy", "squared", "product"] = "none"
-    """second loss that teaches α the word links of the corpus: −Σ a log α, Σ (a − α)², or −log Σ a α"""
+    """second loss that teaches α the word links of the corpus: −Σ a log α, Σ (a − α)², or −log Σ a
+    α"""
     weight: Amount = 1.0
     """factor of the alignment loss, which is summed over words like the NLL"""
     annealing: Count = 0
@@ -208,14 +216,15 @@ class StoppingSettings(_Section):
     validate_beam: Hypotheses = 1
     """beam size for translating the development set"""
     validate_bleu: bool = True
-    """at a validation, also translate the development set and compute its BLEU, in the tokenisation of the
-    target language"""
+    """at a validation, also translate the development set and compute its BLEU, in the tokenisation
+    of the target language"""
     validate_metric: str = ""
-    """function of your own, as package.module:function, that scores the development translations at each
-    validation: its arguments are the translations, references and sources, as lists of lines"""
+    """function of your own, as package.module:function, that scores the development translations at
+    each validation: its arguments are the translations, references and sources, as lists of
+    lines"""
     select_by: Literal["bleu", "nll", "metric"] = "bleu"
-    """development score that decides which weights are the best, of the highest BLEU or validate_metric or
-    the lowest NLL; NLL decides between equal scores"""
+    """development score that decides which weights are the best, of the highest BLEU or
+    validate_metric or the lowest NLL; NLL decides between equal scores"""
     samples: int = Field(3, ge=0, le=1_000)
     """development translations shown at each validation"""
     save_every: Positive = 500
@@ -223,7 +232,8 @@ class StoppingSettings(_Section):
 
 
 class SearchSettings(_Section):
-    """Settings of beam search. The default is the paper's search for the most probable translation."""
+    """Settings of beam search. The default is the paper's search for the most probable
+    translation."""
 
     beam: Hypotheses = 12
     """beam size: hypotheses per sentence"""
@@ -234,11 +244,11 @@ class SearchSettings(_Section):
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
     """number format of the matrix products; scores and states are always float32"""
     kernels: bool = True
-    """use the faster versions of model and search (package rnnsearch.kernels); false: plain PyTorch,
-    slower, in float32"""
+    """use the faster versions of model and search (package rnnsearch.kernels); false: plain
+    PyTorch, slower, in float32"""
     normalise: Literal["none", "length", "gnmt"] = "none"
-    """length normalisation of the final scores: none, by the number of words, or by GNMT's ((5 + words) /
-    6)^alpha"""
+    """length normalisation of the final scores: none, by the number of words, or by GNMT's ((5 +
+    words) / 6)^alpha"""
     length_alpha: float = Field(0.6, ge=0, le=10)
     """alpha of normalise = gnmt"""
     coverage_beta: Amount = 0.0
@@ -255,22 +265,24 @@ class TranslationSettings(_Section):
     """Settings of what is done with a line before and after the search."""
 
     split_sentences: bool = True
-    """translate each sentence of a line by itself, and join the translations (not with tokeniser = space);
-    the paper's recipes translate whole lines"""
+    """translate each sentence of a line by itself, and join the translations (not with tokeniser =
+    space); the paper's recipes translate whole lines"""
     max_source_length: int = Field(400, ge=10, le=5_000)
     """maximum length of a source, in words or subwords; a longer sentence is translated in parts"""
     replace_unk: bool = False
-    """replace each UNK by the source word with the largest attention weight, or by that word's dictionary
-    entry"""
+    """replace each UNK by the source word with the largest attention weight, or by that word's
+    dictionary entry"""
     faithful: bool = False
-    """copy numbers and addresses from the source; replace words that never occur in the training's target
-    text as UNK is replaced"""
-    confidence: tuple[Annotated[float, Field(gt=0, le=100)], Annotated[float, Field(ge=-100, le=100)]] = (
+    """copy numbers and addresses from the source; replace words that never occur in the training's
+    target text as UNK is replaced"""
+    confidence: tuple[
+        Annotated[float, Field(gt=0, le=100)], Annotated[float, Field(ge=-100, le=100)]
+    ] = (
         1.0,
         0.0,
     )
-    """slope and bias of the map from a word's probability to its confidence, as scripts/fit_confidence.py
-    fits them"""
+    """slope and bias of the map from a word's probability to its confidence, as
+    scripts/fit_confidence.py fits them"""
 
 
 class AlignSettings(_Section):
@@ -279,17 +291,17 @@ class AlignSettings(_Section):
     posterior: bool = False
     """link words by the alignment posterior, which also uses the target word, instead of α"""
     exact: bool = False
-    """use float32 products, and estimate nothing of the posterior: many times slower, with nearly the same
-    links"""
+    """use float32 products, and estimate nothing of the posterior: many times slower, with nearly
+    the same links"""
     threshold: float | None = Field(None, ge=0, le=1)
-    """link all word pairs with at least this weight; absent: link each target word to its source word of
-    largest weight, or for symmetrise = product use 0.4"""
+    """link all word pairs with at least this weight; absent: link each target word to its source
+    word of largest weight, or for symmetrise = product use 0.4"""
     symmetrise: Literal[
-        "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union", "forward",
-        "reverse", "product",
+        "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union",
+        "forward", "reverse", "product",
     ] = "grow-diag-final-and"  # fmt: skip
-    """how to symmetrise the links of two directions: a method of `rnnsearch links`, or the product of the
-    weights of both"""
+    """how to symmetrise the links of two directions: a method of `rnnsearch links`, or the product
+    of the weights of both"""
     words: Literal["tokenised", "given"] = "tokenised"
     """words that the links refer to: those of the tokeniser, or words as given (split at spaces)"""
 
@@ -327,7 +339,11 @@ class Settings(Sections):
         model, known, search = self.model, self.known_alignments, self.search
         if self.stopping.select_by == "metric" and not self.stopping.validate_metric:
             raise ValueError('stopping.select_by = "metric" needs stopping.validate_metric')
-        if model.tie_output and not model.factored_output and model.maxout_size != model.embedding_size:
+        if (
+            model.tie_output
+            and not model.factored_output
+            and model.maxout_size != model.embedding_size
+        ):
             raise ValueError(
                 "model.tie_output needs model.factored_output = true, or model.maxout_size = "
                 "model.embedding_size"
@@ -339,8 +355,11 @@ class Settings(Sections):
             )
         if search.precision == "int8" and self.training.device != "cpu":
             raise ValueError(
-                f'search.precision = "int8" needs a CPU, but training.device = "{self.training.device}"'
+                'search.precision = "int8" needs a CPU, but training.device ='
+                f' "{self.training.device}"'
             )
         if search.nbest > search.beam:
-            raise ValueError(f"search.nbest = {search.nbest} is more than search.beam = {search.beam}")
+            raise ValueError(
+                f"search.nbest = {search.nbest} is more than search.beam = {search.beam}"
+            )
         return self

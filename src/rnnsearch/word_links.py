@@ -1,5 +1,5 @@
-"""Word links as plain data: made from alignments, read from Pharaoh format or JSON, written in Pharaoh
-format."""
+"""Word links as plain data: made from alignments, read from Pharaoh format or JSON, written in
+Pharaoh format."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ from numpy.typing import NDArray
 from rnnsearch.errors import InputError
 
 Link = tuple[int, int]
-"""A word link (source position, target position), both 0-based: the order of a Pharaoh `i-j` pair."""
+"""A word link (source position, target position), both 0-based: the order of a Pharaoh `i-j`
+pair."""
 
-# At most nine digits: no text has such positions, and a wrong file gives one clear error. A score may follow.
-_PHARAOH_ITEM = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})(?:[:/]-?[0-9]*\.?[0-9]+(?:[eE]-?[0-9]+)?)?")
+# At most nine digits: no text has such positions, and a wrong file gives one clear error. A score
+# may follow.
+_PHARAOH_ITEM = re.compile(
+    r"([0-9]{1,9})([-?p])([0-9]{1,9})(?:[:/]-?[0-9]*\.?[0-9]+(?:[eE]-?[0-9]+)?)?"
+)
 _NUMBERED = re.compile(r"\s*([0-9]{1,9})(?:[:.](?=\s|$)|\s*\|\|\||\s*$|\s+(?=[0-9]+[-?p][0-9]))")
 _SCORE = re.compile(r"\s*-?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class GoldLinks:
-    """One sentence's reference links (Och & Ney 2003): sure links S, and possible links P, which include
-    S."""
+    """One sentence's reference links (Och & Ney 2003): sure links S, and possible links P, which
+    include S."""
 
     sure: frozenset[Link]
     possible: frozenset[Link] = frozenset()
@@ -36,11 +40,12 @@ class GoldLinks:
 
 
 def link_fields(lines: Iterable[str], file: Path | str) -> Iterator[str]:
-    """Yields the links of each line of a file, for `parse_links`: without a sentence number before them, and
-    without text and score in further fields (fast_align): `source ||| target ||| links`, with or without
-    `||| score`, and `links ||| score`.
+    """Yields the links of each line of a file, for `parse_links`: without a sentence number before
+    them, and without text and score in further fields (fast_align): `source ||| target ||| links`,
+    with or without `||| score`, and `links ||| score`.
 
-    Raises InputError, with file and line, if the first line is numbered and a later one is not the next.
+    Raises InputError, with file and line, if the first line is numbered and a later one is not the
+    next.
     """
     start = None
     for number, line in enumerate(lines, 1):
@@ -62,12 +67,12 @@ def link_fields(lines: Iterable[str], file: Path | str) -> Iterator[str]:
 
 
 def parse_links(line: str, file: Path | str, number: int, *, swapped: bool = False) -> list[Link]:
-    """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links. A score may
-    follow a link: `0-0:0.9`. In a line of JSON, the links are at the key `links`, as such text or as
-    [[0, 0], [1, 2]].
+    """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links. A
+    score may follow a link: `0-0:0.9`. In a line of JSON, the links are at the key `links`, as such
+    text or as [[0, 0], [1, 2]].
 
-    swapped: whether the file lists target-source. file, number: file and line number in messages. Raises
-    InputError for an invalid line.
+    swapped: whether the file lists target-source. file, number: file and line number in messages.
+    Raises InputError for an invalid line.
     """
     links = []
     for source, marker, target in _items(line, file, number):
@@ -78,28 +83,33 @@ def parse_links(line: str, file: Path | str, number: int, *, swapped: bool = Fal
 
 
 def parse_gold_links(line: str, file: Path | str, number: int, *, first: int = 0) -> GoldLinks:
-    """Reads a line as `parse_links` does; possible links are written `3?4` or `3p4`. first: the position of
-    the first word, 0 or 1. Raises InputError for anything else."""
+    """Reads a line as `parse_links` does; possible links are written `3?4` or `3p4`. first: the
+    position of the first word, 0 or 1. Raises InputError for anything else."""
     sure: set[Link] = set()
     possible: set[Link] = set()
     for source, marker, target in _items(line, file, number):
         if min(source, target) < first:
-            what = f"the link {source}{marker}{target} is of position 0, but the links count from {first}"
+            what = (
+                f"the link {source}{marker}{target} is of position 0, but the links count from"
+                f" {first}"
+            )
             raise InputError(what, file=file, line=number, remedy="count from 0")
         (sure if marker == "-" else possible).add((source - first, target - first))
     return GoldLinks(frozenset(sure), frozenset(possible))
 
 
 def given_links(links: Iterable[Link], name: str) -> set[Link]:
-    """Returns the links of an argument with this name. Raises InputError for a text, and for what has no
-    pairs of positions."""
+    """Returns the links of an argument with this name. Raises InputError for a text, and for what
+    has no pairs of positions."""
     try:
         if isinstance(links, str):
             raise TypeError
         return {(source, target) for source, target in links}
     except (TypeError, ValueError):
         remedy = "give pairs (source, target); read_pharaoh reads them from a file"
-        raise InputError(f"{name}: {type(links).__name__} was given, not links", remedy=remedy) from None
+        raise InputError(
+            f"{name}: {type(links).__name__} was given, not links", remedy=remedy
+        ) from None
 
 
 def format_links(links: Sequence[Link]) -> str:
@@ -110,23 +120,25 @@ def format_links(links: Sequence[Link]) -> str:
 def hard_links(weights: NDArray[np.float32]) -> list[Link]:
     """Links each target word to its strongest source word; returns (source, target) pairs, sorted.
 
-    weights: (target, source), with the end of sentence `</s>` as the last column: a row with its maximum
-    there has no link. A row of zeros has none either: its word read no context.
+    weights: (target, source), with the end of sentence `</s>` as the last column: a row with its
+    maximum there has no link. A row of zeros has none either: its word read no context.
     """
     if weights.size == 0:
         return []
     end = weights.shape[1] - 1
     return sorted(
-        (int(j), i) for i, j in enumerate(np.argmax(weights, axis=1)) if j < end and weights[i, j] > 0
+        (int(j), i)
+        for i, j in enumerate(np.argmax(weights, axis=1))
+        if j < end and weights[i, j] > 0
     )
 
 
 def threshold_links(weights: NDArray[np.float32], threshold: float) -> list[Link]:
-    """Returns the (source, target) pairs whose weight is at least the threshold, sorted; a word may have any
-    number of links.
+    """Returns the (source, target) pairs whose weight is at least the threshold, sorted; a word may
+    have any number of links.
 
-    weights: (target, source), without the end of sentence, which is no word. A row of zeros has no link,
-    whatever the threshold: its word read no context.
+    weights: (target, source), without the end of sentence, which is no word. A row of zeros has no
+    link, whatever the threshold: its word read no context.
     """
     reached = (weights >= threshold) & weights.any(axis=1, keepdims=True)
     return sorted((int(source), int(target)) for target, source in np.argwhere(reached))
@@ -138,11 +150,12 @@ def merge_subwords(
     target_word_of: Sequence[int],
     target_words: int,
 ) -> NDArray[np.float32]:
-    """Returns the alignment of words: sums over the subwords of a source word, means over those of a target
-    word.
+    """Returns the alignment of words: sums over the subwords of a source word, means over those of
+    a target word.
 
-    weights: (target ids, source ids). source_word_of: the end of sentence counts as a last word. Result:
-    (target_words, source words). Rows sum to 1; the row of a word whose ids all read no context is 0.
+    weights: (target ids, source ids). source_word_of: the end of sentence counts as a last word.
+    Result: (target_words, source words). Rows sum to 1; the row of a word whose ids all read no
+    context is 0.
     """
     summed = np.zeros((len(weights), source_word_of[-1] + 1), dtype=np.float64)
     np.add.at(summed.T, np.asarray(source_word_of), weights[:, : len(source_word_of)].T)
@@ -169,13 +182,15 @@ def _json_items(line: str, file: Path | str, number: int) -> list[str]:
         return [f"{source!r}-{target!r}" for source, target in links]
     except (ValueError, TypeError, KeyError, RecursionError):
         remedy = 'write an object with the links, for example {"links": [[0, 0], [1, 2]]}'
-        raise InputError("is no JSON with word links", file=file, line=number, remedy=remedy) from None
+        raise InputError(
+            "is no JSON with word links", file=file, line=number, remedy=remedy
+        ) from None
 
 
 def _not_a_link(item: str, file: Path | str, number: int) -> InputError:
     remedy = (
-        "write links source-target, counted from 0, for example 0-0 1-2; possible links, 3?4, are for "
-        "gold files only"
+        "write links source-target, counted from 0, for example 0-0 1-2; possible links, 3?4, are"
+        " for gold files only"
     )
     shown = item if len(item) <= 30 else item[:29] + "…"
     return InputError(f"{shown!r} is not a link", file=file, line=number, remedy=remedy)

@@ -47,12 +47,16 @@ def lines_of(name: str) -> list[str]:
 
 def test_links_are_positions_of_words(command: Command, tiny_run: Path) -> None:
     objects = command(f"align {tiny_run} en fr --json").lines
-    lines = command(f"align {tiny_run} en - --search.batch_size 3", stdin=Path("fr").read_bytes()).lines
+    lines = command(
+        f"align {tiny_run} en - --search.batch_size 3", stdin=Path("fr").read_bytes()
+    ).lines
     for found, line, sentence in zip(map(json.loads, objects), lines, lines_of("fr"), strict=True):
         assert "".join(found["tokens"]) == sentence.replace(" ", "")
         links = [tuple(map(int, link.split("-"))) for link in line.split()]
         assert links == sorted(links)
-        assert all(j < len(found["source_tokens"]) - 1 and i < len(found["tokens"]) for j, i in links)
+        assert all(
+            j < len(found["source_tokens"]) - 1 and i < len(found["tokens"]) for j, i in links
+        )
         assert len({i for _, i in links}) == len(links)
 
 
@@ -102,9 +106,7 @@ def test_a_report_of_alignments(command: Command, tiny_run: Path, tiny_reverse_r
     assert len(list(Path("out/pictures").glob("*.png"))) == PAIRS
 
 
-LINE = (
-    '{"tokens": ["a"], "source_tokens": ["b", "</s>"], "score": -1, "links": [[0, 0]], "alignment": [[1, 0]]}'
-)
+LINE = '{"tokens": ["a"], "source_tokens": ["b", "</s>"], "score": -1, "links": [[0, 0]], "alignment": [[1, 0]]}'
 
 
 @pytest.mark.parametrize(
@@ -118,13 +120,17 @@ LINE = (
         ("{}", "", "(write the file with `rnnsearch align --format matrices`)"),
     ],
 )
-def test_alignments_that_cannot_be_reported(command: Command, lines: str, more: str, message: str) -> None:
+def test_alignments_that_cannot_be_reported(
+    command: Command, lines: str, more: str, message: str
+) -> None:
     Path("a.jsonl").write_text(f"{lines}\n")
     assert_refused(command(f"report --out out --alignments a.jsonl {more}".strip()), message)
     assert not Path("out").exists()
 
 
-def test_links_between_the_files_own_words(command: Command, aligned: Align, tiny_run: Path) -> None:
+def test_links_between_the_files_own_words(
+    command: Command, aligned: Align, tiny_run: Path
+) -> None:
     """The built-in corpus has its gold links between the tokeniser's words; of the files' own words there are
     fewer."""
     for one, *texts in zip(
@@ -132,7 +138,9 @@ def test_links_between_the_files_own_words(command: Command, aligned: Align, tin
     ):
         assert [one["source_tokens"][:-1], one["tokens"]] == [text.split() for text in texts]
         np.testing.assert_allclose(np.array(one["alignment"]).sum(1), 1, atol=1e-3)
-    Path("own.jsonl").write_text(command(f"align {tiny_run} en fr --align.words given --json").out, "utf-8")
+    Path("own.jsonl").write_text(
+        command(f"align {tiny_run} en fr --align.words given --json").out, "utf-8"
+    )
     done = command("report --alignments own.jsonl --gold gold --out out")
     assert_refused(
         done, "own.jsonl:1: the gold link 6-6 (counted from 0) needs 7 target words, but", " 6 here"

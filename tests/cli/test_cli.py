@@ -51,7 +51,9 @@ def test_the_help_of_all_names_every_command(command: Command, line: str, code: 
 
 
 @pytest.fixture
-def places(tiny_run: Path, tiny_store: Path, tiny_subword_run: Path, tmp_path: Path) -> dict[str, Path]:
+def places(
+    tiny_run: Path, tiny_store: Path, tiny_subword_run: Path, tmp_path: Path
+) -> dict[str, Path]:
     """Files and folders that the words of a command name in braces."""
     texts = {
         "three": "The man sees.\nHe sees the man.\nThe story is new.\n",
@@ -78,7 +80,12 @@ def places(tiny_run: Path, tiny_store: Path, tiny_subword_run: Path, tmp_path: P
     (tmp_path / "plain.gz").write_bytes(b"The man.\n")
     (tmp_path / "folder").mkdir()
     named = {entry.name.split(".")[0]: entry for entry in tmp_path.iterdir()}
-    return named | {"here": tmp_path, "run": tiny_run, "store": tiny_store, "pieces": tiny_subword_run}
+    return named | {
+        "here": tmp_path,
+        "run": tiny_run,
+        "store": tiny_store,
+        "pieces": tiny_subword_run,
+    }
 
 
 # The words of a command → what its one line must say; {name} is one of `places`.
@@ -230,7 +237,12 @@ DAMAGE = [
     ("config.toml", "format = 1", "format = 2", "copy: is a run of format 2"),
     ("config.toml", "format = 1", "fromat = 1", "copy: is a run of format unknown"),
     ("config.toml", ".*", "run = 3\n", "copy: is a run of format unknown"),
-    ("config.toml", "hidden_size", "hidden_sise", "copy/config.toml: unknown setting model.hidden_sise"),
+    (
+        "config.toml",
+        "hidden_size",
+        "hidden_sise",
+        "copy/config.toml: unknown setting model.hidden_sise",
+    ),
     (
         "config.toml",
         "hidden_size = 16",

@@ -16,7 +16,16 @@ from command_line import Command, assert_refused, sets, sizes
 from pairs import write
 
 FIELDS = {
-    *("text", "tokens", "source_tokens", "score", "log_probabilities", "finished", "alignment", "confidence"),
+    *(
+        "text",
+        "tokens",
+        "source_tokens",
+        "score",
+        "log_probabilities",
+        "finished",
+        "alignment",
+        "confidence",
+    ),
     "doubtful_numbers",
 }
 SENTENCES = 6
@@ -26,7 +35,11 @@ SENTENCES = 6
 def source(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """test.en, with test.fr and test.links beside it: the first short sentences of the corpus's test set."""
     folder = tmp_path_factory.mktemp("short")
-    kept = [number for number, line in enumerate(read(tiny_corpus / "test.en")) if len(line.split()) < 11]
+    kept = [
+        number
+        for number, line in enumerate(read(tiny_corpus / "test.en"))
+        if len(line.split()) < 11
+    ]
     for name in ("test.en", "test.fr", "test.links"):
         lines = read(tiny_corpus / name)
         write(folder / name, [lines[number] for number in kept[:SENTENCES]])
@@ -52,10 +65,13 @@ def assert_sound(result: dict[str, Any]) -> None:
     )
     assert result["source_tokens"][-1] == "</s>"
     assert ((alignment >= 0) & (alignment <= 1)).all()
-    np.testing.assert_allclose(alignment.sum(axis=1), 1, atol=1e-3)  # five digits a weight are written
+    # five digits a weight are written
+    np.testing.assert_allclose(alignment.sum(axis=1), 1, atol=1e-3)
 
 
-def test_the_nth_line_out_belongs_to_the_nth_line_in(command: Command, tiny_run: Path, source: Path) -> None:
+def test_the_nth_line_out_belongs_to_the_nth_line_in(
+    command: Command, tiny_run: Path, source: Path
+) -> None:
     lines = read(source)
     together = command(f"translate {tiny_run} {source}")
     assert (together.code, together.err) == (0, "")
@@ -85,14 +101,21 @@ def test_an_empty_line_keeps_its_place_in_every_form(command: Command, tiny_run:
 
 @pytest.mark.parametrize(
     ("long", "short"),
-    [("--format json", "--json"), ("--format nbest --search.nbest 2", "--nbest 2"), ("--format text", "")],
+    [
+        ("--format json", "--json"),
+        ("--format nbest --search.nbest 2", "--nbest 2"),
+        ("--format text", ""),
+    ],
 )
 def test_formats_have_short_forms(command: Command, tiny_run: Path, long: str, short: str) -> None:
     printed = [
-        command(f"translate {tiny_run} {form}".strip(), stdin=b"The man sees.\n") for form in (long, short)
+        command(f"translate {tiny_run} {form}".strip(), stdin=b"The man sees.\n")
+        for form in (long, short)
     ]
     assert (printed[0].code, printed[0].out) == (0, printed[1].out)
-    assert_refused(command(f"translate {tiny_run} --format rtf", stdin=b""), "--format does not know 'rtf'")
+    assert_refused(
+        command(f"translate {tiny_run} --format rtf", stdin=b""), "--format does not know 'rtf'"
+    )
 
 
 def test_json_and_plots(command: Command, tiny_run: Path, source: Path, tmp_path: Path) -> None:
@@ -111,7 +134,9 @@ def test_json_and_plots(command: Command, tiny_run: Path, source: Path, tmp_path
             assert one["score"] == pytest.approx(sum(one["log_probabilities"]), abs=1e-3)
             scores.append(one["score"])
         assert scores == sorted(scores, reverse=True)
-    assert {path.name for path in plots.iterdir()} == {f"{n:06d}.png" for n in range(1, SENTENCES + 1)}
+    assert {path.name for path in plots.iterdir()} == {
+        f"{n:06d}.png" for n in range(1, SENTENCES + 1)
+    }
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in plots.iterdir())
 
 
@@ -125,9 +150,13 @@ def test_an_empty_file_gives_a_line(command: Command, tiny_run: Path, tmp_path: 
 
 def test_an_empty_side_has_a_score_too(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     texts = f"{write(tmp_path / 's', ['', 'The man.', ''])} {write(tmp_path / 't', ['Un homme.', '', ''])}"
-    scores = [float(line) for line in command(f"score {tiny_run} {texts} --search.batch_size 2").lines]
+    scores = [
+        float(line) for line in command(f"score {tiny_run} {texts} --search.batch_size 2").lines
+    ]
     assert len(scores) == 3
-    for score, found in zip(scores, parsed(command(f"score {tiny_run} {texts} --json").lines), strict=True):
+    for score, found in zip(
+        scores, parsed(command(f"score {tiny_run} {texts} --json").lines), strict=True
+    ):
         assert math.isfinite(score)
         assert score < 0
         assert score == pytest.approx(found["score"], abs=1e-3)
@@ -160,7 +189,9 @@ def test_an_nbest_list_is_reranked(
         assert by_text[references[place]] == pytest.approx(float(plain[place]), abs=1e-3)
 
 
-def test_an_nbest_list_through_a_pipe_is_refused(command: Command, tiny_run: Path, tmp_path: Path) -> None:
+def test_an_nbest_list_through_a_pipe_is_refused(
+    command: Command, tiny_run: Path, tmp_path: Path
+) -> None:
     line = f"score {tiny_run} {write(tmp_path / 'source', ['The man.'])} -"
     said = "-:1: an n-best list cannot come through a pipe (write it to a file first)"
     assert_refused(command(line, stdin=b"0 ||| a ||| f= 1 ||| -3\n"), said)

@@ -27,7 +27,9 @@ def test_the_version(command: Command) -> None:
 
 
 @pytest.mark.parametrize("words", ["-q train", "train --quiet"])
-def test_quiet_leaves_results_only(command: Command, tiny_store: Path, tmp_path: Path, words: str) -> None:
+def test_quiet_leaves_results_only(
+    command: Command, tiny_store: Path, tmp_path: Path, words: str
+) -> None:
     settings = ("max_updates=1", "validate_bleu=false", "select_by=nll")
     limits = sets(*sizes(4), *(f"stopping.{setting}" for setting in settings))
     done = command(f"{words} demo --data {tiny_store} --out {tmp_path}/run {limits}")
@@ -92,7 +94,9 @@ settings --recipe multi30 → did you mean 'multi30k'?
 def test_what_was_meant_is_named(command: Command, tmp_path: Path, case: str) -> None:
     words, said = case.split(" → ")
     (tmp_path / "mine.toml").write_text("[training]\nbacth_size = 3\n")
-    (tmp_path / "study.toml").write_text("[corpus]\nbuiltin = true\n[variants.small]\nrecpie = 'demo'\n")
+    (tmp_path / "study.toml").write_text(
+        "[corpus]\nbuiltin = true\n[variants.small]\nrecpie = 'demo'\n"
+    )
     done = command(words.format(recipe=tmp_path / "mine.toml", study=tmp_path / "study.toml"))
     assert_refused(done, said)
 
@@ -104,10 +108,14 @@ def test_settings_are_listed(command: Command) -> None:
             assert f"{section}.{key} = " in every
             assert str(field.description).split()[0] in every
     assert all(name in every for name in (*built_in("recipe"), *built_in("study")))
-    assert command("settings model").out.count("\nmodel.") == len(type(Settings().model).model_fields)
+    assert command("settings model").out.count("\nmodel.") == len(
+        type(Settings().model).model_fields
+    )
     first, *rest = command("settings search.beam").lines
     assert first.startswith("search.beam = 12    # integer > 0")
-    assert " ".join(map(str.strip, rest)) == type(Settings().search).model_fields["beam"].description
+    assert (
+        " ".join(map(str.strip, rest)) == type(Settings().search).model_fields["beam"].description
+    )
 
 
 def test_built_in_recipes_and_studies_are_printed(command: Command, tmp_path: Path) -> None:
@@ -157,7 +165,11 @@ def test_every_setting_is_an_option(
     command: Command, tiny_run: Path, tiny_store: Path, tmp_path: Path, form: str
 ) -> None:
     """In the three ways of writing it, of a number, a word and a truth value; repeated settings add up."""
-    settings = [("search", "nbest", 2), ("search", "normalise", "length"), ("search", "no_unk", "true")]
+    settings = [
+        ("search", "nbest", 2),
+        ("search", "normalise", "length"),
+        ("search", "no_unk", "true"),
+    ]
     line = " ".join(form.format(*setting) for setting in settings)
     printed = command(f"translate {tiny_run} {line} --json", stdin=b"The man sees.\n")
     result = json.loads(printed.out)
@@ -165,7 +177,9 @@ def test_every_setting_is_an_option(
         ["The man sees."], nbest=2, normalise="length", settings={"search.no_unk": True}
     )
     assert result == expected[0].to_dict()
-    limits = [*(("model", f"{layer}_size", 4) for layer in ("embedding", "hidden", "alignment", "maxout"))]
+    limits = [
+        *(("model", f"{layer}_size", 4) for layer in ("embedding", "hidden", "alignment", "maxout"))
+    ]
     limits += [("stopping", "max_updates", 1), ("stopping", "validate_bleu", "false")]
     limits += [("stopping", "select_by", "nll")]
     line = " ".join(form.format(*limit) for limit in limits)
@@ -174,6 +188,8 @@ def test_every_setting_is_an_option(
     assert (settings_of_run.model.hidden_size, settings_of_run.stopping.max_updates) == (4, 1)
 
 
-def test_the_help_of_translate_fits_on_one_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_help_of_translate_fits_on_one_screen(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert len(command("translate --help").lines) <= 40

@@ -74,7 +74,8 @@ def test_an_error_inside_is_one_line_and_debug_shows_all_of_it(
     done, shown = command(line), command(f"--debug {line}")
     assert (done.code, done.out, shown.code) == (1, "", 1)
     assert (
-        done.err == "rnnsearch: internal error: KeyError: 'two\\nlines' (run `rnnsearch --debug …` for the "
+        done.err
+        == "rnnsearch: internal error: KeyError: 'two\\nlines' (run `rnnsearch --debug …` for the "
         "traceback, and report it)\n"
     )
     assert shown.err.startswith("Traceback (most recent call last):\n")

@@ -96,4 +96,6 @@ def test_the_demos_last_lines_do_as_they_stand(command: Command, demo: list[str]
     for _, name, *words in (report, train):
         parameters = typer.main.get_command(app).commands[name].make_context(name, words).params  # type: ignore[attr-defined]
         assert parameters
-        assert all(Path(word).exists() for word in words if word.startswith("my demo/") or word == "store")
+        assert all(
+            Path(word).exists() for word in words if word.startswith("my demo/") or word == "store"
+        )

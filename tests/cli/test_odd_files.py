@@ -87,7 +87,9 @@ def odd(tiny_corpus: Path, tmp_path: Path) -> dict[str, Path]:
     return files
 
 
-def test_odd_names_are_names(command: Command, odd: dict[str, Path], tiny_run: Path, tmp_path: Path) -> None:
+def test_odd_names_are_names(
+    command: Command, odd: dict[str, Path], tiny_run: Path, tmp_path: Path
+) -> None:
     store = tmp_path / f"{ODD} store"
     pairs = odd["train.en"], odd["train.fr"], "--dev", odd["dev.en"], odd["dev.fr"]
     done = command("prepare --workers 1 --set data.max_words=5 --out", store, *pairs)
@@ -99,7 +101,9 @@ def test_odd_names_are_names(command: Command, odd: dict[str, Path], tiny_run: P
     small = sets(*sizes(4), "training.threads=1", *(f"stopping.{limit}" for limit in limits))
     trained = command(f"train demo {small} --data", store, "--out", run)
     assert (trained.code, trained.out) == (0, f"{tmp_path}/not\\udcffUTF-8\t\n\x1b[31m run\n")
-    translated = command("translate", run, odd["dev.en"], "--alignment-plots", tmp_path / f"{ODD} plots")
+    translated = command(
+        "translate", run, odd["dev.en"], "--alignment-plots", tmp_path / f"{ODD} plots"
+    )
     assert (translated.code, len(translated.lines)) == (0, 20)
     evaluated = command("evaluate", "--hyp", odd["dev.fr"], "--ref", odd["dev.fr"])
     assert (evaluated.code, "100.0" in evaluated.out) == (0, True)
@@ -112,8 +116,14 @@ def test_odd_names_are_names(command: Command, odd: dict[str, Path], tiny_run: P
 
 
 RAISING = {
-    "at import": ("raise {error}\n", "model.cell = 'theirs:Part' cannot be imported: it raised {error}"),
-    "of syntax": ("class Part(:\n", "model.cell = 'theirs:Part' cannot be imported: it raised SyntaxError"),
+    "at import": (
+        "raise {error}\n",
+        "model.cell = 'theirs:Part' cannot be imported: it raised {error}",
+    ),
+    "of syntax": (
+        "class Part(:\n",
+        "model.cell = 'theirs:Part' cannot be imported: it raised SyntaxError",
+    ),
     "an exit": ("raise SystemExit(3)\n", "cannot be imported: it raised SystemExit: 3"),
     "when made": (
         "from rnnsearch.model.cells import Cell\nclass Part(Cell):\n    def __init__(self, *a): raise "
@@ -131,6 +141,8 @@ def test_foreign_code_that_raises(
     (tmp_path / "theirs.py").write_text(code.replace("{error}", "ZeroDivisionError('two\\nlines')"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(__import__("sys").modules, "theirs", raising=False)
-    done = command(f"train demo --data {tiny_store} --out {tmp_path}/run --set model.cell=theirs:Part")
+    done = command(
+        f"train demo --data {tiny_store} --out {tmp_path}/run --set model.cell=theirs:Part"
+    )
     assert_refused(done, said.replace("{error}", "ZeroDivisionError: two lines"))
     assert not (tmp_path / "run").exists()

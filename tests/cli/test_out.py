@@ -44,7 +44,12 @@ def _blocks_of_two_and_four(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 PAIRS = [
-    *(("The man sees.", "L'homme voit."), ("She sleeps.", "Elle dort."), ("", ""), ("The man sees.", "")),
+    *(
+        ("The man sees.", "L'homme voit."),
+        ("She sleeps.", "Elle dort."),
+        ("", ""),
+        ("The man sees.", ""),
+    ),
     *(("man", "homme"), ("He sees the horse.", "Il voit le cheval."), ("The woman.", "La femme.")),
     *(("man " * 30, "homme " * 30), ("A man sings.", "Un homme chante.")),
     *(("She sees the story.", "Elle voit l'histoire."), ("The woman sees.", "La femme voit.")),
@@ -93,7 +98,9 @@ def alike(one: str, other: str) -> bool:
     rounded."""
     numbers = re.compile(r"-?\d+\.\d+")
     found, expected = ([float(each) for each in numbers.findall(text)] for text in (one, other))
-    return numbers.sub("#", one) == numbers.sub("#", other) and found == pytest.approx(expected, abs=1.1e-4)
+    return numbers.sub("#", one) == numbers.sub("#", other) and found == pytest.approx(
+        expected, abs=1.1e-4
+    )
 
 
 @pytest.mark.parametrize("form", ["", " --json", " --nbest 2", " --nbest 2 --json"])
@@ -104,7 +111,9 @@ def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, for
     assert (done.code, done.out, done.err) == (0, "", "")
     assert alike(Path("new/out").read_text("utf-8"), printed.out)
     assert [path.name for path in Path("new").iterdir()] == ["out"]
-    assert command(f"{line} --out piped".replace(" en ", " "), stdin=Path("en").read_bytes()).code == 0
+    assert (
+        command(f"{line} --out piped".replace(" en ", " "), stdin=Path("en").read_bytes()).code == 0
+    )
     assert alike(Path("piped").read_text("utf-8"), printed.out)
 
 
@@ -123,7 +132,9 @@ def test_beginnings_from_a_file(command: Command, tiny_run: Path, tmp_path: Path
     assert out.read_text().splitlines() == expected
 
 
-def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, tiny_run: Path) -> None:
+def test_text_and_links_come_back_from_one_file(
+    command: Command, ended: Ended, tiny_run: Path
+) -> None:
     """Printed, and written in two goes: `aer`, `links` and `prepare` read what Pharaoh lines say."""
     line = ALIGN.format(run=tiny_run)
     Path("pharaoh").write_text(command(line).out)
@@ -136,7 +147,9 @@ def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, 
     for file in ("printed.jsonl", "out.jsonl"):
         done = command(f"aer --links {file} --gold pharaoh --json")
         assert (done.code, json.loads(done.out)["systems"][0]["aer"]) == (0, 0.0)
-        done = command(f"links --forward {file} --reverse {file} --symmetrise forward --out back --overwrite")
+        done = command(
+            f"links --forward {file} --reverse {file} --symmetrise forward --out back --overwrite"
+        )
         assert (done.code, Path("back").read_bytes()) == (0, Path("pharaoh").read_bytes())
         for texts in ("en fr", file):
             done = command(f"prepare {texts} --links {file} --out store --overwrite")
@@ -145,10 +158,15 @@ def test_text_and_links_come_back_from_one_file(command: Command, ended: Ended, 
             assert len(train) == len(expected)
             for place in range(len(train)):
                 for side in ("source", "target", "links"):
-                    assert getattr(train, side)[place].tolist() == getattr(expected, side)[place].tolist()
+                    assert (
+                        getattr(train, side)[place].tolist()
+                        == getattr(expected, side)[place].tolist()
+                    )
 
 
-@pytest.mark.parametrize("line", [TRANSLATE, f"{TRANSLATE} --json", f"{TRANSLATE} --nbest 2", ALIGN, SCORE])
+@pytest.mark.parametrize(
+    "line", [TRANSLATE, f"{TRANSLATE} --json", f"{TRANSLATE} --nbest 2", ALIGN, SCORE]
+)
 def test_after_ctrl_c_the_same_command_goes_on(
     command: Command, ended: Ended, tiny_run: Path, line: str
 ) -> None:
@@ -241,7 +259,9 @@ def test_a_link_and_a_stream_are_written_as_a_shell_does(command: Command, tiny_
     assert Path("link").is_symlink()
 
 
-def test_what_another_command_writes_is_left_alone(command: Command, ended: Ended, tiny_run: Path) -> None:
+def test_what_another_command_writes_is_left_alone(
+    command: Command, ended: Ended, tiny_run: Path
+) -> None:
     """The one with the same settings and the one with others."""
     line = TRANSLATE.format(run=tiny_run)
     ended(3, f"{line} --out out")
@@ -265,7 +285,9 @@ def test_a_dictionary_from_a_pipe_is_refused(command: Command, tiny_run: Path) -
     assert "is no file on disk (check the path; write a pipe to a file)" in done.err
 
 
-def test_text_that_cannot_be_read_is_found_first(command: Command, tiny_run: Path, tmp_path: Path) -> None:
+def test_text_that_cannot_be_read_is_found_first(
+    command: Command, tiny_run: Path, tmp_path: Path
+) -> None:
     with Path("en").open("ab") as file:
         file.write(b"caf\xe9\n")
     done = command(f"{TRANSLATE.format(run=tiny_run)} --out out")

@@ -38,10 +38,20 @@ def test_json_holds_everything_on_one_line() -> None:
         "alignment": [[0.7, 0.2, 0.1], [0.33333, 0.33333, 0.33333]],
     }
     alternative = plain | {"text": "été", "score": -2.0, "finished": False}
-    expected = plain | {"text": "l'été", "score": -0.12346, "finished": True, "alternatives": [alternative]}
+    expected = plain | {
+        "text": "l'été",
+        "score": -0.12346,
+        "finished": True,
+        "alternatives": [alternative],
+    }
     assert json.loads(line) == expected
     found = json.loads(json_line(0, NOTHING))
-    assert (found["text"], found["tokens"], found["alignment"], found["alternatives"]) == ("", [], [], [])
+    assert (found["text"], found["tokens"], found["alignment"], found["alternatives"]) == (
+        "",
+        [],
+        [],
+        [],
+    )
 
 
 def test_an_nbest_list_has_log_p_as_its_feature_and_the_score_last() -> None:

@@ -36,7 +36,10 @@ def test_several_corpora_with_links_and_development_texts(command: Command, fold
     done = command(f"prepare --links a.l b.l --columns 2 3 --out both {BLANKS} -- a.s a.t b.tsv")
     assert (done.code, done.err) == (0, "")
     train = Corpus.open("both").train
-    assert (len(train), sorted(len(train.links[i].reshape(-1, 2)) for i in range(4))) == (4, [0, 1, 1, 1])
+    assert (len(train), sorted(len(train.links[i].reshape(-1, 2)) for i in range(4))) == (
+        4,
+        [0, 1, 1, 1],
+    )
 
 
 def test_options_with_several_values_end_at_the_next_option(command: Command, folder: Path) -> None:
@@ -59,7 +62,18 @@ def test_a_corpus_has_more_weight_by_repetition(command: Command, folder: Path) 
     done = command(TWO_TEXTS, "--repeat", "1, 3")
     assert (done.code, len(Corpus.open(folder / "store").train)) == (0, 8)
     assert "4 read, 4 kept (100.00 %); 8 with repetitions" in done.out
-    for wrong in ("0,1", "-1,1", "1.5,1", "a,1", "1,,1", ",", "1e3,1", "١,1", "1001,1", "9" * 5000 + ",1"):
+    for wrong in (
+        "0,1",
+        "-1,1",
+        "1.5,1",
+        "a,1",
+        "1,,1",
+        ",",
+        "1e3,1",
+        "١,1",
+        "1001,1",
+        "9" * 5000 + ",1",
+    ):
         done = command(f"{TWO_TEXTS} --overwrite --repeat={wrong}")
         assert_refused(done, "--repeat takes whole numbers from 1 to 1,000")
     done = command(f"{TWO_TEXTS} --overwrite --repeat 2")

@@ -26,7 +26,9 @@ MODULE = (sys.executable, "-m", "rnnsearch")
 
 
 def start(*words: object, command: Sequence[str] = MODULE, **streams: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen([*command, *map(str, words)], stderr=subprocess.PIPE, encoding="utf-8", **streams)
+    return subprocess.Popen(
+        [*command, *map(str, words)], stderr=subprocess.PIPE, encoding="utf-8", **streams
+    )
 
 
 def ended(process: subprocess.Popen[str], text: str | None = None) -> tuple[int, str, str]:
@@ -35,7 +37,9 @@ def ended(process: subprocess.Popen[str], text: str | None = None) -> tuple[int,
 
 
 @contextmanager
-def translating(run: Path, *words: object, stdin: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+def translating(
+    run: Path, *words: object, stdin: int = subprocess.PIPE
+) -> Iterator[subprocess.Popen[str]]:
     """`translate`, from which one line after the other is read; at the end it is killed."""
     words = "translate", run, "--beam", 2, "--threads", 1, *words
     with start(*words, command=HEEDING_CTRL_C, stdin=stdin, stdout=subprocess.PIPE) as process:
@@ -118,11 +122,16 @@ def test_a_full_disk_is_one_line(tiny_run: Path, tmp_path: Path) -> None:
     for words in (["translate", tiny_run, tmp_path / "text"], ["--help"]):
         with FULL.open("w") as full:
             code, _, err = ended(start(*words, stdout=full))
-        assert (code, err) == (2, "rnnsearch: the output cannot be written: No space left on device\n")
+        assert (code, err) == (
+            2,
+            "rnnsearch: the output cannot be written: No space left on device\n",
+        )
 
 
 @pytest.mark.parametrize("closed", [0, 1, 2], ids=["stdin", "stdout", "stderr"])
-def test_a_closed_stream_is_an_empty_one_or_cannot_be_written(tiny_corpus: Path, closed: int) -> None:
+def test_a_closed_stream_is_an_empty_one_or_cannot_be_written(
+    tiny_corpus: Path, closed: int
+) -> None:
     words = ("aer", "--links", "-", "--gold", tiny_corpus / "test.links")
     command = ("sh", "-c", f'exec "$@" {closed}>&-', "sh", *MODULE)
     process = start(*words, command=command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -144,7 +153,11 @@ def test_training_needs_nobody_who_watches(tiny_store: Path, tmp_path: Path) -> 
     line = f"train demo --data {tiny_store} --out {tmp_path}/run {limits}"
     with FULL.open("w") as full:
         process = subprocess.run(
-            [*MODULE, *line.split()], stderr=full, stdout=subprocess.PIPE, encoding="utf-8", timeout=300
+            [*MODULE, *line.split()],
+            stderr=full,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            timeout=300,
         )
     assert (process.returncode, process.stdout) == (0, f"{tmp_path / 'run'}\n")
     assert (tmp_path / "run" / "model.safetensors").exists()

@@ -62,7 +62,12 @@ def test_closed_and_open_update_gate() -> None:
     state = drawn(1, HIDDEN)
     for gate, expected in ((-1e3, state), (1e3, None)):
         projected = torch.cat(
-            (torch.full((1, HIDDEN), 0.3), torch.full((1, HIDDEN), gate), torch.full((1, HIDDEN), -1e3)), 1
+            (
+                torch.full((1, HIDDEN), 0.3),
+                torch.full((1, HIDDEN), gate),
+                torch.full((1, HIDDEN), -1e3),
+            ),
+            1,
         ).double()
         # r = 0: the candidate is tanh(W e + b) alone
         after = torch.tanh(projected[:, :HIDDEN]) if expected is None else expected

@@ -36,7 +36,8 @@ def test_every_alignment(cell: str, encoder: str, wiring: str) -> None:
     for k, alignment in enumerate(ALIGNMENTS):
         parts = {"cell": cell, "encoder": encoder, "alignment": alignment, "wiring": wiring}
         compare(
-            parts | {"readout": ("maxout", "tanh")[(number + k) % 2]} | OUTPUTS[(number + k) % 3], sentences()
+            parts | {"readout": ("maxout", "tanh")[(number + k) % 2]} | OUTPUTS[(number + k) % 3],
+            sentences(),
         )
 
 
@@ -74,5 +75,6 @@ def test_fixed_alignment_makes_rnnencdec() -> None:
     torch.testing.assert_close(state.cell[:, 0], expected, rtol=0, atol=1e-14)
     _, weights = teacher_forced(network, batch)
     assert torch.equal(
-        weights, torch.nn.functional.one_hot(batch.lengths - 1, 6)[:, None].expand(-1, 5, -1).double()
+        weights,
+        torch.nn.functional.one_hot(batch.lengths - 1, 6)[:, None].expand(-1, 5, -1).double(),
     )

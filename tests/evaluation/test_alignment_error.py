@@ -38,7 +38,12 @@ TABLE = {
     "all right": ("0-0 1-1 | 0-0 1-1 |", 2 / 2, 2 / 2, 1 - 4 / 4),
     "all wrong": ("0-1 1-0 | 0-0 1-1 |", 0 / 2, 0 / 2, 1 - 0 / 4),
     "a possible link is no error": ("0-0 2-1 | 0-0 1-1 | 2-1 2-2", 2 / 2, 1 / 2, 1 - 3 / 4),
-    "possible links need not be found": ("0-0 1-1 2-1 | 0-0 1-1 | 2-1 2-2", 3 / 3, 2 / 2, 1 - 5 / 5),
+    "possible links need not be found": (
+        "0-0 1-1 2-1 | 0-0 1-1 | 2-1 2-2",
+        3 / 3,
+        2 / 2,
+        1 - 5 / 5,
+    ),
     "both kinds of error": ("0-0 1-1 3-3 4-4 | 0-0 2-2 | 1-1", 2 / 4, 1 / 2, 1 - 3 / 6),
     "counts, not a mean": ("0-0 | 0-0 |; 0-1 1-0 2-2 | 0-0 | 2-2", 2 / 4, 1 / 2, 1 - 3 / 6),
     "a link counts once": ("0-0 0-0 | 0-0 1-1 |", 1 / 1, 1 / 2, 1 - 2 / 3),
@@ -54,7 +59,8 @@ def test_against_the_table(case: str) -> None:
     text, *rates = TABLE[case]
     sentences = [[*sentence.split("|")] for sentence in text.split(";")]
     score = alignment_error(
-        [pairs(found) for found, _, _ in sentences], [gold(sure, possible) for _, sure, possible in sentences]
+        [pairs(found) for found, _, _ in sentences],
+        [gold(sure, possible) for _, sure, possible in sentences],
     )
     assert [score.precision, score.recall, score.aer] == pytest.approx(rates)
 
@@ -77,7 +83,9 @@ def test_without_possible_links_the_error_is_what_the_balanced_f_measure_lacks(
     sentences: list[tuple[frozenset[Link], frozenset[Link]]],
 ) -> None:
     """1 − AER = F_0.5 where S = P (Fraser & Marcu 2007)."""
-    score = alignment_error([found for found, _ in sentences], [GoldLinks(sure) for _, sure in sentences])
+    score = alignment_error(
+        [found for found, _ in sentences], [GoldLinks(sure) for _, sure in sentences]
+    )
     if score.links and score.sure:
         assert score.f_measure() == pytest.approx(1 - score.aer)
 
@@ -145,7 +153,8 @@ def test_jumps_that_do_not_go_back(links: list[Link], expected: tuple[int, int])
 
 def test_one_sentence() -> None:
     found = behaviour(WEIGHTS, LINKS, reverse=[(0, 0), (1, 1)])
-    assert (found["under_translated"], found["over_translated"]) == ((1, 3), (1, 3))  # its end is no word
+    # its end is no word
+    assert (found["under_translated"], found["over_translated"]) == ((1, 3), (1, 3))
     assert shares(found) == pytest.approx(
         {
             "entropy": sum(ENTROPIES) / 3,

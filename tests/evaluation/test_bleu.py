@@ -59,7 +59,9 @@ def test_each_language_has_its_tokenisation(
     language: str, installed: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As sacreBLEU's README recommends."""
-    monkeypatch.setattr("rnnsearch.evaluation.bleu.find_spec", lambda name: name in installed.split() or None)
+    monkeypatch.setattr(
+        "rnnsearch.evaluation.bleu.find_spec", lambda name: name in installed.split() or None
+    )
     assert tokenisation_of(language) == expected
     assert expected in sacrebleu.metrics.BLEU.TOKENIZERS
 
@@ -117,7 +119,9 @@ def test_the_scores_of_moses(shared_data: Path, name: str, test: str, figure: fl
     assert round(bleu_statistics(texts, references).score().value, 2) == figure
 
 
-def multi_bleu(hypotheses: list[str], references: list[str], tokeniser: Tokeniser | None = None) -> Score:
+def multi_bleu(
+    hypotheses: list[str], references: list[str], tokeniser: Tokeniser | None = None
+) -> Score:
     return multi_bleu_statistics(hypotheses, references, tokeniser).score()
 
 
@@ -127,7 +131,9 @@ def plain_multi_bleu(hypotheses: list[str], references: list[str]) -> float:
     matching, every = [0, 0, 0, 0], [0, 0, 0, 0]
     hypothesis_words = reference_words = 0
     for hypothesis, reference in zip(hypotheses, references, strict=True):
-        ours, theirs = ([word for word in line.split(" ") if word] for line in (hypothesis, reference))
+        ours, theirs = (
+            [word for word in line.split(" ") if word] for line in (hypothesis, reference)
+        )
         hypothesis_words += len(ours)
         reference_words += len(theirs)
         for n in (1, 2, 3, 4):
@@ -140,7 +146,11 @@ def plain_multi_bleu(hypotheses: list[str], references: list[str]) -> float:
                 matching[n - 1] += min(count, in_reference[ngram])
     if 0 in matching:
         return 0.0
-    penalty = 1.0 if hypothesis_words >= reference_words else math.exp(1 - reference_words / hypothesis_words)
+    penalty = (
+        1.0
+        if hypothesis_words >= reference_words
+        else math.exp(1 - reference_words / hypothesis_words)
+    )
     return (
         100
         * penalty
@@ -173,4 +183,7 @@ def test_the_tokeniser_makes_the_words_and_signs_the_score() -> None:
     words = [[" ".join(tokeniser.moses_words(line))] for line in (hypothesis, reference)]
     assert score.value == pytest.approx(plain_multi_bleu(*words))
     assert "tok:moses-fr|smooth:none" in score.signature
-    assert "tok:none|smooth:none" in multi_bleu([hypothesis], [reference], Tokeniser("space", "fr")).signature
+    assert (
+        "tok:none|smooth:none"
+        in multi_bleu([hypothesis], [reference], Tokeniser("space", "fr")).signature
+    )

@@ -23,7 +23,8 @@ SENTENCES = ["The man sees the woman.", "The woman reads a book.", ""]
 
 
 def test_a_word_has_the_product_of_its_subwords() -> None:
-    log_p = [math.log(value) for value in (0.5, 0.4, 0.9, 0.1)]  # the last one is the end of sentence
+    # the last one is the end of sentence
+    log_p = [math.log(value) for value in (0.5, 0.4, 0.9, 0.1)]
     assert word_confidence(log_p, [0, 0, 1], 2) == pytest.approx([0.2, 0.9])
 
 
@@ -63,7 +64,9 @@ def test_the_fit_finds_the_map_and_mends_the_error() -> None:
         {"search.nbest": 3},
     ],
 )
-def test_every_word_that_is_written_has_a_confidence(tiny_run: Path, search: dict[str, Any]) -> None:
+def test_every_word_that_is_written_has_a_confidence(
+    tiny_run: Path, search: dict[str, Any]
+) -> None:
     for one in Translator.load(tiny_run).translate(SENTENCES, settings=search):
         for each in [one, *one.alternatives]:
             assert len(each.confidence) == len(each.tokens)

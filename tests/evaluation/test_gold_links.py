@@ -76,7 +76,9 @@ def test_a_malformed_item_is_refused_with_its_line(tmp_path: Path, item: str) ->
 
 
 def test_a_number_left_out_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"links.txt:2: does not begin with the sentence's number 2"):
+    with pytest.raises(
+        InputError, match=r"links.txt:2: does not begin with the sentence's number 2"
+    ):
         read_pharaoh(written(tmp_path, "1 0-0\n3 0-0\n"))
 
 
@@ -118,7 +120,17 @@ def test_any_text_is_read_or_refused_with_one_line(
 
 @pytest.mark.parametrize(
     "line",
-    ["1 1", "1 1 1 X", "1 1 1 S P", "0 1 1 S", "1 -1 1 S", "1-1", "1 1 1 s", "one 1 1", "1 1 1 S 0.5 0.5"],
+    [
+        "1 1",
+        "1 1 1 X",
+        "1 1 1 S P",
+        "0 1 1 S",
+        "1 -1 1 S",
+        "1-1",
+        "1 1 1 s",
+        "one 1 1",
+        "1 1 1 S 0.5 0.5",
+    ],
 )
 def test_a_malformed_naacl_line_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
     path = written(tmp_path, f"1 1 1 S\n{line}\n", "gold.wa")
@@ -149,7 +161,9 @@ def test_gold_is_read_in_sentence_order_whatever_the_format(
     content = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
     (tmp_path / name).write_bytes(content)
     lines = enumerate(expected.split("\n")[:-1], 1)
-    assert read_gold(tmp_path / name) == [parse_gold_links(line, "", number) for number, line in lines]
+    assert read_gold(tmp_path / name) == [
+        parse_gold_links(line, "", number) for number, line in lines
+    ]
 
 
 @pytest.mark.parametrize("line", ["1 0 0", "1 0 0 S", "1 0 0 P 0.5"])
@@ -165,7 +179,9 @@ def test_naacl_links_from_zero_are_asked_about(tmp_path: Path, line: str) -> Non
 
 
 def test_gold_that_leaves_out_a_sentence_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no line for sentence 2, but one for sentence 3.*'2 0 0'"):
+    with pytest.raises(
+        InputError, match=r"no line for sentence 2, but one for sentence 3.*'2 0 0'"
+    ):
         read_gold(written(tmp_path, "1 1 1 S\n3 1 1 S\n", "gold.wa"))
 
 
@@ -186,5 +202,7 @@ def test_the_shared_tasks_gold_links(shared_data: Path, name: str, sentences: in
     assert len(found) == sentences
     lines = path.read_text(encoding="ascii").split("\n")[:-1]
     assert sum(len(sentence.possible) for sentence in found) == len(lines)
-    assert sum(len(sentence.sure) for sentence in found) == sum(line.endswith("S") for line in lines)
+    assert sum(len(sentence.sure) for sentence in found) == sum(
+        line.endswith("S") for line in lines
+    )
     assert all(sentence.sure <= sentence.possible for sentence in found)

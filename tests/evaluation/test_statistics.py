@@ -30,19 +30,37 @@ METRICS = {
 }
 RANDOM = np.random.default_rng(11)
 WORDS = np.array(
-    ["le", "la", "un", "une", "homme", "femme", "chien", "voit", "mange", "dort", "petit", "grand", ",", "."]
+    [
+        "le",
+        "la",
+        "un",
+        "une",
+        "homme",
+        "femme",
+        "chien",
+        "voit",
+        "mange",
+        "dort",
+        "petit",
+        "grand",
+        ",",
+        ".",
+    ]
 )
 REFERENCES = [" ".join(RANDOM.choice(WORDS, size=size)) for size in RANDOM.integers(3, 15, size=40)]
 
 
 def damaged(share: float) -> list[str]:
     return [
-        " ".join(word if RANDOM.random() > share else "rien" for word in line.split()) for line in REFERENCES
+        " ".join(word if RANDOM.random() > share else "rien" for word in line.split())
+        for line in REFERENCES
     ]
 
 
 BETTER, WORSE = damaged(0.20), damaged(0.24)
-HYPOTHESES = [" ".join(word for word in line.split() if RANDOM.random() < 0.8) for line in REFERENCES]
+HYPOTHESES = [
+    " ".join(word for word in line.split() if RANDOM.random() < 0.8) for line in REFERENCES
+]
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -62,7 +80,9 @@ def test_a_bootstrap_score_is_that_of_the_text_drawn(name: str) -> None:
     drawn = np.random.default_rng(7).integers(40, size=(3, 40))
     for score, lines in zip(scores, drawn, strict=True):
         assert score == pytest.approx(
-            METRICS[name]([HYPOTHESES[i] for i in lines], [REFERENCES[i] for i in lines]).score().value
+            METRICS[name]([HYPOTHESES[i] for i in lines], [REFERENCES[i] for i in lines])
+            .score()
+            .value
         )
 
 
@@ -96,7 +116,9 @@ def test_of_no_sentence_there_is_no_score() -> None:
 
 
 @pytest.mark.parametrize(("name", "metric"), [("bleu", BLEU()), ("chrf", CHRF())])
-def test_without_ties_p_is_sacrebleus(name: str, metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ties_p_is_sacrebleus(
+    name: str, metric: Metric, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The random exchanges are the same; sacreBLEU counts larger differences only, so its p is too small where
     equal ones occur."""
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
@@ -138,7 +160,9 @@ def differing(k: int, of: int, worse: float) -> tuple[tuple[str, SufficientStati
 
 @pytest.mark.parametrize(("k", "p"), [(0, 1.0), (1, 1.0), (2, 0.5), (3, 0.25), (13, 2 / 2**13)])
 @pytest.mark.parametrize("worse", [1.0, 0.1])  # sums of 0.1 have rounding errors
-def test_p_of_few_differing_sentences_is_that_of_all_exchanges(k: int, p: float, worse: float) -> None:
+def test_p_of_few_differing_sentences_is_that_of_all_exchanges(
+    k: int, p: float, worse: float
+) -> None:
     """Of the 2^k exchanges, only two give the whole difference: none, and all."""
     assert compare(*differing(k, 100, worse)).p == pytest.approx(p)
 
@@ -161,7 +185,9 @@ def test_false_positives_are_as_rare_as_p_says(k: int) -> None:
         values = np.zeros(100)
         values[:k] = random.choice([-1.0, 1.0], size=k)
         found += (
-            p_value(mean([0.0] * 100), mean(values.tolist()), trials=199, seed=int(random.integers(1e6)))
+            p_value(
+                mean([0.0] * 100), mean(values.tolist()), trials=199, seed=int(random.integers(1e6))
+            )
             <= 0.05
         )
     assert found / cases <= 0.05 + 3 * (0.05 * 0.95 / cases) ** 0.5
@@ -182,7 +208,9 @@ def test_what_cannot_be_compared() -> None:
     with pytest.raises(InputError, match="a has mean of 2 sentences and b has mean of 3"):
         compare(("a", mean([1.0, 2.0])), ("b", mean([1.0, 2.0, 3.0])))
     with pytest.raises(InputError, match=r"a has BLEU .* b has chrF2"):
-        compare(("a", bleu_statistics(BETTER, REFERENCES)), ("b", chrf_statistics(WORSE, REFERENCES)))
+        compare(
+            ("a", bleu_statistics(BETTER, REFERENCES)), ("b", chrf_statistics(WORSE, REFERENCES))
+        )
 
 
 def test_no_p_value_is_written_as_zero() -> None:
@@ -205,7 +233,14 @@ def members(bands: list[LengthBand]) -> dict[str, list[int]]:
 
 def test_buckets_are_those_of_the_figure() -> None:
     assert members(buckets(LENGTHS)) == {
-        **{"1–10": [0, 1, 10], "11–20": [11, 20], "21–30": [21], "31–40": [], "41–50": [], "51–60": [60]},
+        **{
+            "1–10": [0, 1, 10],
+            "11–20": [11, 20],
+            "21–30": [21],
+            "31–40": [],
+            "41–50": [],
+            "51–60": [60],
+        },
         "61+": [61, 62, 300],
     }
     assert members(buckets(LENGTHS, (20, 60))) == {"21–60": [21, 60], "61+": [61, 62, 300]}

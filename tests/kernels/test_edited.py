@@ -29,7 +29,10 @@ from rnnsearch.translation.posterior import has_quick_posterior
 EDITS = {
     "model.layers:tanh": ("_Tanh.apply(x)", "x.clamp(-1, 1)"),
     "model.layers:Linear.forward": ("return F", "return 0.5 * F"),
-    "model.cells:GatedCell.__init__": ("size, hidden_size, init", "size, hidden_size, bias=True, init"),
+    "model.cells:GatedCell.__init__": (
+        "size, hidden_size, init",
+        "size, hidden_size, bias=True, init",
+    ),
     "model.cells:GatedCell.project": ("return torch", "return 2.0 * torch"),
     "model.cells:GatedCell.forward": ("lerp(state, candidate", "lerp(candidate, state"),
     "model.cells:GatedCell.hidden": ("return state", "return 2.0 * state"),
@@ -48,7 +51,10 @@ EDITS = {
         "(self, None if word is None else 2.0 * word, state, source",
     ),
     "model.decoder:Decoder.attend": ("softmax(energies", "softmax(2.0 * energies"),
-    "model.decoder:Decoder.advance": ("state.context, source.keep", "2.0 * state.context, source.keep"),
+    "model.decoder:Decoder.advance": (
+        "state.context, source.keep",
+        "2.0 * state.context, source.keep",
+    ),
     "model.decoder:eq4": ("advance(word", "advance(None"),
     "model.decoder:appendix": ("return predicting_state", "return state"),
     "model.decoder:released": ("advance(word", "advance(2.0 * word"),
@@ -82,7 +88,9 @@ def edit(monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: str) -> None
     exec(compile(source, file, "exec"), namespace)
     monkeypatch.setattr(owner, last, namespace[last])
     monkeypatch.setitem(decoder.WIRINGS, last, namespace[last]) if last in decoder.WIRINGS else None
-    for other in [other for key, other in sys.modules.items() if key.startswith("rnnsearch.") and not outer]:
+    for other in [
+        other for key, other in sys.modules.items() if key.startswith("rnnsearch.") and not outer
+    ]:
         if getattr(other, last, None) is found:
             monkeypatch.setattr(other, last, namespace[last])
 
@@ -137,9 +145,17 @@ def test_an_edit_is_aligned_with_and_is_not_exported(
     assert has_quick_posterior([network])
     check_exportable(run)
     digest.plain_instead.cache_clear()
-    source = ("return self.activation", "return 1.0 * self.activation") if "Readout" in name else EDITS[name]
+    source = (
+        ("return self.activation", "return 1.0 * self.activation")
+        if "Readout" in name
+        else EDITS[name]
+    )
     edit(monkeypatch, name, *source)
     assert not has_quick_posterior([network])
-    assert "is edited, so `align` computes every posterior in plain PyTorch" in capsys.readouterr().err
-    with pytest.raises(InputError, match="is edited, and the engine of the page has the equation as it was"):
+    assert (
+        "is edited, so `align` computes every posterior in plain PyTorch" in capsys.readouterr().err
+    )
+    with pytest.raises(
+        InputError, match="is edited, and the engine of the page has the equation as it was"
+    ):
         check_exportable(run)

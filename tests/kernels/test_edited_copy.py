@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = re.findall(r"^\|.*\[`(\w+/[\w/]+\.py:[\w.]+)`\]", (ROOT / "README.md").read_text("utf-8"), re.M)
+TABLE = re.findall(
+    r"^\|.*\[`(\w+/[\w/]+\.py:[\w.]+)`\]", (ROOT / "README.md").read_text("utf-8"), re.M
+)
 EDITS = {
     "model/alignment/additive.py:AdditiveAlignment.energies": ("return e", "return 2.0 * e"),
     "model/decoder.py:Decoder.attend": ("softmax(energies", "softmax(2.0 * energies"),
@@ -48,7 +50,9 @@ def trained(source: Path, store: Path, run: Path) -> tuple[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def unedited(tmp_path_factory: pytest.TempPathFactory, tiny_store: Path) -> dict[str, Any]:
-    said, statistics = trained(ROOT / "src", tiny_store, tmp_path_factory.mktemp("unedited") / "run")
+    said, statistics = trained(
+        ROOT / "src", tiny_store, tmp_path_factory.mktemp("unedited") / "run"
+    )
     assert "edited" not in said
     assert statistics["edited"] == []
     return statistics
@@ -56,7 +60,9 @@ def unedited(tmp_path_factory: pytest.TempPathFactory, tiny_store: Path) -> dict
 
 @pytest.mark.slow
 @pytest.mark.parametrize("equation", TABLE)
-def test_an_edit_trains(equation: str, unedited: dict[str, Any], tiny_store: Path, tmp_path: Path) -> None:
+def test_an_edit_trains(
+    equation: str, unedited: dict[str, Any], tiny_store: Path, tmp_path: Path
+) -> None:
     shutil.copytree(ROOT / "src" / "rnnsearch", tmp_path / "src" / "rnnsearch")
     name, _, function = equation.partition(":")
     file, (old, new) = tmp_path / "src" / "rnnsearch" / name, EDITS[equation]
@@ -65,7 +71,9 @@ def test_an_edit_trains(equation: str, unedited: dict[str, Any], tiny_store: Pat
     file.write_text(begin + body + end.replace(old, new, 1), "utf-8")
     said, statistics = trained(tmp_path / "src", tiny_store, tmp_path / "run")
     assert statistics["train_nll"] != unedited["train_nll"]
-    line = f"{name}: {function} is edited, so training computes the decoder in plain PyTorch (slower)"
+    line = (
+        f"{name}: {function} is edited, so training computes the decoder in plain PyTorch (slower)"
+    )
     expected = [] if equation in NOT_IN_A_KERNEL else [line]
     assert [line for line in said.splitlines() if "is edited" in line] == expected
     assert statistics["edited"] == expected

@@ -35,8 +35,14 @@ SOURCE, LENGTHS, TARGET, TARGET_LENGTHS = sentences()
 KNOWN = torch.softmax(torch.randn(3, 5, 6, generator=torch.Generator().manual_seed(1)), -1)
 DECODERS = ("forward", "backward", "bidirectional")
 NETWORKS: list[dict[str, Any]] = [
-    *({"wiring": wiring, "decoder": decoder} for wiring, decoder in itertools.product(WIRINGS, DECODERS)),
-    *({"alignment": name, "wiring": wiring} for name, wiring in itertools.product(ALIGNMENTS[1:], WIRINGS)),
+    *(
+        {"wiring": wiring, "decoder": decoder}
+        for wiring, decoder in itertools.product(WIRINGS, DECODERS)
+    ),
+    *(
+        {"alignment": name, "wiring": wiring}
+        for name, wiring in itertools.product(ALIGNMENTS[1:], WIRINGS)
+    ),
     *({"cell": cell, "encoder": encoder} for cell, encoder in itertools.product(CELLS, ENCODERS)),
     {"readout": "tanh"},
     {"factored_output": True},
@@ -56,7 +62,11 @@ def gradients(
     network: TranslationNetwork, training: Sequence[str], kernels: bool
 ) -> dict[str, Tensor | None]:
     """Returns the loss and every gradient of one update of one batch."""
-    own = "optimiser.method=sgd", "dropout.recurrent=0.2", f"training.kernels={str(kernels).lower()}"
+    own = (
+        "optimiser.method=sgd",
+        "dropout.recurrent=0.2",
+        f"training.kernels={str(kernels).lower()}",
+    )
     trainer = small_trainer(network, *own, *training)
     torch.manual_seed(2)
     batch = Batch(SOURCE, LENGTHS, TARGET, TARGET_LENGTHS, KNOWN.to(network.output.weight.dtype))
@@ -64,7 +74,10 @@ def gradients(
     loss.backward()
     found = {"sums": sums} | {name: one.grad for name, one in network.named_parameters()}
     network.zero_grad()
-    return {name: one.to_dense() if one is not None and one.is_sparse else one for name, one in found.items()}
+    return {
+        name: one.to_dense() if one is not None and one.is_sparse else one
+        for name, one in found.items()
+    }
 
 
 @torch.no_grad()

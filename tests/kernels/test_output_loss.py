@@ -30,7 +30,9 @@ def inputs(rows: int = ROWS) -> tuple[OutputLayer, Tensor, Tensor]:
     return layer(drawn(WORDS, SIZE), drawn(WORDS)), features, torch.arange(rows) * 3 % WORDS
 
 
-def reference(output: OutputLayer, features: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
+def reference(
+    output: OutputLayer, features: Tensor, targets: Tensor, smoothing: float = 0.0
+) -> Tensor:
     return F.cross_entropy(output(features), targets, reduction="sum", label_smoothing=smoothing)
 
 
@@ -56,7 +58,9 @@ def test_cross_entropy(smoothing: float, chunk: int, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("chunk", [2 * WORDS, 10_000])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_padding_left_out_by_a_mask(smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_padding_left_out_by_a_mask(
+    smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As if its rows were not there, without choosing rows; one group of chunks has no real row at all."""
     monkeypatch.setattr(module, "LOSS_CHUNK", chunk)
     monkeypatch.setattr(module, "GROUP_ELEMENTS", chunk)

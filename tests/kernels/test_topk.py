@@ -19,7 +19,9 @@ VALUES = {
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("kind", VALUES)
-def test_best_sums_are_those_of_a_stable_sort(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_sums_are_those_of_a_stable_sort(
+    kind: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where the last block is not whole, a hypothesis or a word is impossible, and fewer are left than
     asked for."""
     random = np.random.default_rng(seed)

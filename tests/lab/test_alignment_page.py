@@ -20,7 +20,9 @@ NASTY = "</script><script>alert('1')</script><!-- &amp; \u2028 \u0000 \"'"
 WEIGHTS = np.array([[1.0, 0.0], [0.25, 0.75]])
 
 
-def page(title: str = "title", word: str = "a", gold: GoldLinks | None = None, **measures: float) -> str:
+def page(
+    title: str = "title", word: str = "a", gold: GoldLinks | None = None, **measures: float
+) -> str:
     counts = {name: (value, 1) for name, value in measures.items()}
     run = browsed_run(Panel("run", [word, "</s>"], ["x", word], WEIGHTS), [(0, 0)], counts, gold)
     known = gold and {"sure": sorted(gold.sure), "possible": sorted(gold.possible - gold.sure)}
@@ -33,7 +35,9 @@ def data(text: str) -> dict[str, Any]:
 
 
 def test_words_weights_links_gold_and_measures_are_in_the_page() -> None:
-    found = data(page(gold=GoldLinks(frozenset([(0, 0)]), frozenset([(1, 1)])), aer=0.25, entropy=1.23456))
+    found = data(
+        page(gold=GoldLinks(frozenset([(0, 0)]), frozenset([(1, 1)])), aer=0.25, entropy=1.23456)
+    )
     (sentence,) = found["sentences"]
     assert (sentence["number"], sentence["gold"]) == (1, {"sure": [[0, 0]], "possible": [[1, 1]]})
     (run,) = sentence["runs"]

@@ -52,7 +52,9 @@ def shown(page: str, folder: Path) -> str:
         f"--user-data-dir={folder / 'chromium'}",
         (folder / "page.html").as_uri(),
     ]
-    return subprocess.run(words, capture_output=True, encoding="utf-8", timeout=300, check=True).stdout
+    return subprocess.run(
+        words, capture_output=True, encoding="utf-8", timeout=300, check=True
+    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,9 @@ def page() -> str:
         browsed_run(Panel("run", ["a", "</s>"], ["un", word], weights), [(0, 0)], {"aer": (aer, 1)})
         for word, aer in (("x", 0.1), ("deux", 0.9))
     ]
-    sentences = [{"number": number, "gold": gold, "runs": [run]} for number, run in enumerate(runs, 1)]
+    sentences = [
+        {"number": number, "gold": gold, "runs": [run]} for number, run in enumerate(runs, 1)
+    ]
     return alignment_page(sentences, "title", "note")
 
 
@@ -71,11 +75,15 @@ def test_the_script_runs_under_the_page_s_policy(page: str, tmp_path: Path) -> N
     found = shown(page, tmp_path)
     assert re.search(r'<h2 id="heading"[^>]*>Sentence 1</h2>', found)
     assert found.count('role="gridcell"') == 4
-    assert re.search('<td role="gridcell" tabindex="0" class="sure linked" [^>]*style="--grey: 255;">', found)
+    assert re.search(
+        '<td role="gridcell" tabindex="0" class="sure linked" [^>]*style="--grey: 255;">', found
+    )
 
 
 def test_another_script_does_not(page: str, tmp_path: Path) -> None:
-    found = shown(page.replace("</body>", "<script>document.title = 'broken'</script></body>"), tmp_path)
+    found = shown(
+        page.replace("</body>", "<script>document.title = 'broken'</script></body>"), tmp_path
+    )
     assert "<title>title</title>" in found
 
 
@@ -91,6 +99,11 @@ def test_keys_and_fingers_reach_every_value(page: str, tmp_path: Path) -> None:
             "x ← </s>: 0.75, possible gold link",
             "x ← a: 0.25",
         ),
-        *("un ← a: 1.00, sure gold link, link", "Sentence 1", "x ← </s>: 0.75, possible gold link", 1),
+        *(
+            "un ← a: 1.00, sure gold link, link",
+            "Sentence 1",
+            "x ← </s>: 0.75, possible gold link",
+            1,
+        ),
         *("Sentence 2", "Sentence 2", "Sentence 1", "2 · AER 0.900,1 · AER 0.100", 1),
     ]

@@ -42,7 +42,9 @@ def test_training_is_whole_updates(settings: Settings, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_translations_have_the_length_asked_for(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_translations_have_the_length_asked_for(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found: list[list[list[Any]]] = []
     search = bench.search_directions
 
@@ -55,8 +57,16 @@ def test_translations_have_the_length_asked_for(precision: str, monkeypatch: pyt
     result = bench.bench_translation(changed, words=20, length=7, repetitions=1)
     assert len(found) == 2
     for batch in found:
-        assert [len(hypotheses[0].ids) - hypotheses[0].finished for hypotheses in batch] == [7, 7, 7]
-    assert (result.what, result.sentences, result.precision) == ("translating with a beam of 2", 3, precision)
+        assert [len(hypotheses[0].ids) - hypotheses[0].finished for hypotheses in batch] == [
+            7,
+            7,
+            7,
+        ]
+    assert (result.what, result.sentences, result.precision) == (
+        "translating with a beam of 2",
+        3,
+        precision,
+    )
 
 
 @pytest.mark.parametrize("work", ["train", "translate"])

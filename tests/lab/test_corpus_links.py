@@ -41,9 +41,15 @@ def diagonal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     def run(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
         sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in (source, target)]
         seen.extend(sides)
-        both = [min(len(left.split()), len(right.split())) for left, right in zip(*sides, strict=True)]
-        forward.write_text("".join(" ".join(f"{i}-{i}" for i in range(size)) + "\n" for size in both))
-        reverse.write_text("".join(" ".join(f"{i}-{i}" for i in range(size - 1)) + "\n" for size in both))
+        both = [
+            min(len(left.split()), len(right.split())) for left, right in zip(*sides, strict=True)
+        ]
+        forward.write_text(
+            "".join(" ".join(f"{i}-{i}" for i in range(size)) + "\n" for size in both)
+        )
+        reverse.write_text(
+            "".join(" ".join(f"{i}-{i}" for i in range(size - 1)) + "\n" for size in both)
+        )
 
     monkeypatch.setattr(linking, "run_eflomal", run)
     monkeypatch.setattr(linking, "require_eflomal", lambda: None)
@@ -78,7 +84,9 @@ def test_the_aligner_sees_the_tokenisers_words_and_links_count_them(
     report = aligned(method="forward")
     assert diagonal[0][0] == "The man can 't see it ."
     assert diagonal[1] == ["L' homme ne le voit pas .", "", "Il dort ( vraiment ) !", ""]
-    assert Path("a.links").read_text() == "0-0 1-1 2-2 3-3 4-4 5-5 6-6\n\n0-0 1-1 2-2 3-3 4-4 5-5\n\n"
+    assert (
+        Path("a.links").read_text() == "0-0 1-1 2-2 3-3 4-4 5-5 6-6\n\n0-0 1-1 2-2 3-3 4-4 5-5\n\n"
+    )
     assert report == (
         "pairs    4, 2 without links\nlinks    13 forward, 11 reverse, 11 in both (agreement 91.7 %); "
         "13 written (forward)\n"
@@ -116,7 +124,11 @@ def test_every_corpus_has_its_file_and_all_are_aligned_together(
 @pytest.mark.parametrize(
     ("long", "words", "message"),
     [
-        ([2], "tokenised", "a.en | a.fr: line 2 gets no links: eflomal aligns at most 1,023 words on a side"),
+        (
+            [2],
+            "tokenised",
+            "a.en | a.fr: line 2 gets no links: eflomal aligns at most 1,023 words on a side",
+        ),
         ([*range(1, 8)], "given", "7 lines (1, 2, 3, 4, 5, …) get no links"),
         ([], "given", ""),
     ],
@@ -141,7 +153,9 @@ def test_pairs_that_eflomal_leaves_out_are_named(
         ("", "", "f: is empty"),
     ],
 )
-def test_faulty_files_leave_nothing_behind(folder: Path, forward: str, reverse: str, message: str) -> None:
+def test_faulty_files_leave_nothing_behind(
+    folder: Path, forward: str, reverse: str, message: str
+) -> None:
     Path("f").write_text(forward)
     Path("r").write_text(reverse)
     before = sorted(folder.iterdir())
@@ -150,7 +164,9 @@ def test_faulty_files_leave_nothing_behind(folder: Path, forward: str, reverse: 
     assert sorted(folder.iterdir()) == before
 
 
-def test_links_are_written_where_relative_paths_say(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_are_written_where_relative_paths_say(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The program runs in a folder of its own."""
     program = folder / "bin" / "eflomal"
     program.parent.mkdir()
@@ -158,7 +174,9 @@ def test_links_are_written_where_relative_paths_say(folder: Path, monkeypatch: p
     program.write_bytes(f"#!/bin/sh\n{found}\n".encode() + linking.RANDOM_DEVICE)
 
     class Aligner:
-        def prepare_files(self, left: IO[str], source: IO[bytes], right: IO[str], *others: Any) -> None:
+        def prepare_files(
+            self, left: IO[str], source: IO[bytes], right: IO[str], *others: Any
+        ) -> None:
             source.write(b"1 1\n")
 
     installed = SimpleNamespace(__file__=str(folder / "__init__.py"), Aligner=Aligner)
@@ -213,7 +231,10 @@ def test_eflomal_learns_words(
 def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[list[str]]) -> None:
     done = command("links", "a.en", "a.fr", "--out", "new/a.links", "--symmetrise", "union")
     assert (done.code, done.err) == (0, "")
-    assert done.lines[:2] == ["languages en → fr (by the file's name)", "pairs    4, 2 without links"]
+    assert done.lines[:2] == [
+        "languages en → fr (by the file's name)",
+        "pairs    4, 2 without links",
+    ]
     assert Path("new/a.links").read_text().count("\n") == 4
     Path("empty").touch()
     Path("blank").write_text("\n\n")
@@ -233,9 +254,15 @@ def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[l
     assert not Path("x").exists()
 
 
-def test_japanese_is_linked_by_given_words_or_by_characters(folder: Path, diagonal: list[list[str]]) -> None:
-    Path("a.ja").write_text("猫 が 魚 を 食べる 。\n" * 40 + "犬 が 寝る 。\n" * 40, encoding="utf-8")
-    Path("b.ja").write_text(Path("a.ja").read_text(encoding="utf-8").replace(" ", ""), encoding="utf-8")
+def test_japanese_is_linked_by_given_words_or_by_characters(
+    folder: Path, diagonal: list[list[str]]
+) -> None:
+    Path("a.ja").write_text(
+        "猫 が 魚 を 食べる 。\n" * 40 + "犬 が 寝る 。\n" * 40, encoding="utf-8"
+    )
+    Path("b.ja").write_text(
+        Path("a.ja").read_text(encoding="utf-8").replace(" ", ""), encoding="utf-8"
+    )
     Path("a.en").write_text("a b c d e .\n" * 40 + "a b c .\n" * 40)
     settings = DataSettings(source_language="ja", target_language="en", vocabulary_size=20)
 

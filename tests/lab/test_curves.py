@@ -31,7 +31,8 @@ def test_a_picture_is_whole_and_has_words_for_those_who_cannot_see_it() -> None:
 
 def test_names_and_numbers_are_text() -> None:
     texts = {
-        element.text for element in ElementTree.fromstring(svg()).iter("{http://www.w3.org/2000/svg}text")
+        element.text
+        for element in ElementTree.fromstring(svg()).iter("{http://www.w3.org/2000/svg}text")
     }
     assert texts >= {"A", "B & <$C$>", "D" * 21 + "…", "1–10", "words", "BLEU"}
 
@@ -39,7 +40,9 @@ def test_names_and_numbers_are_text() -> None:
 def test_colours_and_letters_are_the_page_s() -> None:
     drawn = svg()
     assert not any(colour in drawn for colour in (*SERIES, TEXT, DIM))
-    assert {f"var(--series-{place})" for place in range(3)} <= set(re.findall(r"var\([^)]*\)", drawn))
+    assert {f"var(--series-{place})" for place in range(3)} <= set(
+        re.findall(r"var\([^)]*\)", drawn)
+    )
     assert "font-family" not in drawn
     assert "<style" not in drawn
 
@@ -55,8 +58,12 @@ def test_two_pictures_share_no_name() -> None:
 
 def test_many_curves_differ_and_their_long_names_fit() -> None:
     count = 2 * len(SERIES)
-    figure = curve_figure([Curve("n" * 22, place, [0, 1], [0, place]) for place in range(count)], "x", "y")
-    looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines}
+    figure = curve_figure(
+        [Curve("n" * 22, place, [0, 1], [0, place]) for place in range(count)], "x", "y"
+    )
+    looks = {
+        (line.get_color(), line.get_linestyle(), line.get_marker()) for line in figure.axes[0].lines
+    }
     assert len(looks) == count
     figure.draw_without_rendering()
     legend = figure.legends[0].get_window_extent()

@@ -24,9 +24,11 @@ def texts(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of eight short pairs, `test.en` and `test.fr`, and of a system that forgets the last word,
     `short.out`."""
     folder = tmp_path_factory.mktemp("texts")
-    chosen = [number for number, line in enumerate(read(tiny_corpus / "test.en")) if len(line.split()) < 12][
-        :8
-    ]
+    chosen = [
+        number
+        for number, line in enumerate(read(tiny_corpus / "test.en"))
+        if len(line.split()) < 12
+    ][:8]
     for name in ("test.en", "test.fr"):
         lines = read(tiny_corpus / name)
         write(folder / name, [lines[number] for number in chosen])
@@ -39,16 +41,27 @@ def test_several_files_are_several_systems(command: Command, texts: Path) -> Non
     done = command(f"evaluate {systems} --ref {texts}/test.fr")
     assert (done.code, done.err) == (0, "")
     heading, *rows = done.out.split("\n\n")[0].split("\n")
-    assert re.split(" {2,}", heading) == ["System", "BLEU", "95 % interval", "chrF2", "Length ratio"]
+    assert re.split(" {2,}", heading) == [
+        "System",
+        "BLEU",
+        "95 % interval",
+        "chrF2",
+        "Length ratio",
+    ]
     assert [row.split()[0] for row in rows] == ["short", "test", "gold"]
     assert rows[2].split() == ["gold", "100.00", "100.0–100.0", "100.00", "1.000"]
-    assert rows[0].split()[1] == f"{bleu(read(texts / 'short.out'), read(texts / 'test.fr')).value:.2f}"
+    assert (
+        rows[0].split()[1]
+        == f"{bleu(read(texts / 'short.out'), read(texts / 'test.fr')).value:.2f}"
+    )
 
 
 def test_every_table_is_in_json(command: Command, texts: Path, tmp_path: Path) -> None:
     for name in ("short.out", "test.fr", "test.en"):  # as many sentences as differences need
         (tmp_path / name).write_text(3 * (texts / name).read_text("utf-8"), "utf-8")
-    files = "--hyp short.out --system gold=test.fr --ref test.fr --src test.en".replace("=", f"={tmp_path}/")
+    files = "--hyp short.out --system gold=test.fr --ref test.fr --src test.en".replace(
+        "=", f"={tmp_path}/"
+    )
     files = re.sub(r" (?=short|test)", f" {tmp_path}/", files)
     wanted = "--by-length --significance --resamples 20 --multi-bleu fr"
     whole = json.loads(command(f"evaluate {files} {wanted} --json").out)
@@ -79,7 +92,9 @@ def test_decomposed_lines_are_normalised_and_it_is_said(command: Command, tmp_pa
     for one, other in (("hyp", "ref"), ("ref", "hyp")):
         done = command(f"evaluate --hyp {tmp_path}/{one} --ref {tmp_path}/{other}")
         assert done.out.split("\n")[0].startswith("BLEU 100.00")
-        assert f"{tmp_path}/hyp: lines with decomposed characters (NFD) or ligatures: 1 (" in done.err
+        assert (
+            f"{tmp_path}/hyp: lines with decomposed characters (NFD) or ligatures: 1 (" in done.err
+        )
 
 
 @pytest.mark.parametrize(
@@ -87,10 +102,16 @@ def test_decomposed_lines_are_normalised_and_it_is_said(command: Command, tmp_pa
     [("我们昨天去了北京。", "zh"), ("私は昨日、東京へ行きました。", "ja-mecab|char"), ("어제 서울에 갔습니다.", "ko-mecab|char"),
      ("เมื่อวานเราไปกรุงเทพ", "char"), ("Nous étions à Pékin (北京).", ""), ("2 + 2", "")],
 )  # fmt: skip
-def test_unspaced_text_says_its_tokenisation(command: Command, tmp_path: Path, line: str, said: str) -> None:
+def test_unspaced_text_says_its_tokenisation(
+    command: Command, tmp_path: Path, line: str, said: str
+) -> None:
     (tmp_path / "ref").write_text(f"{line}\n", "utf-8")
     done = command(f"evaluate --hyp {tmp_path}/ref --ref {tmp_path}/ref")
-    message = rf"13a does not split the words of these references: use --tokenise ({said})\n" if said else ""
+    message = (
+        rf"13a does not split the words of these references: use --tokenise ({said})\n"
+        if said
+        else ""
+    )
     assert re.fullmatch(message, done.err)
 
 
@@ -111,7 +132,9 @@ def test_a_run_translates_unless_its_file_is_given(
 ) -> None:
     written = tmp_path / "translated"
     written.write_text(command(f"translate {tiny_unknown_run} {texts}/test.en").out, "utf-8")
-    inputs = f"--run {tiny_unknown_run} --ref {texts}/test.fr --src {texts}/test.en --resamples 5 --json"
+    inputs = (
+        f"--run {tiny_unknown_run} --ref {texts}/test.fr --src {texts}/test.en --resamples 5 --json"
+    )
     own = json.loads(command(f"evaluate {inputs}").out)
     assert own == json.loads(command(f"evaluate --hyp {written} {inputs}").out)
     assert {"NLL per sentence", "perplexity"} <= {row["metric"] for row in own["scores"]}

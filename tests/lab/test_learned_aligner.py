@@ -73,7 +73,9 @@ def test_it_goes_on_after_ctrl_c_and_writes_links(
     assert_refused(command(*words), "already exists")
     seeded = command(*words, "--overwrite", "--set", "training.seed=7")
     for file in files:  # of the same size: the lines in another order
-        file.write_text("".join(reversed(file.read_text("utf-8").splitlines(keepends=True))), "utf-8")
+        file.write_text(
+            "".join(reversed(file.read_text("utf-8").splitlines(keepends=True))), "utf-8"
+        )
     for other in (seeded, command(*words, "--overwrite")):
         assert_refused(other, "belongs to other files or settings")
 
@@ -85,14 +87,18 @@ def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: s
     done = command(*WORDS, *files, *SETTINGS, "--words", words)
     assert done.code == 0, done.err
     assert set(Path("links.work/teacher.links").read_text().split("\n")) == {"0-0", ""}
-    found = [json.loads(line) for line in Path("links.work/networks.jsonl").read_text().split("\n")[:-1]]
+    found = [
+        json.loads(line) for line in Path("links.work/networks.jsonl").read_text().split("\n")[:-1]
+    ]
     voted = read_pharaoh("links")
     assert len(voted) == len(found) == len(read_pharaoh("links.work/eflomal/links.reverse"))
     alone, one_has_it, both_have_it = LEARNED_VOTES
     least = {(0, 0): both_have_it, (1, 1): one_has_it}
     for links, one in zip(voted, found, strict=True):
         probable = dict(zip(map(tuple, one["links"]), one["probabilities"], strict=True))
-        linked = {link for link, probability in probable.items() if probability >= least.get(link, alone)}
+        linked = {
+            link for link, probability in probable.items() if probability >= least.get(link, alone)
+        }
         assert links == linked | {(0, 0)}  # whatever the networks say
     assert any(voted)
 
@@ -105,7 +111,9 @@ def test_romanian_is_aligned_without_diacritics(
     done = command(*WORDS, tiny_corpus / "train.en", "a.ro", *SETTINGS, "--words", "given")
     assert done.code == 0, done.err
     assert {words[0] for words in eflomal} == {"ta"}
-    vocabulary = Path("links.work/forward.data/vocabulary.target.txt").read_text("utf-8").split("\n")
+    vocabulary = (
+        Path("links.work/forward.data/vocabulary.target.txt").read_text("utf-8").split("\n")
+    )
     assert "ta" in vocabulary
     assert "ță" not in vocabulary
 
@@ -120,7 +128,8 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
     assert done.code == 0, done.err
     assert done.out == "links\nnetworks  en-fr, fr-en\n"
     assert read_pharaoh("links") == [{(i, i) for i in range(5)}] * 2
-    eflomal.clear()  # the networks count the words of the line as it is given, before elisions are mended
+    # the networks count the words of the line as it is given, before elisions are mended
+    eflomal.clear()
     Path("b.en").write_text("The man said that he would come.\n")
     Path("b.fr").write_text("L\u2019homme a dit qu' il viendrait.\n", encoding="utf-8")
     mended = "links --aligner en-fr --out mended b.en b.fr"

@@ -38,7 +38,10 @@ def test_json_of_several_systems(command: Command, folder: Path) -> None:
         assert system["f_measure"] == pytest.approx(2 / (1 / PRECISION[name] + 1 / RECALL[name]))
         assert (system["links"], system["sure"], system["possible"]) == (30, 30, 40)
         assert system["monotone"] == 1
-    assert found["agreement"] == [[1, pytest.approx(2 / 6, abs=1e-6)], [pytest.approx(2 / 6, abs=1e-6), 1]]
+    assert found["agreement"] == [
+        [1, pytest.approx(2 / 6, abs=1e-6)],
+        [pytest.approx(2 / 6, abs=1e-6), 1],
+    ]
     (difference,) = found["differences"]
     assert (difference["system"], difference["other"], difference["difference"]) == (
         "a",
@@ -51,7 +54,15 @@ def test_json_of_several_systems(command: Command, folder: Path) -> None:
 def test_table_of_several_systems(command: Command, folder: Path) -> None:
     lines = command("aer", "--links", "a", "b", "--gold", "gold").lines
     heading, a, b = (re.split("  +", line) for line in lines[:3])
-    assert heading == ["System", "AER, %", "95 % interval", "Precision, %", "Recall, %", "F, %", "Links"]
+    assert heading == [
+        "System",
+        "AER, %",
+        "95 % interval",
+        "Precision, %",
+        "Recall, %",
+        "F, %",
+        "Links",
+    ]
     assert a[:2] + a[3:] == ["a", "16.67", "100.00", "66.67", "80.00", "30"]
     assert b[:2] + b[3:] == ["b", "33.33", "66.67", "66.67", "66.67", "30"]
     low, high = map(float, a[2].split("–"))
@@ -73,12 +84,15 @@ def test_the_interval_of_a_single_system_and_a_latex_table(command: Command, fol
 def test_reversed_files(command: Command, folder: Path) -> None:
     expected = command("aer", "--links", "a", "--gold", "gold").out
     Path("a.turned").write_text("0-0 2-1\n0-0\n" * 10)
-    assert command("aer", "--links", "a.turned", "--gold", "gold", "--links-reversed").out == expected
+    assert (
+        command("aer", "--links", "a.turned", "--gold", "gold", "--links-reversed").out == expected
+    )
     assert command("aer", "--links", "a.turned", "--gold", "gold").out != expected
 
 
 @pytest.mark.parametrize(
-    ("others", "remedy"), [([], "target-source: --links-reversed or: perl"), (["a"], "target-source: perl")]
+    ("others", "remedy"),
+    [([], "target-source: --links-reversed or: perl"), (["a"], "target-source: perl")],
 )
 def test_links_that_fit_when_exchanged_are_asked_about(
     command: Command, folder: Path, others: list[str], remedy: str
@@ -107,7 +121,9 @@ def test_links_that_count_from_one_are_asked_about(command: Command, tmp_path: P
     (tmp_path / "gold").write_text(FROM_ONE)
     (tmp_path / "links").write_text(FROM_ZERO)
     line = f"aer --links {tmp_path}/links --gold {tmp_path}/gold"
-    message = "gold: its gold links seem to count words from 1: none has position 0 (add --gold-from 1"
+    message = (
+        "gold: its gold links seem to count words from 1: none has position 0 (add --gold-from 1"
+    )
     assert_refused(command(line), message)
     assert command(f"{line} --gold-from 1").out.startswith("AER 0.00 ")
     assert not command(f"{line} --gold-from 0").out.startswith("AER 0.00 ")
@@ -128,7 +144,10 @@ def test_prepare_does_not_guess_at_links_from_one(command: Command, tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"source_tokens": ["ein", "Buch"], "tokens": ["a"]}, "needs 2 target words, but the sentence has 1"),
+        (
+            {"source_tokens": ["ein", "Buch"], "tokens": ["a"]},
+            "needs 2 target words, but the sentence has 1",
+        ),
         (
             {"source_tokens": ["Buch", "</s>"], "tokens": ["a", "book"], "alignment": []},
             "needs 2 source words",
@@ -157,4 +176,6 @@ def test_words_that_are_no_lists_are_ignored(command: Command, tmp_path: Path) -
     line = json.dumps({"links": [[0, 0]], "source_tokens": 3, "tokens": 4})
     (tmp_path / "links.jsonl").write_text(f"{line}\n")
     (tmp_path / "gold").write_text("0-0\n")
-    assert command("aer", "--links", tmp_path / "links.jsonl", "--gold", tmp_path / "gold").code == 0
+    assert (
+        command("aer", "--links", tmp_path / "links.jsonl", "--gold", tmp_path / "gold").code == 0
+    )

@@ -49,10 +49,14 @@ CODEC = Codec(Tokeniser("space", ""), Vocabulary("abc"))
 
 def forced(score: float, words: int) -> Translation:
     """A reference of so many words in forced decoding."""
-    return Translation("", ["x"] * words, ["a", "</s>"], score, [], np.zeros((words, 2), np.float32))
+    return Translation(
+        "", ["x"] * words, ["a", "</s>"], score, [], np.zeros((words, 2), np.float32)
+    )
 
 
-def answers(lines: list[OutputLine], alignment: str = "additive", **more: list[OutputLine]) -> OpenedRun:
+def answers(
+    lines: list[OutputLine], alignment: str = "additive", **more: list[OutputLine]
+) -> OpenedRun:
     """A run with these references in forced decoding."""
     model = SimpleNamespace(alignment=alignment)
     about = SimpleNamespace(
@@ -73,7 +77,12 @@ def run(
 
 FIRST = System(
     "erste",
-    ["le chien voit un homme .", "un homme voit un chien .", "la femme dort .", "le parc est grand ."],
+    [
+        "le chien voit un homme .",
+        "un homme voit un chien .",
+        "la femme dort .",
+        "le parc est grand .",
+    ],
 )
 SECOND = System(
     "zweite",
@@ -105,10 +114,12 @@ def value(measures: Measures, system: str, metric: str, pairs: str = ALL) -> flo
 def test_scores_of_all_sentences_are_sacrebleus(everything: Measures) -> None:
     for system in (FIRST, SECOND):
         assert (
-            value(everything, system.name, "BLEU") == sacrebleu.corpus_bleu(system.texts, [REFERENCES]).score
+            value(everything, system.name, "BLEU")
+            == sacrebleu.corpus_bleu(system.texts, [REFERENCES]).score
         )
         assert (
-            value(everything, system.name, "chrF2") == sacrebleu.corpus_chrf(system.texts, [REFERENCES]).score
+            value(everything, system.name, "chrF2")
+            == sacrebleu.corpus_chrf(system.texts, [REFERENCES]).score
         )
     assert value(everything, "erste", "length ratio") == 21 / 26
 
@@ -133,13 +144,19 @@ def test_likelihood_is_that_of_the_models(everything: Measures) -> None:
 
 
 def test_every_metric_is_given_by_length(everything: Measures) -> None:
-    found = {(point.system, point.metric, str(point.words)): point for point in everything.by_length}
+    found = {
+        (point.system, point.metric, str(point.words)): point for point in everything.by_length
+    }
     both, models = ("BLEU", "chrF2", "length ratio"), ("NLL per word",)
     starts = ("1–10", "11–20", "21–30", "31–40", "41–50", "51–60", "61+")
-    assert set(found) == {*product(("erste", "zweite"), both, starts), *product(("zweite",), models, starts)}
+    assert set(found) == {
+        *product(("erste", "zweite"), both, starts),
+        *product(("zweite",), models, starts),
+    }
     assert [stretch.sentences for stretch in everything.buckets] == [2, 2]
     assert (
-        found["erste", "BLEU", "1–10"].value == sacrebleu.corpus_bleu(FIRST.texts[:2], [REFERENCES[:2]]).score
+        found["erste", "BLEU", "1–10"].value
+        == sacrebleu.corpus_bleu(FIRST.texts[:2], [REFERENCES[:2]]).score
     )
     assert found["zweite", "NLL per word", "11–20"].value == 28 / 16
 
@@ -148,7 +165,9 @@ def test_nothing_is_measured_that_nobody_asked_for() -> None:
     plain = measure(TEST, [FIRST], MeasureOptions(samples=5))
     assert (plain.known, plain.by_length, plain.comparisons) == (None, [], [])
     assert {score.metric for score in plain.scores} == {"BLEU", "chrF2", "length ratio"}
-    none_known = measure(TEST, [replace(SECOND, run=run([-1.0] * 4, [1] * 4, {}))], MeasureOptions(samples=5))
+    none_known = measure(
+        TEST, [replace(SECOND, run=run([-1.0] * 4, [1] * 4, {}))], MeasureOptions(samples=5)
+    )
     assert none_known.known == []
     assert {score.pairs for score in none_known.scores} == {ALL}
     assert "Without unknown words: 0 of 4 pairs" in as_text(none_known)
@@ -168,7 +187,9 @@ def test_alignment_error_is_that_of_the_references_links() -> None:
     line = Translation("", ["x", "y"], ["a", "b", "</s>"], -1.0, [], weights)
     lines = [OutputLine(0, line, posterior=np.array([[0, 0.9, 0.1], [0, 0, 1]], np.float32))] * 4
     found = measure(
-        replace(TEST, gold=gold), [System("a", REFERENCES, answers(lines))], MeasureOptions(samples=2)
+        replace(TEST, gold=gold),
+        [System("a", REFERENCES, answers(lines))],
+        MeasureOptions(samples=2),
     )
     rates = ("AER", "precision", "posterior AER")
     assert [value(found, "a", rate) for rate in rates] == [0.0, 1.0, 1.0]
@@ -183,20 +204,28 @@ def test_a_model_that_tosses_a_coin_has_perplexity_2() -> None:
     per_word = found["NLL per word"]
     assert found["NLL per sentence"].score().value == pytest.approx(math.log(16))
     assert perplexity(per_word.score().value) == pytest.approx(2)
-    assert nll_statistics([forced(-1.0, 0), forced(-10.0, 3)])["NLL per word"].score().value == 11 / 5
+    assert (
+        nll_statistics([forced(-1.0, 0), forced(-10.0, 3)])["NLL per word"].score().value == 11 / 5
+    )
     assert perplexity(1e6) == math.inf
 
 
 def test_a_value_that_is_no_number_is_null_in_json() -> None:
     system = System("a", ["x"], run=run([-1e6], [0]))
-    whole = json.loads(as_json(measure(Texts("", ["x"], ["x"]), [system], MeasureOptions(samples=2)), {}))
+    whole = json.loads(
+        as_json(measure(Texts("", ["x"], ["x"]), [system], MeasureOptions(samples=2)), {})
+    )
     [perplexity] = [row for row in whole["scores"] if row["metric"] == "perplexity"]
     assert perplexity["value"] is None
 
 
 def test_one_system_is_a_line_a_metric() -> None:
     bleu, chrf, sentence, word, perplexity = as_text(
-        measure(TEST, [replace(SECOND, run=run([-7, -7, -8, -20], [6, 6, 7, 7]))], MeasureOptions(samples=2))
+        measure(
+            TEST,
+            [replace(SECOND, run=run([-7, -7, -8, -20], [6, 6, 7, 7]))],
+            MeasureOptions(samples=2),
+        )
     ).split("\n")
     score = sacrebleu.corpus_bleu(SECOND.texts, [REFERENCES])
     assert (
@@ -204,4 +233,8 @@ def test_one_system_is_a_line_a_metric() -> None:
         f"(nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{sacrebleu.__version__})"
     )
     assert chrf.startswith("chrF2 ")
-    assert (sentence, word, perplexity) == ("NLL per sentence 10.50", "NLL per word 1.400", "perplexity 4.06")
+    assert (sentence, word, perplexity) == (
+        "NLL per sentence 10.50",
+        "NLL per word 1.400",
+        "perplexity 4.06",
+    )

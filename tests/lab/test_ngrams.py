@@ -15,7 +15,9 @@ Sentence = tuple[str, ...]
 WORDS = Vocabulary(["a", "b", "c"])
 """Five symbols can be predicted: those three, the unknown word, and the end of sentence."""
 
-sentences_ = st.lists(st.lists(st.sampled_from("abcx"), max_size=6).map(tuple), min_size=1, max_size=12)
+sentences_ = st.lists(
+    st.lists(st.sampled_from("abcx"), max_size=6).map(tuple), min_size=1, max_size=12
+)
 
 
 def learnt(sentences: list[Sentence], order: int, vocabulary: Vocabulary = WORDS) -> NgramModel:
@@ -46,7 +48,9 @@ class PlainKneserNey:
                 for longer in grams(line, length + 1):
                     left[longer[1:]].add(longer[0])
             for gram, count in occurrences.items():
-                self.counts[gram] = count if length == order or gram[0] == "<s>" else len(left[gram])
+                self.counts[gram] = (
+                    count if length == order or gram[0] == "<s>" else len(left[gram])
+                )
         self.counts.pop(("<s>",), None)
         self.discounts = {length: self._discounts(length) for length in range(1, order + 1)}
 
@@ -74,7 +78,8 @@ class PlainKneserNey:
         if not followers:
             return shorter
         amount = {
-            follower: self.discounts[len(context) + 1][min(count, 3)] for follower, count in followers.items()
+            follower: self.discounts[len(context) + 1][min(count, 3)]
+            for follower, count in followers.items()
         }
         own = max(followers.get(word, 0) - amount.get(word, 0), 0)
         return (own + sum(amount.values()) * shorter) / sum(followers.values())
@@ -90,7 +95,9 @@ def test_every_probability_is_that_of_the_definition(
 ) -> None:
     model, plain = learnt(sentences, order), PlainKneserNey(sentences, order, "abc", len(WORDS))
     line = ["<s>", *(word if word in "abc" else "<unk>" for word in asked), "</s>"]
-    expected = [plain.probability(tuple(line[:place]), line[place]) for place in range(1, len(line))]
+    expected = [
+        plain.probability(tuple(line[:place]), line[place]) for place in range(1, len(line))
+    ]
     found = model.log_probabilities(encode_text([asked], WORDS))
     assert found[0] == 0
     np.testing.assert_allclose(np.exp(found[1:]), expected, rtol=2e-6)
@@ -102,7 +109,8 @@ def test_every_probability_is_that_of_the_definition_with_estimated_discounts() 
     words = [chr(number) for number in range(ord("a"), ord("a") + 26)]
     weights = 1 / np.arange(1, 27) ** 1.2
     sentences = [
-        tuple(random.choice(words, random.integers(1, 9), p=weights / weights.sum())) for _ in range(150)
+        tuple(random.choice(words, random.integers(1, 9), p=weights / weights.sum()))
+        for _ in range(150)
     ]
     vocabulary = Vocabulary(words[:22])
     model, plain = (
@@ -114,7 +122,9 @@ def test_every_probability_is_that_of_the_definition_with_estimated_discounts() 
         line = ("<s>", *(word if word in words[:22] else "<unk>" for word in sentence), "</s>")
         expected = [plain.probability(line[:place], line[place]) for place in range(1, len(line))]
         np.testing.assert_allclose(
-            np.exp(model.log_probabilities(encode_text([sentence], vocabulary))[1:]), expected, rtol=2e-6
+            np.exp(model.log_probabilities(encode_text([sentence], vocabulary))[1:]),
+            expected,
+            rtol=2e-6,
         )
 
 
@@ -123,5 +133,7 @@ def test_a_sentence_scores_the_same_alone_and_among_others(parts: list[list[Sent
     model = learnt(parts[0], 3)
     everything = [sentence for part in parts for sentence in part]
     together = model.cross_entropies(encode_text(everything, WORDS))
-    alone = np.concatenate([model.cross_entropies(encode_text([sentence], WORDS)) for sentence in everything])
+    alone = np.concatenate(
+        [model.cross_entropies(encode_text([sentence], WORDS)) for sentence in everything]
+    )
     assert together.tolist() == alone.tolist()

@@ -33,7 +33,9 @@ from rnnsearch.records import Translation
 def test_set(tiny_corpus: Path) -> Texts:
     """Fourteen short pairs."""
     pairs = read_test_set("test", tiny_corpus / "test.en", tiny_corpus / "test.fr").pairs
-    source, reference = zip(*sorted(pairs, key=lambda pair: len(pair[0] + pair[1]))[:14], strict=True)
+    source, reference = zip(
+        *sorted(pairs, key=lambda pair: len(pair[0] + pair[1]))[:14], strict=True
+    )
     return Texts("test", list(source), list(reference))
 
 
@@ -52,12 +54,16 @@ def silent(text: str, done: int, total: int | None) -> None:
     pass
 
 
-def test_translations_are_those_of_the_translator(run: OpenedRun, test_set: Texts, tmp_path: Path) -> None:
+def test_translations_are_those_of_the_translator(
+    run: OpenedRun, test_set: Texts, tmp_path: Path
+) -> None:
     made = Outputs(run, test_set, Kind.TRANSLATIONS, tmp_path)
     header, found = made.read(silent)
     expected = run.translator.translate(test_set.source, batch_size=3)
     assert [output.translation.text for output in found] == [result.text for result in expected]
-    assert [output.translation.links() for output in found] == [result.links() for result in expected]
+    assert [output.translation.links() for output in found] == [
+        result.links() for result in expected
+    ]
     assert all(output.seconds > 0 for output in found)
     about = [header[name] for name in ("run", "test set", "kind")]
     assert about == ["tiny", "test", "translations"]
@@ -92,12 +98,16 @@ def test_known_pairs_are_translated_without_unk(tiny_unknown_run: Path, tmp_path
         [codec.vocabulary.word(number) for number in range(2, 30)]
         for codec in (run.run.source, run.run.target)
     ]
-    words = [" ".join([word for word in vocabulary if word.isalpha()][:6]) for vocabulary in vocabularies]
+    words = [
+        " ".join([word for word in vocabulary if word.isalpha()][:6]) for vocabulary in vocabularies
+    ]
     test_set = Texts("test", ["nobody knows", words[0], words[0]], [words[1], words[1], "personne"])
     _, (found,) = Outputs(run, test_set, Kind.WITHOUT_UNK, tmp_path).read(silent)
     (expected,) = run.translator.translate(words[:1], settings={"search.no_unk": True})
     assert (found.number, found.translation.text) == (1, expected.text)
-    assert "<unk>" in run.translator.translate(words[:1], settings={"search.no_unk": False})[0].tokens
+    assert (
+        "<unk>" in run.translator.translate(words[:1], settings={"search.no_unk": False})[0].tokens
+    )
 
 
 def test_once_is_enough_until_the_key_changes(
@@ -121,7 +131,11 @@ def test_once_is_enough_until_the_key_changes(
         Outputs(opened, texts, kind, tmp_path)
         for opened, texts, kind in (
             (run, replace(few, source=[*few.source[:2], "Another."]), Kind.TRANSLATIONS),
-            (open_run("tiny", tiny_run, {"search.batch_size": 3, "search.beam": 2}), few, Kind.TRANSLATIONS),
+            (
+                open_run("tiny", tiny_run, {"search.batch_size": 3, "search.beam": 2}),
+                few,
+                Kind.TRANSLATIONS,
+            ),
             (open_run("tiny", tmp_path / "copy", {"search.batch_size": 3}), few, Kind.TRANSLATIONS),
             (run, few, Kind.REFERENCES),
             (run, few, Kind.POSTERIOR),
@@ -148,7 +162,13 @@ def test_time_is_shared_by_source_words(
 
 WEIGHTS = np.array([[0.75, 0.25, 0.0], [0.0004, 0.0, 0.9996]], dtype=np.float32)
 OURS = Translation(
-    "text", ["a", "b"], ["x", "y", "</s>"], -1.23456789, [-0.5, -0.75, -0.25], WEIGHTS, finished=False
+    "text",
+    ["a", "b"],
+    ["x", "y", "</s>"],
+    -1.23456789,
+    [-0.5, -0.75, -0.25],
+    WEIGHTS,
+    finished=False,
 )
 
 
@@ -158,7 +178,10 @@ def test_a_line_comes_back_as_it_was() -> None:
     for name in ("text", "tokens", "source_tokens", "score", "log_probabilities", "finished"):
         assert getattr(found.translation, name) == getattr(OURS, name)
     assert found.posterior is not None
-    for weights, expected in ((found.translation.alignment, WEIGHTS), (found.posterior, WEIGHTS[::-1])):
+    for weights, expected in (
+        (found.translation.alignment, WEIGHTS),
+        (found.posterior, WEIGHTS[::-1]),
+    ):
         np.testing.assert_allclose(weights, expected, atol=6e-4)
         np.testing.assert_allclose(weights.sum(1), 1, atol=1e-6)
         assert weights.dtype == np.float32

@@ -28,7 +28,13 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("theme", THEMES)
 def test_letters_and_lines_stand_out_from_the_ground(theme: str) -> None:
     colours = THEMES[theme]
-    for name in ("text", "dim", "accent", "bad", *(f"series-{place}" for place in range(len(SERIES)))):
+    for name in (
+        "text",
+        "dim",
+        "accent",
+        "bad",
+        *(f"series-{place}" for place in range(len(SERIES))),
+    ):
         assert contrast(colours[name], colours["ground"]) >= 4.5, name
     assert contrast(colours["text"], colours["mark"]) >= 4.5
     assert contrast(colours["text"], colours["chosen"]) >= 4.5

@@ -78,7 +78,9 @@ def test_no_held_out_source_line_is_in_training(tiny_corpus: Path, tmp_path: Pat
     files = tiny_corpus / "train.en", tiny_corpus / "train.fr"
     held_out.write_corpus(parallel_texts(files), tmp_path / "corpus")
     parts = {
-        part: list(zip(*(read_lines(tmp_path / f"corpus/{part}.{side}") for side in SIDES), strict=True))
+        part: list(
+            zip(*(read_lines(tmp_path / f"corpus/{part}.{side}") for side in SIDES), strict=True)
+        )
         for part in ("train", "dev", "test")
     }
     pairs = list(zip(*map(read_lines, files), strict=True))
@@ -95,7 +97,8 @@ def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
 ) -> None:
     """Of the same name and size: its lines in another order."""
     sides = [
-        (tiny_corpus / f"train.{code}").read_text(encoding="utf-8").split("\n")[:-1] for code in ("en", "fr")
+        (tiny_corpus / f"train.{code}").read_text(encoding="utf-8").split("\n")[:-1]
+        for code in ("en", "fr")
     ]
     rows = [f"{one}\t{other}\n" for one, other in zip(*sides, strict=True)]
     Path("corpus.en-fr.tsv").write_text("".join(rows), encoding="utf-8")
@@ -117,7 +120,9 @@ def test_japanese_is_scored_by_its_own_tokenisation_and_written_without_spaces(
     english = (tiny_corpus / "train.en").read_text(encoding="utf-8")
     kana = {ord("a") + place: 0x3042 + 2 * place for place in range(26)} | {ord("."): "。"}
     Path("a.en").write_text(english, encoding="utf-8")
-    japanese = "\n".join(line.lower().translate(kana).replace(" ", "") for line in english.split("\n"))
+    japanese = "\n".join(
+        line.lower().translate(kana).replace(" ", "") for line in english.split("\n")
+    )
     Path("a.ja").write_text(japanese, encoding="utf-8")
     done = command(f"try a.en a.ja --no-open {SETTINGS}")
     assert done.code == 0, done.err
@@ -130,8 +135,16 @@ def test_japanese_is_scored_by_its_own_tokenisation_and_written_without_spaces(
 @pytest.mark.parametrize(
     ("source", "target", "said"),
     [
-        (("a.en", 10), ("b.fr", 10), "10 different sentence pairs, of 10, are too few to learn from (give"),
-        (("one.en", 500), ("one.fr", 500), "1 different sentence pairs, of 500, are too few to learn from"),
+        (
+            ("a.en", 10),
+            ("b.fr", 10),
+            "10 different sentence pairs, of 10, are too few to learn from (give",
+        ),
+        (
+            ("one.en", 500),
+            ("one.fr", 500),
+            "1 different sentence pairs, of 500, are too few to learn from",
+        ),
         (("a.en", 200), ("a.fr", 199), "so they are not parallel"),
         (("same.en", 200), ("same.fr", 200), "200 of 200 lines are the same in both files"),
         (("a.en", 200), ("b.en", 200), "both sides are in one language"),

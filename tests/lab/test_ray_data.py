@@ -53,8 +53,13 @@ def corpus(tmp_path: Path, tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch) -
     for side in ("en", "fr"):
         lines = (tiny_corpus / f"dev.{side}").read_text(encoding="utf-8").split("\n")[:-1]
         Path(f"crawl/{side}/more").mkdir(parents=True)
-        for name, some in ((f"part-0.{side}", [*lines[:9], ""]), (f"more/part-1.{side}", lines[9:])):
-            Path(f"crawl/{side}/{name}").write_text("".join(f"{line}\n" for line in some), encoding="utf-8")
+        for name, some in (
+            (f"part-0.{side}", [*lines[:9], ""]),
+            (f"more/part-1.{side}", lines[9:]),
+        ):
+            Path(f"crawl/{side}/{name}").write_text(
+                "".join(f"{line}\n" for line in some), encoding="utf-8"
+            )
         Path(f"crawl/{side}/_SUCCESS").touch()
     return tmp_path
 
@@ -69,16 +74,27 @@ def answers(out: str, suffix: str = ".txt") -> dict[str, str]:
 
 
 def test_commands_of_the_page_answer_as_on_one_machine(
-    no_ray: list[str], corpus: Path, tiny_run: Path, tiny_reverse_run: Path, command: Callable[..., Any]
+    no_ray: list[str],
+    corpus: Path,
+    tiny_run: Path,
+    tiny_reverse_run: Path,
+    command: Callable[..., Any],
 ) -> None:
     Path("runs").mkdir()
     for name, run in (("en-fr", tiny_run), ("fr-en", tiny_reverse_run)):
         Path(f"runs/{name}").symlink_to(run)
-    sides = [Path(f"crawl/{side}/more/part-1.{side}").read_text(encoding="utf-8") for side in ("en", "fr")]
+    sides = [
+        Path(f"crawl/{side}/more/part-1.{side}").read_text(encoding="utf-8")
+        for side in ("en", "fr")
+    ]
     Path("pairs").mkdir()
-    tsv = [f"{en}\t{fr}\n" for en, fr in zip(*(side.split("\n")[:-1] for side in sides), strict=True)]
+    tsv = [
+        f"{en}\t{fr}\n" for en, fr in zip(*(side.split("\n")[:-1] for side in sides), strict=True)
+    ]
     Path("pairs/1.tsv").write_text("english\tfrench\n" + "".join(tsv), encoding="utf-8")
-    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     lines = "\n".join(blocks).replace("\\\n", " ").replace("s3://bucket", "memory://").split("\n")
     ran = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("rnnsearch")]
     assert {" ".join(words[:2]) for words in ran} == {"ray translate", "ray score", "ray align"}
@@ -158,9 +174,14 @@ def test_a_shard_fails_alone(
     line = f"ray translate {tiny_run} crawl/en --out out"
     done = command(line)
     assert (done.code, done.out) == (2, "")
-    assert f"rnnsearch: bad.en: {corpus}/crawl/en/bad.en:2: byte 1 of the line is not UTF-8" in done.err
+    assert (
+        f"rnnsearch: bad.en: {corpus}/crawl/en/bad.en:2: byte 1 of the line is not UTF-8"
+        in done.err
+    )
     assert "rnnsearch: long.en: line 10 has 5,001 words" in done.err
-    assert done.err.endswith("2 of 4 shards failed (correct them; the same command does what is missing)\n")
+    assert done.err.endswith(
+        "2 of 4 shards failed (correct them; the same command does what is missing)\n"
+    )
     Path("crawl/en/bad.en").write_text("one\n")
     Path("crawl/en/long.en").write_text("one\n")
     monkeypatch.setattr(ray_data, "_rows", lambda *_: iter(()))  # as if all workers died
@@ -272,19 +293,27 @@ def test_too_little_address_space_is_one_line(
 def test_a_module_of_a_command_can_be_imported_first(module: str) -> None:
     """As a worker does, which gets the work from another process."""
     environment = os.environ | {"PYTHONPATH": SOURCE}
-    subprocess.run([sys.executable, "-c", f"import rnnsearch.{module}"], env=environment, check=True)
+    subprocess.run(
+        [sys.executable, "-c", f"import rnnsearch.{module}"], env=environment, check=True
+    )
 
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Callable[..., Any]) -> None:
+def test_a_killed_worker_loses_nothing(
+    corpus: Path, tiny_run: Path, command: Callable[..., Any]
+) -> None:
     """With Ray itself, which starts another worker, and gives it the shard again."""
     pytest.importorskip("ray.data")
     shard = Path("crawl/en/part-0.en")
     shard.write_text(shard.read_text(encoding="utf-8") * 40, encoding="utf-8")
     line = f"-m rnnsearch ray translate {tiny_run} crawl/en --workers 1 --out out"
     Path("tmp").mkdir()
-    environment = os.environ | {"PYTHONPATH": SOURCE, "TMPDIR": str(corpus / "tmp"), "RAY_TMPDIR": "/tmp"}
+    environment = os.environ | {
+        "PYTHONPATH": SOURCE,
+        "TMPDIR": str(corpus / "tmp"),
+        "RAY_TMPDIR": "/tmp",
+    }
     with subprocess.Popen(
         [sys.executable, *line.split()], env=environment, stderr=subprocess.PIPE
     ) as process:
@@ -297,7 +326,9 @@ def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Ca
             process.send_signal(signal.SIGINT)  # it ends its Ray
     assert process.returncode == 0, said
     assert b"2 of 2 shards are done, 0 of them before" in said
-    expected = {name: command("translate", tiny_run, f"crawl/en/{name}").out for name in answers("out")}
+    expected = {
+        name: command("translate", tiny_run, f"crawl/en/{name}").out for name in answers("out")
+    }
     assert answers("out") == expected
     assert len(expected) == 2
 

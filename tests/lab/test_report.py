@@ -46,7 +46,9 @@ def material(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
 @pytest.fixture(scope="module")
 def line(material: dict[str, Path], tiny_run: Path, tiny_unknown_run: Path) -> str:
     """The command but for --out."""
-    files = f"--test {material['test.en']} {material['test.fr']} --system Other={material['other.fr']}"
+    files = (
+        f"--test {material['test.en']} {material['test.fr']} --system Other={material['other.fr']}"
+    )
     return f"report known={tiny_run} short={tiny_unknown_run} {files} --beam 2"
 
 
@@ -80,7 +82,9 @@ def test_scores_are_those_of_the_translations(made: Path, material: dict[str, Pa
     reference = lines(material["test.fr"])
     for name, row in table.items():
         assert float(row["BLEU"]) == pytest.approx(bleu(texts[name], reference).value)
-        assert float(row["chrF2"]) == pytest.approx(chrf_statistics(texts[name], reference).score().value)
+        assert float(row["chrF2"]) == pytest.approx(
+            chrf_statistics(texts[name], reference).score().value
+        )
     assert table["Other"]["Perplexity"] == ""  # there is no model to ask
     assert float(table["known"]["Perplexity"]) > 1
 
@@ -170,10 +174,14 @@ def test_several_test_sets(
     assert len(ids) == len(set(ids))
 
 
-def test_tables_and_figures_of_an_earlier_report_go(material: dict[str, Path], tmp_path: Path) -> None:
+def test_tables_and_figures_of_an_earlier_report_go(
+    material: dict[str, Path], tmp_path: Path
+) -> None:
     test = read_test_sets([str(material["test.en"]), str(material["test.fr"])])[0]
     out = tmp_path / "out"
-    make_report({}, [test], out, systems={"A": {"test": test.reference}, "B": {"test": test.reference}})
+    make_report(
+        {}, [test], out, systems={"A": {"test": test.reference}, "B": {"test": test.reference}}
+    )
     for folder in ("figures", "tables"):
         (out / folder / "mine.svg").touch()
     make_report(

@@ -107,7 +107,9 @@ def test_a_failing_run_is_recorded_and_not_averaged_in(
     markdown, page = write_study(folder, runs)
     assert "broken-1 is not averaged in. It failed: " in markdown
     assert "| broken |" not in markdown
-    values = [run.row["tests"]["test"]["NLL per word"] for run in runs if run.row["variant"] == "general"]
+    values = [
+        run.row["tests"]["test"]["NLL per word"] for run in runs if run.row["variant"] == "general"
+    ]
     mean, spread = sum(values) / 2, abs(values[0] - values[1]) / math.sqrt(2)
     assert f"| {mean:.3f} ± {spread:.3f} |" in markdown
     assert "general − additive" in markdown
@@ -154,7 +156,9 @@ def test_another_corpus_is_refused(copy: Path, old: str, new: str) -> None:
         run_study(study_in(copy, STUDY.replace(old, new)), say=lambda text: None)
 
 
-def test_more_updates_are_more_to_do_also_after_a_kill(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_updates_are_more_to_do_also_after_a_kill(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = study_in(copy, STUDY.replace("max_updates = 40", "max_updates = 50"))
     with monkeypatch.context() as killed:
         killed.setattr("rnnsearch.lab.run_study.Training.error", lambda _: "ended by SIGKILL")
@@ -172,9 +176,7 @@ def test_results_that_are_not_rows_are_named(copy: Path, line: str) -> None:
 
 
 def test_a_missing_file_is_named_before_anything_is_made(tmp_path: Path) -> None:
-    text = (
-        '[corpus]\ntrain = ["a.en", "a.fr"]\n[tests.t]\nsource = "t.en"\nreference = "t.fr"\n[variants.one]\n'
-    )
+    text = '[corpus]\ntrain = ["a.en", "a.fr"]\n[tests.t]\nsource = "t.en"\nreference = "t.fr"\n[variants.one]\n'
     with pytest.raises(InputError, match=r"a\.en: no such file"):
         run_study(study_in(tmp_path, text), say=lambda text: None)
     (tmp_path / "a.en").write_text("a\n")
@@ -224,7 +226,9 @@ STUDY_LINE = "experiment study.toml --out out --only additive"
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, list[Measured]], tmp_path: Path) -> None:
+def test_ended_in_every_way_and_gone_on_with(
+    finished: tuple[Path, list[Measured]], tmp_path: Path
+) -> None:
     """Ctrl-C while training, kill -9 while translating: the row is that of an undisturbed run."""
     study_in(tmp_path, STUDY)
     out = tmp_path / "out"
@@ -232,7 +236,9 @@ def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, list[Measured
     def run(change: str) -> subprocess.CompletedProcess[str]:
         program = f"{ENDING}{change}\nrnnsearch.cli.main()"
         words = [sys.executable, "-c", program, *STUDY_LINE.split(" ")]
-        return subprocess.run(words, cwd=tmp_path, encoding="utf-8", capture_output=True, check=False)
+        return subprocess.run(
+            words, cwd=tmp_path, encoding="utf-8", capture_output=True, check=False
+        )
 
     assert run("run_study.Training.has_ended = training_ends").returncode == 130
     assert run("run_study.run_answers = translating_ends").returncode == -signal.SIGKILL
@@ -240,7 +246,11 @@ def test_ended_in_every_way_and_gone_on_with(finished: tuple[Path, list[Measured
     done = run("")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("# Tiny\n")
-    expected = {name: row for name, row in scores(finished[0] / "out").items() if name.startswith("additive")}
+    expected = {
+        name: row
+        for name, row in scores(finished[0] / "out").items()
+        if name.startswith("additive")
+    }
     assert scores(out) == expected
 
 

@@ -16,7 +16,14 @@ from pairs import write
 from rnnsearch.errors import InputError
 from rnnsearch.lab import selection
 from rnnsearch.lab.ngrams import NgramModel, encode_text
-from rnnsearch.lab.selection import Contrast, SelectOptions, best, pair_scores, random_sample, select
+from rnnsearch.lab.selection import (
+    Contrast,
+    SelectOptions,
+    best,
+    pair_scores,
+    random_sample,
+    select,
+)
 from rnnsearch.settings import DataSettings
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
@@ -35,7 +42,10 @@ def corpora(tmp_path: Path) -> Corpora:
     """(in-domain files, pool files): animals of the domain; laws in the pool's first text, animals in every
     third line of its second."""
     random = np.random.default_rng(5)
-    animals, laws = ["dog", "cat", "cow", "runs", "the", "a"], ["law", "act", "seat", "votes", "the", "a"]
+    animals, laws = (
+        ["dog", "cat", "cow", "runs", "the", "a"],
+        ["law", "act", "seat", "votes", "the", "a"],
+    )
 
     def texts(name: str, kinds: list[list[str]]) -> list[Path]:
         lines = [sentence(random, words) for words in kinds]
@@ -44,7 +54,10 @@ def corpora(tmp_path: Path) -> Corpora:
             write(tmp_path / f"{name}.fr", [line.upper() + f" {line}" for line in lines]),
         ]
 
-    pool = [*texts("laws", [laws] * 60), *texts("both", [animals if i % 3 == 0 else laws for i in range(60)])]
+    pool = [
+        *texts("laws", [laws] * 60),
+        *texts("both", [animals if i % 3 == 0 else laws for i in range(60)]),
+    ]
     return texts("domain", [animals] * 30), pool
 
 
@@ -58,14 +71,20 @@ def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(
     """The raw text, not its words."""
     monkeypatch.setattr(selection, "_CHUNK", 7)
     write(corpora[1][2], [f" {line}\u00a0  " for line in lines_of(corpora[1][2])])
-    report = select(*corpora, tmp_path / "new" / "kept", (20, "pairs"), SETTINGS, SelectOptions(order=3))
+    report = select(
+        *corpora, tmp_path / "new" / "kept", (20, "pairs"), SETTINGS, SelectOptions(order=3)
+    )
     source, target = lines_of(tmp_path / "new" / "kept.en"), lines_of(tmp_path / "new" / "kept.fr")
     domain_like = lines_of(corpora[1][2])[::3]
     assert len(set(source) & set(domain_like)) >= 18
-    pool = [pair for i in (0, 2) for pair in zip(*map(lines_of, corpora[1][i : i + 2]), strict=True)]
+    pool = [
+        pair for i in (0, 2) for pair in zip(*map(lines_of, corpora[1][i : i + 2]), strict=True)
+    ]
     places = [pool.index(pair) for pair in zip(source, target, strict=True)]
     assert places == sorted(places)
-    words, whole = (sum(len(line.split()) for line in side) for side in (target, [pair[1] for pair in pool]))
+    words, whole = (
+        sum(len(line.split()) for line in side) for side in (target, [pair[1] for pair in pool])
+    )
     assert f"pool: selected 20 of 120 pairs, {words} of {whole:,} target words" in report
 
 
@@ -129,7 +148,8 @@ def test_a_score_is_the_sum_of_both_sides_and_an_empty_side_is_never_kept() -> N
         Contrast.learn(DOMAIN, POOL, 3, "source", SPACE[0]),
         Contrast.learn(POOL, DOMAIN, 2, "target", SPACE[1]),
     )
-    assert sides[0].vocabulary == Vocabulary(["dog", "a", "runs"])  # what occurs twice in the domain
+    # what occurs twice in the domain
+    assert sides[0].vocabulary == Vocabulary(["dog", "a", "runs"])
     lines = [("a dog runs", "is it"), ("", "un"), ("the dog", ""), ("law", "is a dog")]
     expected = []
     for source, target in lines:
@@ -160,7 +180,8 @@ def plainly_best(pairs: list[tuple[float, int]], limit: int, unit: str) -> list[
 
 
 some_scores = st.one_of(
-    st.sampled_from([-1.5, -0.0, 0.0, 1e-30, -1e-30, 2.25, float("inf")]), st.floats(-100, 100, width=32)
+    st.sampled_from([-1.5, -0.0, 0.0, 1e-30, -1e-30, 2.25, float("inf")]),
+    st.floats(-100, 100, width=32),
 )
 some_pairs = st.lists(st.tuples(some_scores, st.integers(1, 20)), min_size=1, max_size=60)
 
@@ -170,7 +191,9 @@ def test_the_best_are_those_of_sorting_up_to_the_limit(
     pairs: list[tuple[float, int]], limit: int, unit: str
 ) -> None:
     score, words = np.array(pairs, np.float32).T
-    plain = plainly_best(pairs, int(limit / 300 * words.sum()), "words") if unit == "share" else None
+    plain = (
+        plainly_best(pairs, int(limit / 300 * words.sum()), "words") if unit == "share" else None
+    )
     amount = limit / 300 if unit == "share" else limit
     expected = plainly_best(pairs, limit, unit) if plain is None else plain
     assert np.flatnonzero(best(score, words.astype(np.int64), amount, unit)).tolist() == expected
@@ -219,9 +242,9 @@ def test_the_command_says_what_is_wrong(
     command: Callable[..., Any],
     case: str,
 ) -> None:
-    words, message = case.replace("FILES", "--in-domain domain.en domain.fr --pool laws.en laws.fr").split(
-        " → "
-    )
+    words, message = case.replace(
+        "FILES", "--in-domain domain.en domain.fr --pool laws.en laws.fr"
+    ).split(" → ")
     monkeypatch.chdir(tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())
     assert_refused(command(f"select {words}"), message)

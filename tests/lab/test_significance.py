@@ -43,7 +43,9 @@ def systems(
 
 @pytest.mark.parametrize("p", [0.05, 0.01, 0.003, 0.001])
 @pytest.mark.parametrize("ratio_of_variances", [0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 10.0, 1000.0])
-def test_three_seeds_never_have_more_false_positives_than_p(p: float, ratio_of_variances: float) -> None:
+def test_three_seeds_never_have_more_false_positives_than_p(
+    p: float, ratio_of_variances: float
+) -> None:
     """The variance of three normal differences is exponential: so the share of false positives is exact."""
     parts = (np.arange(20_000) + 0.5) / 20_000
     estimated = ratio_of_variances * -np.log1p(-parts)

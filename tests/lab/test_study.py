@@ -60,16 +60,31 @@ def test_recipe_then_settings_then_variant_then_overrides(plan: Plan) -> None:
     """
     found = plan(text, overrides=("model.alignment_size=32", "data.minimum_count=2"))
     one, two = found.variants["one"].model, found.variants["two"].model
-    assert (one.maxout_size, one.embedding_size, one.hidden_size, one.alignment_size) == (64, 10, 21, 32)
-    assert (two.maxout_size, two.embedding_size, two.hidden_size, two.alignment_size) == (500, 10, 11, 32)
-    assert (two.alignment, two.encoder, found.variants["two"].training.max_length) == ("fixed", "forward", 30)
+    assert (one.maxout_size, one.embedding_size, one.hidden_size, one.alignment_size) == (
+        64,
+        10,
+        21,
+        32,
+    )
+    assert (two.maxout_size, two.embedding_size, two.hidden_size, two.alignment_size) == (
+        500,
+        10,
+        11,
+        32,
+    )
+    assert (two.alignment, two.encoder, found.variants["two"].training.max_length) == (
+        "fixed",
+        "forward",
+        30,
+    )
     assert (found.corpus.data.vocabulary_size, found.corpus.data.minimum_count) == (77, 2)
 
 
 def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text("[model]\nhidden_size = 5\n", "utf-8")
     found = plan(
-        FILES.replace("[variants.one]", '[variants.one]\nrecipe = "own.toml"'), tmp_path / "elsewhere"
+        FILES.replace("[variants.one]", '[variants.one]\nrecipe = "own.toml"'),
+        tmp_path / "elsewhere",
     )
     assert found.variants["one"].model.hidden_size == 5
     assert found.tests["news"].source == str(tmp_path / "elsewhere" / "news.en")
@@ -93,16 +108,28 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
         ('baseline = "two"' + SMALL, r"there is no variant 'two', only one"),
         (SMALL.replace("one", '"a/b"'), r"variants\.a/b"),
         (FILES.replace(', "train.fr"', ""), "alternate, source and target"),
-        (FILES.replace("[tests", 'links = "l"\nalign = "union"\n[tests'), "or say how to `align`, not both"),
-        (SMALL.replace("builtin = true", ""), r"corpus: name the files of `train`, or say `builtin = true`"),
-        (SMALL.replace("builtin = true", 'builtin = true\ndev = ["a"]'), "has its own development pairs"),
+        (
+            FILES.replace("[tests", 'links = "l"\nalign = "union"\n[tests'),
+            "or say how to `align`, not both",
+        ),
+        (
+            SMALL.replace("builtin = true", ""),
+            r"corpus: name the files of `train`, or say `builtin = true`",
+        ),
+        (
+            SMALL.replace("builtin = true", 'builtin = true\ndev = ["a"]'),
+            "has its own development pairs",
+        ),
         (
             FILES.replace("[tests.news]", "[settings.nosuch]"),
             "tests: name at least one",
         ),
         (SMALL + "[settings.nosuch]\na = 1", "unknown setting nosuch"),
         (FILES.replace("reference", "gold"), r"tests\.news\.reference: Field required"),
-        (FILES.replace("[tests", "hold_out = true\n[tests").replace("train =", "dev =", 1), "name the files"),
+        (
+            FILES.replace("[tests", "hold_out = true\n[tests").replace("train =", "dev =", 1),
+            "name the files",
+        ),
         ("seeds = [", "is not TOML"),
     ],
 )
@@ -131,7 +158,9 @@ def test_one_study_for_each_language(tmp_path: Path) -> None:
 
 
 def test_a_study_that_does_not_exist() -> None:
-    with pytest.raises(InputError, match=r"no study 'nosuch' \(name a TOML file or one of .*alignment"):
+    with pytest.raises(
+        InputError, match=r"no study 'nosuch' \(name a TOML file or one of .*alignment"
+    ):
         open_study("nosuch")
 
 
@@ -169,6 +198,8 @@ def test_quick_changes_what_its_table_says(plan: Plan) -> None:
 
 def test_what_is_compared(plan: Plan) -> None:
     study = plan(
-        'comparisons = [["b", "c"], ["a", "b"]]' + SMALL.replace("one", "a") + "[variants.b]\n[variants.c]\n"
+        'comparisons = [["b", "c"], ["a", "b"]]'
+        + SMALL.replace("one", "a")
+        + "[variants.b]\n[variants.c]\n"
     ).study
     assert study.pairs_to_compare == [("a", "b"), ("a", "c"), ("b", "c")]

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from rnnsearch.errors import InputError
-from rnnsearch.lab.test_set import file_stem, name_runs, read_hypotheses, read_systems, read_test_sets
+from rnnsearch.lab.test_set import (
+    file_stem,
+    name_runs,
+    read_hypotheses,
+    read_systems,
+    read_test_sets,
+)
 
 
 @pytest.fixture
@@ -25,7 +31,10 @@ def test_sets_are_called_by_their_files_or_as_told(texts: list[str]) -> None:
     first, second = read_test_sets(texts)
     assert (first.name, first.source, first.reference) == ("test", ["a", "b"], ["c", "d"])
     assert (second.name, second.source) == ("other", ["e"])
-    assert [each.name for each in read_test_sets([f"news={texts[0]}", *texts[1:]])] == ["news", "other"]
+    assert [each.name for each in read_test_sets([f"news={texts[0]}", *texts[1:]])] == [
+        "news",
+        "other",
+    ]
     assert first.first(1).source == ["a"]
 
 

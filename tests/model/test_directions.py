@@ -19,7 +19,9 @@ TURNED = torch.tensor([[5, 2, 0, 1, 4], [0, 3, 3, 2, 5], [3, 1, 1, 4, 0]])
 the padding as they were."""
 
 
-def decode(network: TranslationNetwork, batch: Sentences, known: Tensor | None = None) -> list[TeacherForced]:
+def decode(
+    network: TranslationNetwork, batch: Sentences, known: Tensor | None = None
+) -> list[TeacherForced]:
     return network.teacher_forced(
         batch.source, batch.lengths, batch.target, known=known, target_lengths=batch.target_lengths
     )
@@ -32,7 +34,9 @@ def one_way(network: TranslationNetwork, reading: str, **changed: Any) -> Transl
     alone.load_state_dict(
         {
             name: tensors[
-                f"backward_{name}" if reading == "backward" and f"backward_{name}" in tensors else name
+                f"backward_{name}"
+                if reading == "backward" and f"backward_{name}" in tensors
+                else name
             ]
             for name in alone.state_dict()
         }
@@ -42,7 +46,12 @@ def one_way(network: TranslationNetwork, reading: str, **changed: Any) -> Transl
 
 def test_words_are_turned_and_the_end_and_padding_stay() -> None:
     order = right_to_left(torch.tensor([4, 1, 5, 2]), 6)
-    assert order.tolist() == [[2, 1, 0, 3, 4, 5], [0, 1, 2, 3, 4, 5], [3, 2, 1, 0, 4, 5], [0, 1, 2, 3, 4, 5]]
+    assert order.tolist() == [
+        [2, 1, 0, 3, 4, 5],
+        [0, 1, 2, 3, 4, 5],
+        [3, 2, 1, 0, 4, 5],
+        [0, 1, 2, 3, 4, 5],
+    ]
     batch = sentences()
     assert torch.equal(batch.target.gather(1, right_to_left(batch.target_lengths, 5)), TURNED)
 
@@ -53,7 +62,9 @@ def test_a_backward_decoder_is_a_forward_one_on_turned_targets(wiring: str) -> N
     """The same parameters give the same numbers, and row i is that of y_i: the row of the last word is the
     first to be computed."""
     batch = sentences()
-    backward, forward = (small_network(decoder=reading, wiring=wiring) for reading in ("backward", "forward"))
+    backward, forward = (
+        small_network(decoder=reading, wiring=wiring) for reading in ("backward", "forward")
+    )
     assert backward.state_dict().keys() == forward.state_dict().keys()
     (found,), (expected,) = decode(backward, batch), decode(forward, batch._replace(target=TURNED))
     for b, places in enumerate([[1, 0, 2], [0], [3, 2, 1, 0, 4]]):
@@ -62,7 +73,8 @@ def test_a_backward_decoder_is_a_forward_one_on_turned_targets(wiring: str) -> N
             assert torch.equal(found.weights[b, i], expected.weights[b, place])
     for b, row_without_context in enumerate([1, 0, 3]):
         expected_rows = [
-            wiring != "appendix" or i != row_without_context for i in range(int(batch.target_lengths[b]))
+            wiring != "appendix" or i != row_without_context
+            for i in range(int(batch.target_lengths[b]))
         ]
         assert found.attended[b, : len(expected_rows)].tolist() == expected_rows
 
@@ -127,6 +139,8 @@ def test_links_follow_their_words(wiring: str, forcing: str) -> None:
     corpus."""
     links = "known_alignments.loss=cross-entropy", f"known_alignments.forcing={forcing}"
     turned = replace(batch_of(TURNED_LINKS), target=TURNED)
-    backward = movement(small_network(decoder="backward", wiring=wiring), batch_of(LINKS), overrides=links)
+    backward = movement(
+        small_network(decoder="backward", wiring=wiring), batch_of(LINKS), overrides=links
+    )
     forward = movement(small_network(decoder="forward", wiring=wiring), turned, overrides=links)
     torch.testing.assert_close(backward, forward, rtol=1e-9, atol=1e-11)

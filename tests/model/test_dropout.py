@@ -20,7 +20,9 @@ def features(network: TranslationNetwork, dropout: Dropout | None) -> Tensor:
     return forced.features.detach()
 
 
-def inputs_of(module: nn.Module, network: TranslationNetwork, dropout: Dropout) -> list[tuple[Any, ...]]:
+def inputs_of(
+    module: nn.Module, network: TranslationNetwork, dropout: Dropout
+) -> list[tuple[Any, ...]]:
     """The arguments of every call of a module during one teacher-forced pass."""
     calls: list[tuple[Any, ...]] = []
     handle = module.register_forward_pre_hook(lambda _, arguments: calls.append(arguments))
@@ -36,7 +38,8 @@ def test_mask_has_mean_one(probability: float) -> None:
     assert mask is not None
     kept = 1 / (1 - probability)
     assert torch.isclose(mask, torch.tensor(kept)).logical_or(mask == 0).all()
-    assert float(mask.mean()) == pytest.approx(1.0, abs=0.02)  # 100,000 draws: standard deviation below 0.004
+    # 100,000 draws: standard deviation below 0.004
+    assert float(mask.mean()) == pytest.approx(1.0, abs=0.02)
     assert float((mask == 0).float().mean()) == pytest.approx(probability, abs=0.01)
     assert recurrent_dropout(torch.zeros(2, 3), 0.0) is None
 

@@ -34,7 +34,9 @@ def test_finite_differences_in_random_directions(changed: dict[str, Any]) -> Non
 
 def test_finite_differences_of_every_number() -> None:
     """The paper's network, one number of one parameter at a time."""
-    network = small_network(embedding_size=2, hidden_size=2, encoder_size=1, alignment_size=2, maxout_size=1)
+    network = small_network(
+        embedding_size=2, hidden_size=2, encoder_size=1, alignment_size=2, maxout_size=1
+    )
     batch = Sentences(
         *(
             tensor[1:2, :3].clamp(max=4) if tensor.dim() == 2 else tensor[:1].clamp(max=3)

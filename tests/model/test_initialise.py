@@ -78,7 +78,9 @@ def fresh(**changed: Any) -> dict[str, Tensor]:
 
 def assert_orthogonal(matrix: Tensor, name: str) -> None:
     for block in matrix.split(matrix.shape[1]):  # one below the other
-        torch.testing.assert_close(block @ block.T, torch.eye(len(block)), rtol=0, atol=1e-5, msg=name)
+        torch.testing.assert_close(
+            block @ block.T, torch.eye(len(block)), rtol=0, atol=1e-5, msg=name
+        )
 
 
 def assert_deviation(parameter: Tensor, deviation: float, name: str) -> None:
@@ -151,12 +153,15 @@ def test_lstm_begins_with_open_forget_gates() -> None:
 )  # fmt: skip
 def test_alternatives(changed: dict[str, Any], table: str) -> None:
     parameters = fresh(**changed)
-    assert ("output.weight" in parameters) == (not changed.get("tie_output"))  # a shared one appears once
+    # a shared one appears once
+    assert ("output.weight" in parameters) == (not changed.get("tie_output"))
     assert_begin(parameters, expected(table))
 
 
 @pytest.mark.parametrize(
-    "changed", [{}, {"tie_output": True, "factored_output": True}], ids=["own output", "tied output"]
+    "changed",
+    [{}, {"tie_output": True, "factored_output": True}],
+    ids=["own output", "tied output"],
 )
 def test_glorot(changed: dict[str, Any]) -> None:
     """Layers from U(±√(6/(in + out))), v_a too; embeddings from N(0, 1/m); recurrent matrices and biases as
@@ -186,7 +191,9 @@ def test_no_score_is_dead(alignment: str, initialisation: str) -> None:
     network = TranslationNetwork(
         small_settings(alignment=alignment, initialisation=initialisation), 7, 6
     ).double()
-    named = {name: parameter for name, parameter in network.named_parameters() if ".alignment." in name}
+    named = {
+        name: parameter for name, parameter in network.named_parameters() if ".alignment." in name
+    }
     for update in range(2):
         found = gradients(network, nll(network, batch))
         if update == 0 and "decoder.alignment.v_a.weight" in found:

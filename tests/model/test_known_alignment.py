@@ -63,7 +63,9 @@ class Told:
     def begin(self, h: list[Vector]) -> tuple[int, Any]:
         return 0, self.model.begin(h)
 
-    def energies(self, s: Vector, h: list[Vector], memory: tuple[int, Any]) -> tuple[Vector, tuple[int, Any]]:
+    def energies(
+        self, s: Vector, h: list[Vector], memory: tuple[int, Any]
+    ) -> tuple[Vector, tuple[int, Any]]:
         step, remembered = memory
         energies, remembered = self.model.energies(s, h, remembered)
         self.own.append(softmax(energies))
@@ -71,7 +73,9 @@ class Told:
             energies = [math.log(share) if share else -math.inf for share in self.rows[step]]
         return energies, (step + 1, remembered)
 
-    def attended(self, s: Vector, h: list[Vector], memory: tuple[int, Any], alpha: Vector) -> tuple[int, Any]:
+    def attended(
+        self, s: Vector, h: list[Vector], memory: tuple[int, Any], alpha: Vector
+    ) -> tuple[int, Any]:
         step, remembered = memory
         return step, self.model.attended(s, h, remembered, alpha)
 
@@ -87,13 +91,17 @@ def by_hand(
     if forced and given.known_alignment is not None:
         links = given.known_alignment[b, :I, :J].tolist()
         rows = [
-            links[i - SUPERVISED_STEP[named.wiring]] if i - SUPERVISED_STEP[named.wiring] < I else nothing[0]
+            links[i - SUPERVISED_STEP[named.wiring]]
+            if i - SUPERVISED_STEP[named.wiring] < I
+            else nothing[0]
             for i in range(I)
         ]
     plain = whole_network(Parameters(network.state_dict()), named)
     told = Told(plain.alignment, rows)
     found = BY_HAND[named.wiring](
-        dataclasses.replace(plain, alignment=told), given.source[b, :J].tolist(), given.target[b, :I].tolist()
+        dataclasses.replace(plain, alignment=told),
+        given.source[b, :J].tolist(),
+        given.target[b, :I].tolist(),
     )
     return torch.tensor([row for row, _ in found], dtype=torch.float64), told.own
 
@@ -127,7 +135,10 @@ def test_contexts_made_of_links(alignment: str, cell: str, wiring: str) -> None:
             step = i + SUPERVISED_STEP[wiring]
             row = own[step] if step >= 0 else [0.0] * J
             torch.testing.assert_close(
-                decoded.weights[b, i, :J], torch.tensor(row, dtype=torch.float64), rtol=0, atol=1e-11
+                decoded.weights[b, i, :J],
+                torch.tensor(row, dtype=torch.float64),
+                rtol=0,
+                atol=1e-11,
             )
 
 
@@ -169,7 +180,9 @@ def test_the_loss_of_an_update(form: str, wiring: str, forcing: str) -> None:
     assert update.alignment_loss == pytest.approx(expected, rel=1e-11)
 
 
-def total(network: TranslationNetwork, given: Batch, form: str, weight: float, forced: bool) -> Tensor:
+def total(
+    network: TranslationNetwork, given: Batch, form: str, weight: float, forced: bool
+) -> Tensor:
     """NLL plus weighted alignment loss, of real positions, by plain indexing."""
     decoded = decode(network, given, forced)
     log_p = torch.log_softmax(_logits(network, decoded), -1)
@@ -182,7 +195,9 @@ def total(network: TranslationNetwork, given: Batch, form: str, weight: float, f
                 and given.known_alignment[b, i].any()
                 and i + SUPERVISED_STEP[network.decoder.wiring] >= 0
             ):
-                loss = loss + weight * LOSSES[form](decoded.weights[b, i], given.known_alignment[b, i])
+                loss = loss + weight * LOSSES[form](
+                    decoded.weights[b, i], given.known_alignment[b, i]
+                )
     return loss
 
 

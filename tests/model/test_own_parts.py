@@ -63,7 +63,9 @@ class Smoothed:
     def __init__(self, parameters: Parameters) -> None:
         at = "decoder.alignment."
         self.W_a, self.U_a = (parameters.matrix(f"{at}{name}.weight") for name in ("W_a", "U_a"))
-        (self.v_a,), (self.w_g,) = (parameters.matrix(f"{at}{name}.weight") for name in ("v_a", "w_g"))
+        (self.v_a,), (self.w_g,) = (
+            parameters.matrix(f"{at}{name}.weight") for name in ("v_a", "w_g")
+        )
         self.b_g = parameters.vector(f"{at}w_g.bias")
 
     def begin(self, h: list[Vector]) -> Vector:
@@ -85,7 +87,9 @@ class Smoothed:
 def test_own_scorer_in_training(wiring: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plain.parameters.alignment_model", lambda given, *_: Smoothed(given))
     changed = {"alignment": SMOOTHED, "wiring": wiring}
-    assert_as_by_hand(small_network(trust_code=True, **changed), small_settings(**changed), sentences())
+    assert_as_by_hand(
+        small_network(trust_code=True, **changed), small_settings(**changed), sentences()
+    )
 
 
 @pytest.mark.parametrize("wiring", WIRINGS)
@@ -96,14 +100,20 @@ def test_own_scorer_in_search(wiring: str) -> None:
 
 
 def build(trust_code: bool = False, /, **changed: Any) -> TranslationNetwork:
-    return TranslationNetwork(small_settings(**changed), SOURCE_WORDS, TARGET_WORDS, trust_code=trust_code)
+    return TranslationNetwork(
+        small_settings(**changed), SOURCE_WORDS, TARGET_WORDS, trust_code=trust_code
+    )
 
 
 @pytest.mark.parametrize("setting", ["cell", "encoder", "alignment", "readout"])
 class TestEverySetting:
     def test_own_part(self, setting: str) -> None:
         network = build(True, **{setting: f"my_parts:My{setting.capitalize()}"})
-        own = [type(module).__name__ for module in network.modules() if type(module).__module__ == "my_parts"]
+        own = [
+            type(module).__name__
+            for module in network.modules()
+            if type(module).__module__ == "my_parts"
+        ]
         assert set(own) == {f"My{setting.capitalize()}"}
 
     def test_consent(self, setting: str) -> None:

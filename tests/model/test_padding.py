@@ -16,10 +16,14 @@ from small import (
     small_network,
 )
 
-COMBINATIONS = [(cell, encoder, "additive", "released") for cell in CELLS for encoder in ENCODERS] + [
+COMBINATIONS = [
+    (cell, encoder, "additive", "released") for cell in CELLS for encoder in ENCODERS
+] + [
     ("gated", "bidirectional", alignment, wiring) for alignment in ALIGNMENTS for wiring in WIRINGS
 ]
-every_combination = pytest.mark.parametrize(("cell", "encoder", "alignment", "wiring"), COMBINATIONS)
+every_combination = pytest.mark.parametrize(
+    ("cell", "encoder", "alignment", "wiring"), COMBINATIONS
+)
 
 
 def trimmed(batch: Sentences, b: int) -> Sentences:
@@ -43,4 +47,6 @@ def test_alone_as_in_company(cell: str, encoder: str, alignment: str, wiring: st
     torch.testing.assert_close(loss, torch.stack(singles).sum(), rtol=0, atol=1e-12)
     alone = [gradients(network, single) for single in singles]
     for name, together in gradients(network, loss).items():
-        torch.testing.assert_close(together, sum(one[name] for one in alone), rtol=0, atol=1e-11, msg=name)
+        torch.testing.assert_close(
+            together, sum(one[name] for one in alone), rtol=0, atol=1e-11, msg=name
+        )

@@ -18,10 +18,14 @@ from small import ALIGNMENTS, WIRINGS, sentences, small_network
     ],
 )
 @pytest.mark.parametrize("alignment", ALIGNMENTS)
-def test_beam_search_equals_teacher_forcing(alignment: str, encoder: str, wiring: str, cell: str) -> None:
+def test_beam_search_equals_teacher_forcing(
+    alignment: str, encoder: str, wiring: str, cell: str
+) -> None:
     """The beam branches, reorders, repeats and drops: each hypothesis is what it is alone, and what a scorer
     remembers follows it."""
-    network = small_network(torch.float32, alignment=alignment, encoder=encoder, wiring=wiring, cell=cell)
+    network = small_network(
+        torch.float32, alignment=alignment, encoder=encoder, wiring=wiring, cell=cell
+    )
     assert_search_as_teacher_forced([network], sentences())
 
 

@@ -31,9 +31,19 @@ def batch() -> Batch:
     "changes",
     [
         ["optimiser.method=adadelta"],
-        ["optimiser.average_decay=0.9", "dropout.label_smoothing=0.1", "training.precision=bfloat16", SGD],
+        [
+            "optimiser.average_decay=0.9",
+            "dropout.label_smoothing=0.1",
+            "training.precision=bfloat16",
+            SGD,
+        ],
         ["known_alignments.loss=cross-entropy", "known_alignments.forcing=mixed", SGD],
-        ["model.decoder=bidirectional", "known_alignments.loss=product", "model.wiring=appendix", SGD],
+        [
+            "model.decoder=bidirectional",
+            "known_alignments.loss=product",
+            "model.wiring=appendix",
+            SGD,
+        ],
     ],
     ids=["Adadelta", "averages and smoothing", "links", "both directions"],
 )

@@ -54,10 +54,14 @@ def test_whole_weights_translate_as_the_run_does(tiny_run: Path, tmp_path: Path)
         *("README.md", "config.toml", "model.safetensors"),
         *("vocabulary.source.txt", "vocabulary.target.txt", "words.target.bloom"),
     }
-    assert Translator.from_pretrained(tmp_path / "model").translate(LINES) == translator.translate(LINES)
+    assert Translator.from_pretrained(tmp_path / "model").translate(LINES) == translator.translate(
+        LINES
+    )
 
 
-def test_int8_weights_take_a_quarter_and_search_in_int8(saved: Path, tiny_subword_run: Path) -> None:
+def test_int8_weights_take_a_quarter_and_search_in_int8(
+    saved: Path, tiny_subword_run: Path
+) -> None:
     model = Translator.from_pretrained(saved / "en-fr")
     assert model.settings.search.precision == "int8"
     whole = Run.open(tiny_subword_run).model_path.stat().st_size
@@ -65,7 +69,8 @@ def test_int8_weights_take_a_quarter_and_search_in_int8(saved: Path, tiny_subwor
         saved / "en-fr" / "model.safetensors"
     ).stat().st_size < 0.5 * whole  # of so small a network much is header
     ours, theirs = (
-        one.networks[0].decoder.cell.U.weight.detach() for one in (model, Translator.load(tiny_subword_run))
+        one.networks[0].decoder.cell.U.weight.detach()
+        for one in (model, Translator.load(tiny_subword_run))
     )
     assert torch.allclose(ours, theirs, atol=float(theirs.abs().max()) / 200)
 
@@ -111,7 +116,9 @@ def test_the_card_has_the_hub_s_metadata(saved: Path) -> None:
 
 def test_a_card_brings_no_html_and_no_link_and_may_say_nothing() -> None:
     evil = "<script>x</script> [a](javascript:b) `c` [d]: javascript:e <f@g.h>"
-    card = ModelCard(name="m", description=evil, training=evil, licence=evil, data=[evil], limits=[evil])
+    card = ModelCard(
+        name="m", description=evil, training=evil, licence=evil, data=[evil], limits=[evil]
+    )
     _, _, prose = card_markdown(card, Settings(), 1).split("---\n", 2)
     assert prose.count("javascript:") == 10
     assert re.search(r"(?<!\\)[<>\[\]]", prose.replace('(["..."])[0]', "")) is None
@@ -151,14 +158,19 @@ def test_a_name_stands_for_its_folder(named: Path) -> None:
     assert folder_of("en-fr") == Path("en-fr")  # a folder comes before a name
 
 
-def test_an_unknown_name_lists_those_that_are_there(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_name_lists_those_that_are_there(
+    named: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(
-        InputError, match=r"no installed model 'en-fx' \(did you mean 'en-fr'\? installed models: en-fr\)"
+        InputError,
+        match=r"no installed model 'en-fx' \(did you mean 'en-fr'\? installed models: en-fr\)",
     ):
         Translator.load("en-fx")
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.setattr("rnnsearch.installed.entry_points", lambda group: [])
-    with pytest.raises(InputError, match=r"no models are installed: pip install 'rnnsearch\[models\]'"):
+    with pytest.raises(
+        InputError, match=r"no models are installed: pip install 'rnnsearch\[models\]'"
+    ):
         Translator.load("en-fr")
 
 
@@ -167,11 +179,17 @@ def test_a_package_says_where_models_lie_and_is_not_run(
 ) -> None:
     package = tmp_path / "some_models_of_mine"
     shutil.copytree(saved, package)
-    (package / "__init__.py").write_text("raise RuntimeError('code of a package of models was run')")
+    (package / "__init__.py").write_text(
+        "raise RuntimeError('code of a package of models was run')"
+    )
     information = tmp_path / "some_models_of_mine-1.0.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: some-models-of-mine\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text("[rnnsearch.models]\nmine = some_models_of_mine\n")
+    (information / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: some-models-of-mine\nVersion: 1.0\n"
+    )
+    (information / "entry_points.txt").write_text(
+        "[rnnsearch.models]\nmine = some_models_of_mine\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert folder_of("en-fr") == package / "en-fr"
 
@@ -215,7 +233,9 @@ def test_a_run_becomes_a_model_by_a_command(
     tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
 ) -> None:
     (tmp_path / "card.toml").write_text('licence = "mit"\n')
-    done = command(f"models --save {tiny_run} --out {tmp_path}/model --int8 --card {tmp_path}/card.toml")
+    done = command(
+        f"models --save {tiny_run} --out {tmp_path}/model --int8 --card {tmp_path}/card.toml"
+    )
     assert done.code == 0
     assert 'license: "mit"' in (tmp_path / "model" / "README.md").read_text()
     assert command("models --int8").code == command(f"models --save {tiny_run}").code == 2

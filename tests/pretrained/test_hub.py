@@ -106,17 +106,26 @@ def test_a_model_of_the_hub_translates_and_brings_no_code(hub: type[Hub], tmp_pa
     lines = ["The man sees the woman."]
     found = Translator.from_pretrained("someone/en-fr").translate(lines)
     assert found == Translator.from_pretrained(tmp_path / "model").translate(lines)
-    assert not any("evil.py" in path or "big.bin" in path for path in hub.asked if "/resolve/" in path)
+    assert not any(
+        "evil.py" in path or "big.bin" in path for path in hub.asked if "/resolve/" in path
+    )
 
 
 def names_in(folder: Path) -> set[str]:
     """Names of all that lies in a folder, but for the cache's own."""
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if "cache" not in path.parts}
+    return {
+        str(path.relative_to(folder)) for path in folder.rglob("*") if "cache" not in path.parts
+    }
 
 
 @pytest.mark.parametrize(
     ("commit", "etag"),
-    [(COMMIT, '"../../../../NAME"'), ("../../../NAME", ""), ("../" * 20 + "tmp/NAME", ""), ("C" * 40, "")],
+    [
+        (COMMIT, '"../../../../NAME"'),
+        ("../../../NAME", ""),
+        ("../" * 20 + "tmp/NAME", ""),
+        ("C" * 40, ""),
+    ],
     ids=["ETag", "commit", "commit from the root", "no commit"],
 )
 def test_a_hostile_hub_writes_nothing_outside_the_cache(
@@ -134,7 +143,9 @@ def test_a_hostile_hub_writes_nothing_outside_the_cache(
     assert not list(tmp_path.rglob("NAME*"))
 
 
-def test_a_model_that_was_fetched_needs_no_hub(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_was_fetched_needs_no_hub(
+    hub: type[Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
     Translator.from_pretrained("someone/en-fr")
     asked = len(hub.asked)
     Translator.from_pretrained("someone/en-fr")
@@ -163,7 +174,9 @@ def test_nothing_that_is_refused_stays(
     assert Translator.from_pretrained("someone/en-fr").translate(["a"])
 
 
-def test_a_list_of_names_without_end_is_not_read(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_of_names_without_end_is_not_read(
+    hub: type[Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("rnnsearch.pretrained.hub.LARGEST_LIST", 99)
     with pytest.raises(InputError, match="cannot be fetched: the hub sends more than 99 bytes"):
         Translator.from_pretrained("someone/en-fr")
@@ -171,7 +184,8 @@ def test_a_list_of_names_without_end_is_not_read(hub: type[Hub], monkeypatch: py
 
 def test_a_name_that_the_hub_does_not_know_is_one_line(hub: type[Hub]) -> None:
     with pytest.raises(
-        InputError, match=r"model 'someone/else' cannot be fetched: .+ \(check its name and the connection\)"
+        InputError,
+        match=r"model 'someone/else' cannot be fetched: .+ \(check its name and the connection\)",
     ):
         Translator.from_pretrained("someone/else")
 

@@ -42,9 +42,13 @@ def test_a_model_is_small_and_says_what_it_is(model: Path) -> None:
     assert card.data
     assert card.limits
     assert all(score.signature for score in card.scores if score.metric == "BLEU")
-    assert {"newstest2012", "newstest2013", "europarl-test", "europarl-bylen", "multi30k-test2016"} <= {
-        score.test for score in card.scores
-    }
+    assert {
+        "newstest2012",
+        "newstest2013",
+        "europarl-test",
+        "europarl-bylen",
+        "multi30k-test2016",
+    } <= {score.test for score in card.scores}
 
 
 @each_model
@@ -55,7 +59,9 @@ def test_a_model_searches_in_8_bits(model: Path) -> None:
 def test_the_first_command_of_the_readme(command: Callable[..., Any]) -> None:
     """Its output stands in the block below it."""
     said = re.search(
-        r'^echo "(.+)" \| rnnsearch translate (\S+).*\n```\n\n```text\n(.+)\n```', README, re.MULTILINE
+        r'^echo "(.+)" \| rnnsearch translate (\S+).*\n```\n\n```text\n(.+)\n```',
+        README,
+        re.MULTILINE,
     )
     assert said
     outcome = command("translate", said[2], stdin=f"{said[1]}\n".encode())

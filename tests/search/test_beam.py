@@ -26,7 +26,9 @@ class Script(Model):
 
     def row(self, sentence: int, ids: Ids) -> Row:
         with np.errstate(divide="ignore"):
-            log_p = np.log(np.array(self.steps[min(len(ids), len(self.steps) - 1)], dtype=np.float32))
+            log_p = np.log(
+                np.array(self.steps[min(len(ids), len(self.steps) - 1)], dtype=np.float32)
+            )
         weights = np.zeros(self.lengths[sentence], dtype=np.float32)
         weights[0] = 1
         return log_p, weights
@@ -56,7 +58,9 @@ def score_of(model: Model, sentence: int, ids: Ids, settings: SearchSettings) ->
         score /= ((5 + max(len(ids), 1)) / 6) ** settings.length_alpha
     for j in range(model.lengths[sentence]):
         coverage = sum(float(model.row(sentence, ids[:i])[1][j]) for i in range(len(ids)))
-        score += settings.coverage_beta * math.log(min(max(coverage, float(np.finfo(np.float32).tiny)), 1.0))
+        score += settings.coverage_beta * math.log(
+            min(max(coverage, float(np.finfo(np.float32).tiny)), 1.0)
+        )
     return score
 
 
@@ -95,7 +99,9 @@ def reference(model: Model, sentence: int, settings: SearchSettings) -> list[tup
     return [(ids, bool(finished)) for ids in ranked[: settings.nbest]]
 
 
-def assert_bookkeeping(model: Model, sentence: int, hypothesis: Hypothesis, settings: SearchSettings) -> None:
+def assert_bookkeeping(
+    model: Model, sentence: int, hypothesis: Hypothesis, settings: SearchSettings
+) -> None:
     """Every log p and every α row is the one that the model gives after exactly the ids before it."""
     ids = hypothesis.ids
     rows = [model.row(sentence, ids[:i]) for i in range(len(ids))]
@@ -104,7 +110,9 @@ def assert_bookkeeping(model: Model, sentence: int, hypothesis: Hypothesis, sett
     )
     assert hypothesis.weights.shape == (len(ids), model.lengths[sentence])
     assert hypothesis.weights.dtype == np.float32
-    assert all(np.array_equal(row, alpha) for row, (_, alpha) in zip(hypothesis.weights, rows, strict=True))
+    assert all(
+        np.array_equal(row, alpha) for row, (_, alpha) in zip(hypothesis.weights, rows, strict=True)
+    )
     assert hypothesis.finished == (EOS in ids)
     assert EOS not in ids[:-1]
     assert hypothesis.score == pytest.approx(score_of(model, sentence, ids, settings), rel=1e-6)
@@ -116,12 +124,19 @@ def random_case(seed: int) -> tuple[Model, SearchSettings]:
     grain, impossible = random.choice([0.0, 0.5]), random.choice([0.0, 0.3, 0.8])
     lengths = random.integers(1, 6, size=random.integers(1, 5)).tolist()
     model = Model(
-        lengths, int(random.integers(2, 8)), seed, grain, impossible, padding=int(random.integers(3))
+        lengths,
+        int(random.integers(2, 8)),
+        seed,
+        grain,
+        impossible,
+        padding=int(random.integers(3)),
     )
     settings = settings_of(
         beam=beam,
         nbest=int(random.integers(1, beam + 1)),
-        normalise=random.choice(["none", "length"] if grain else ["none", "none", "length", "gnmt"]),
+        normalise=random.choice(
+            ["none", "length"] if grain else ["none", "none", "length", "gnmt"]
+        ),
         coverage_beta=0.0 if grain else random.choice([0.0, 0.3]),
         no_unk=bool(random.integers(2)),
         min_length_ratio=random.choice([0.0, 0.5, 1.0]),
@@ -154,7 +169,9 @@ def test_a_beam_that_holds_everything_finds_the_n_best_of_all_sequences(
     for sentence, hypotheses in enumerate(model.search(settings)):
         words = [n for n in range(model.size) if n != EOS]
         longest = length_limits(model.lengths[sentence], settings)[1]
-        every = [(*ids, EOS) for n in range(longest + 1) for ids in itertools.product(words, repeat=n)]
+        every = [
+            (*ids, EOS) for n in range(longest + 1) for ids in itertools.product(words, repeat=n)
+        ]
         every.sort(key=lambda ids: -score_of(model, sentence, ids, settings))
         assert [hypothesis.ids for hypothesis in hypotheses] == every
         assert all(hypothesis.finished for hypothesis in hypotheses)
@@ -179,7 +196,12 @@ def test_without_sentences_nothing_is_searched() -> None:
 NO_EOS, ONLY_EOS, BRIEF = [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.90, 0.01, 0.09]
 SMALL: dict[str, tuple[list[list[float]], int, dict[str, float], list[Ids]]] = {
     # p of each word, the source's length, settings, what is found
-    "the end does not count": ([NO_EOS, NO_EOS, ONLY_EOS], 4, {"max_length_ratio": 1}, [(2, 2, EOS)]),
+    "the end does not count": (
+        [NO_EOS, NO_EOS, ONLY_EOS],
+        4,
+        {"max_length_ratio": 1},
+        [(2, 2, EOS)],
+    ),
     "at the longest": ([NO_EOS] * 3 + [ONLY_EOS], 4, {"max_length_ratio": 1}, [(2, 2, 2, EOS)]),
     "a word too many": ([NO_EOS] * 4 + [ONLY_EOS], 4, {"max_length_ratio": 1}, [(2, 2, 2)]),
     "the longest": ([NO_EOS], 6, {"max_length_ratio": 1.5}, [(2,) * 7]),
@@ -188,7 +210,12 @@ SMALL: dict[str, tuple[list[list[float]], int, dict[str, float], list[Ids]]] = {
     "the shortest of nothing": ([BRIEF], 1, {"min_length_ratio": 0.5}, [(EOS,)]),
     "without UNK": ([[0.0, 0.9, 0.1], [0.2, 0.8, 0.0]], 3, {"beam": 1, "no_unk": True}, [(2, EOS)]),
     # the last two tie: (2,) was the better one
-    "none is finished": ([[0.0, 0.4, 0.6]], 2, {"nbest": 3, "max_length_ratio": 2}, [(2, 2), (2, 1), (1, 2)]),
+    "none is finished": (
+        [[0.0, 0.4, 0.6]],
+        2,
+        {"nbest": 3, "max_length_ratio": 2},
+        [(2, 2), (2, 1), (1, 2)],
+    ),
     "one is finished": (
         [[0.01, 0.4, 0.59], [0.0, 0.4, 0.6]],
         2,
@@ -220,7 +247,9 @@ def test_small_searches(case: tuple[list[list[float]], int, dict[str, float], li
         for b in (0, 1)
     ],
 )
-def test_when_no_word_is_possible_the_empty_hypothesis_is_returned(settings: SearchSettings) -> None:
+def test_when_no_word_is_possible_the_empty_hypothesis_is_returned(
+    settings: SearchSettings,
+) -> None:
     for model in (
         Model([3, 1, 2], size=2),
         script([0.0, 0.0], lengths=[3, 1, 2]),
@@ -287,7 +316,12 @@ def together(*members: Model) -> list[list[Hypothesis]]:
 # Of the last two, a word is impossible only if neither allows it.
 @pytest.mark.parametrize(
     "members",
-    [[FIRST, SECOND], [FIRST] * 3, [SECOND], [Model(LENGTHS, seed=seed, impossible=0.4) for seed in (1, 2)]],
+    [
+        [FIRST, SECOND],
+        [FIRST] * 3,
+        [SECOND],
+        [Model(LENGTHS, seed=seed, impossible=0.4) for seed in (1, 2)],
+    ],
 )
 def test_the_search_of_an_ensemble_is_the_search_of_the_mean_model(members: list[Model]) -> None:
     expected = Mean(LENGTHS, members=members).search(SEARCH)

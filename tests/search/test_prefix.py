@@ -56,11 +56,17 @@ BEGINNINGS: dict[str, Places] = {
 def test_finds_the_n_best_of_all_that_begin_so(normalise: str, no_unk: bool) -> None:
     """The batch has a sentence for each kind of beginning."""
     model = Model([4] * len(BEGINNINGS), size=4, seed=5)
-    found = searched(model, list(BEGINNINGS.values()), **EVERYTHING, normalise=normalise, no_unk=no_unk)
+    found = searched(
+        model, list(BEGINNINGS.values()), **EVERYTHING, normalise=normalise, no_unk=no_unk
+    )
     every = [(*ids, EOS) for n in range(4) for ids in itertools.product(range(1, 4), repeat=n)]
-    for sentence, (hypotheses, beginning) in enumerate(zip(found, BEGINNINGS.values(), strict=True)):
+    for sentence, (hypotheses, beginning) in enumerate(
+        zip(found, BEGINNINGS.values(), strict=True)
+    ):
         forced = sum(len(place) == 1 for place in beginning)
-        allowed = [ids for ids in every if agrees(ids, beginning) and not (no_unk and UNK in ids[forced:])]
+        allowed = [
+            ids for ids in every if agrees(ids, beginning) and not (no_unk and UNK in ids[forced:])
+        ]
         scores = {
             ids: sum(log_p(model, sentence, ids)) / (len(ids) if normalise == "length" else 1)
             for ids in allowed

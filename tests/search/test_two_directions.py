@@ -25,8 +25,16 @@ SOURCE, LENGTHS = torch.tensor([[3, 0, 5], [2, 4, 0], [1, 0, 0]]), torch.tensor(
 
 
 def network(decoder: str = "bidirectional", seed: int = 1, **changed: Any) -> TranslationNetwork:
-    sizes = {"embedding_size": 5, "hidden_size": 4, "encoder_size": 3, "alignment_size": 6, "maxout_size": 3}
-    made = TranslationNetwork(ModelSettings.model_validate(sizes | {"decoder": decoder} | changed), 7, WORDS)
+    sizes = {
+        "embedding_size": 5,
+        "hidden_size": 4,
+        "encoder_size": 3,
+        "alignment_size": 6,
+        "maxout_size": 3,
+    }
+    made = TranslationNetwork(
+        ModelSettings.model_validate(sizes | {"decoder": decoder} | changed), 7, WORDS
+    )
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in made.parameters():  # large enough that the two directions disagree
@@ -40,10 +48,14 @@ def found_by(
     chosen = slice(None) if rows is None else rows
     source, lengths = SOURCE[chosen], LENGTHS[chosen]
     source = source[:, : int(lengths.max())]
-    return search_directions(networks, partial(forced_decoding, networks), source, lengths, settings)
+    return search_directions(
+        networks, partial(forced_decoding, networks), source, lengths, settings
+    )
 
 
-def one_way(both: TranslationNetwork, settings: SearchSettings, rows: list[int] | None = None) -> list[Any]:
+def one_way(
+    both: TranslationNetwork, settings: SearchSettings, rows: list[int] | None = None
+) -> list[Any]:
     """Returns what each direction finds alone."""
     found = []
     for number in (0, 1):
@@ -59,9 +71,14 @@ def forced(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """(log p of each word, α) of translations of one source sentence."""
     length = int(LENGTHS[sentence])
-    batch = Batch(SOURCE[[sentence] * len(given), :length], LENGTHS[[sentence] * len(given)], *pad(given))
+    batch = Batch(
+        SOURCE[[sentence] * len(given), :length], LENGTHS[[sentence] * len(given)], *pad(given)
+    )
     log_p, weights = forced_decoding(networks, batch)
-    return [(log_p[n, : len(ids)].numpy(), weights[n, : len(ids)].numpy()) for n, ids in enumerate(given)]
+    return [
+        (log_p[n, : len(ids)].numpy(), weights[n, : len(ids)].numpy())
+        for n, ids in enumerate(given)
+    ]
 
 
 def every_translation(longest: int) -> list[tuple[int, ...]]:
@@ -80,15 +97,20 @@ def test_a_wide_beam_finds_the_best_of_all(members: int, changes: dict[str, Any]
     """All translations of at most three words, 85 of them, scored by forced decoding in both directions and
     ranked."""
     networks = [network(seed=seed) for seed in range(members)]
-    settings = SearchSettings.model_validate({"beam": 400, "nbest": 10, "max_length_ratio": 3.0} | changes)
+    settings = SearchSettings.model_validate(
+        {"beam": 400, "nbest": 10, "max_length_ratio": 3.0} | changes
+    )
     (found,) = found_by(networks, settings, [0])  # a source of one word and its end
     every = every_translation(3)
     scores = [
-        final_score(float(log_p.sum()), weights, settings) for log_p, weights in forced(networks, 0, every)
+        final_score(float(log_p.sum()), weights, settings)
+        for log_p, weights in forced(networks, 0, every)
     ]
     ranked = sorted(zip(scores, every, strict=True), reverse=True)
     assert [one.ids for one in found] == [ids for _, ids in ranked[:10]]
-    assert [one.score for one in found] == pytest.approx([score for score, _ in ranked[:10]], abs=1e-4)
+    assert [one.score for one in found] == pytest.approx(
+        [score for score, _ in ranked[:10]], abs=1e-4
+    )
 
 
 def test_probabilities_of_both_directions_sum_to_one_and_their_mean_to_less() -> None:
@@ -125,7 +147,9 @@ def test_what_both_beams_end_with_is_pooled_and_ranked_by_both(beam: int) -> Non
             np.testing.assert_allclose(one.log_probabilities, log_p, atol=1e-4)
             np.testing.assert_allclose(one.weights, weights, atol=1e-4)
             assert one.weights.dtype == np.float32
-    assert seen_once, "the beams agree in everything: nothing was scored by a direction that had not found it"
+    assert seen_once, (
+        "the beams agree in everything: nothing was scored by a direction that had not found it"
+    )
 
 
 def test_backward_search_is_forward_search_turned() -> None:
@@ -133,7 +157,9 @@ def test_backward_search_is_forward_search_turned() -> None:
     with the same scores."""
     settings = SearchSettings(beam=4, nbest=3, max_length_ratio=2.0)
     for turned, plain in zip(
-        found_by([network("backward")], settings), found_by([network("forward")], settings), strict=True
+        found_by([network("backward")], settings),
+        found_by([network("forward")], settings),
+        strict=True,
     ):
         for found, expected in zip(turned, plain, strict=True):
             words = len(expected.ids) - expected.finished

@@ -95,7 +95,9 @@ class Held:
         wait_until(lambda: len(self.batches) >= 1)
 
     def wait_for_queue(self, length: int) -> None:
-        wait_until(lambda: sum(not task.future.done() for task in self.service.queue.waiting) == length)
+        wait_until(
+            lambda: sum(not task.future.done() for task in self.service.queue.waiting) == length
+        )
 
 
 @pytest.fixture

@@ -30,7 +30,10 @@ def test_bad_usage_is_one_line(command: Callable[..., Any], tiny_run: Path, tmp_
             ((tmp_path / "nothing", "--port", 0), "is not a run"),
             (("a b=x", "--port", 0), "names no model"),
             ((tiny_run, "--port", port), f"cannot listen at 127.0.0.1 port {port}"),
-            ((tiny_run, "--host", "nowhere.invalid", "--port", 0), "cannot listen at nowhere.invalid"),
+            (
+                (tiny_run, "--host", "nowhere.invalid", "--port", 0),
+                "cannot listen at nowhere.invalid",
+            ),
             ((tiny_run, "--api-keys", tmp_path / "none"), "cannot be read"),
             ((tiny_run, "--trust-code"), "No such option"),
             ((tiny_run, "--workers", 0), "--workers"),

@@ -44,7 +44,14 @@ def request(body: bytes | None = None, *, length: int = 0, **fields: Any) -> byt
         request(b"{", length=100),
         CHUNKED + b"0\r\na: b\r\n",
     ],
-    ids=["nothing", "half a line", "half a head", "half a second head", "half a body", "half a trailer"],
+    ids=[
+        "nothing",
+        "half a line",
+        "half a head",
+        "half a second head",
+        "half a body",
+        "half a trailer",
+    ],
 )
 def test_a_request_that_does_not_arrive_is_given_up(loopback: Loopback, sent: bytes) -> None:
     with loopback.connect(timeout=300) as slow:
@@ -64,7 +71,9 @@ def test_a_request_that_does_not_arrive_is_given_up(loopback: Loopback, sent: by
         CHUNKED + b"1" + b"0" * 17 + b"\r\n",
     ],
 )
-def test_a_body_that_is_declared_too_long_is_refused_at_once(loopback: Loopback, sent: bytes) -> None:
+def test_a_body_that_is_declared_too_long_is_refused_at_once(
+    loopback: Loopback, sent: bytes
+) -> None:
     assert loopback.answer(sent).startswith((b"HTTP/1.1 413 ", b"HTTP/1.1 400 "))
 
 

@@ -44,7 +44,9 @@ def test_the_image_starts_the_service_without_root() -> None:
     assert user[-1] not in ("0", "root")
     assert LAST_STAGE.index("\nUSER ") < LAST_STAGE.index("\nENTRYPOINT ")
     assert ":latest" not in DOCKERFILE
-    assert all("--no-cache-dir" in line for line in DOCKERFILE.splitlines() if "pip install" in line)
+    assert all(
+        "--no-cache-dir" in line for line in DOCKERFILE.splitlines() if "pip install" in line
+    )
 
 
 def test_the_compose_file_serves_models_that_are_there_on_loopback_only() -> None:

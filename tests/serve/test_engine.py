@@ -31,7 +31,9 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node
 def network_of(kind: str, wiring: str) -> TranslationNetwork:
     parts = {} if kind == "rnnsearch" else {"encoder": "forward", "alignment": "fixed"}
     sizes = {f"{name}_size": size for name, size in SIZES.items()}
-    made = small_network(torch.float32, wiring=wiring, encoder_size=SIZES["hidden"], **sizes, **parts)
+    made = small_network(
+        torch.float32, wiring=wiring, encoder_size=SIZES["hidden"], **sizes, **parts
+    )
     randomised(made, 3, 0.4)
     return made
 
@@ -43,7 +45,9 @@ def in_node(folder: Path, case: dict[str, Any]) -> dict[str, Any]:
     shutil.copy(Path(__file__).with_name("one_update.js"), folder)
     (folder / "case.json").write_text(json.dumps(case))
     command = ["node", "one_update.js", "case.json"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -51,7 +55,9 @@ def in_node(folder: Path, case: dict[str, Any]) -> dict[str, Any]:
 def assert_close(found: dict[str, list[float]], expected: dict[str, Tensor]) -> None:
     assert found.keys() == expected.keys()
     for name, tensor in expected.items():
-        torch.testing.assert_close(torch.tensor(found[name]), tensor.detach().flatten(), **CLOSE, msg=name)
+        torch.testing.assert_close(
+            torch.tensor(found[name]), tensor.detach().flatten(), **CLOSE, msg=name
+        )
 
 
 def greedy(network: TranslationNetwork, pairs: Batch) -> tuple[list[list[int]], Tensor]:
@@ -65,7 +71,9 @@ def greedy(network: TranslationNetwork, pairs: Batch) -> tuple[list[list[int]], 
 @pytest.mark.parametrize("plain", [False, True], ids=["wasm", "plain"])
 @pytest.mark.parametrize("wiring", ["eq4", "appendix", "released"])
 @pytest.mark.parametrize("kind", ["rnnsearch", "rnnencdec"])
-def test_updates_and_translations_are_pythons(tmp_path: Path, kind: str, wiring: str, *, plain: bool) -> None:
+def test_updates_and_translations_are_pythons(
+    tmp_path: Path, kind: str, wiring: str, *, plain: bool
+) -> None:
     network, pairs = network_of(kind, wiring), Batch(*sentences())
     # ε is large because Adam's first update is g / (|g| + ε): a tiny one would show the rounding of g as ±
     # rate
@@ -73,7 +81,9 @@ def test_updates_and_translations_are_pythons(tmp_path: Path, kind: str, wiring:
     case = {
         "settings": {"kind": kind, "wiring": wiring, "sizes": SIZES, "initialisation": "glorot"},
         "words": {"source": SOURCE_WORDS, "target": TARGET_WORDS},
-        "weights": {name: tensor.flatten().tolist() for name, tensor in network.state_dict().items()},
+        "weights": {
+            name: tensor.flatten().tolist() for name, tensor in network.state_dict().items()
+        },
         "batch": {
             "source": pairs.source.T.flatten().tolist(),
             "lengths": pairs.source_lengths.tolist(),

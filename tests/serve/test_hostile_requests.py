@@ -10,7 +10,9 @@ from starlette.testclient import TestClient
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 FIELDS = (
@@ -27,14 +29,20 @@ FIELDS = (
     "q",
     "format",
 )
-LIKELY = st.sampled_from(["en-fr", "en", "fr", "a cat .", "", 1, 2, True, ["a", "b"], [], "auto", "text"])
+LIKELY = st.sampled_from(
+    ["en-fr", "en", "fr", "a cat .", "", 1, 2, True, ["a", "b"], [], "auto", "text"]
+)
 PATHS = ("/v1/translate", "/v1/align", "/translate", "/detect")
 
 
 @settings(max_examples=150)
-@given(st.sampled_from(PATHS), st.dictionaries(st.sampled_from(FIELDS), LIKELY | VALUES, max_size=6))
+@given(
+    st.sampled_from(PATHS), st.dictionaries(st.sampled_from(FIELDS), LIKELY | VALUES, max_size=6)
+)
 def test_any_fields_get_an_answer(client: TestClient, path: str, body: dict[str, object]) -> None:
-    answer = client.post(path, content=json.dumps(body), headers={"Content-Type": "application/json"})
+    answer = client.post(
+        path, content=json.dumps(body), headers={"Content-Type": "application/json"}
+    )
     assert answer.status_code < 500, (path, body, answer.text)
     if answer.status_code >= 400:
         assert set(answer.json()) == {"error"}

@@ -17,8 +17,13 @@ GERMAN = "Der Ausschuss wird am Montag zusammentreten, um den Haushalt zu berate
 
 def test_libretranslatepy(loopback: Any) -> None:
     client = pytest.importorskip("libretranslatepy").LibreTranslateAPI(loopback.address)
-    one, two = (client.translate(text, "en", "fr") for text in ("The man sees a dog .", "The girls read ."))
-    assert client.translate("The man sees a dog .  The girls read .\n", "en", "fr") == f"{one}  {two}\n"
+    one, two = (
+        client.translate(text, "en", "fr") for text in ("The man sees a dog .", "The girls read .")
+    )
+    assert (
+        client.translate("The man sees a dog .  The girls read .\n", "en", "fr")
+        == f"{one}  {two}\n"
+    )
     assert client.languages() == [
         {"code": "en", "name": "English", "targets": ["fr"]},
         {"code": "fr", "name": "French", "targets": ["en"]},
@@ -33,7 +38,9 @@ def test_deep_translator(loopback: Any) -> None:
     address = f"{loopback.address}/"
     client = translator(source="en", target="fr", api_key="any", custom_url=address)
     lines = ["the man sees a dog .", "the girls read ."]
-    expected = [loopback.post("/translate", **GOOD | {"q": line})[2]["translatedText"] for line in lines]
+    expected = [
+        loopback.post("/translate", **GOOD | {"q": line})[2]["translatedText"] for line in lines
+    ]
     assert client.translate_batch(lines) == expected
     back = translator(source="French", target="English", api_key="any", custom_url=address)
     answer = loopback.post("/translate", q="le chien .", source="fr", target="en")[2]
@@ -68,7 +75,11 @@ def test_fields(client: TestClient) -> None:
         return client.post(path, json=GOOD | change)
 
     kind = {"Content-Type": "application/json"}
-    for content, says in ((b"[", "not JSON"), (b"[]", "not a JSON object"), (b'["ab"]', "not a JSON object")):
+    for content, says in (
+        (b"[", "not JSON"),
+        (b"[]", "not a JSON object"),
+        (b'["ab"]', "not a JSON object"),
+    ):
         answer = client.post("/translate", content=content, headers=kind)
         assert (answer.status_code, says in answer.json()["error"]) == (400, True)
     assert post(q="a" * 2_001).status_code == 413
@@ -85,7 +96,10 @@ def test_what_is_off_is_answered_as_libretranslate_does(client: TestClient) -> N
     """The status and the words are those of its app.py."""
     for path, what in (("/suggest", "Suggestions"), ("/translate_file", "Files translation")):
         answer = client.post(path, data={"q": "a"})
-        assert (answer.status_code, answer.json()) == (403, {"error": f"{what} are disabled on this server."})
+        assert (answer.status_code, answer.json()) == (
+            403,
+            {"error": f"{what} are disabled on this server."},
+        )
 
 
 def test_each_text_of_an_unknown_language_is_judged_by_itself(client: TestClient) -> None:
@@ -107,7 +121,12 @@ def test_each_text_of_an_unknown_language_is_judged_by_itself(client: TestClient
 
 @pytest.mark.parametrize(
     ("text", "target", "language"),
-    [("Save", "fr", "en"), ("Options", "fr", "en"), ("Annuler", "en", "fr"), ("Non", "en-GB", "fr")],
+    [
+        ("Save", "fr", "en"),
+        ("Options", "fr", "en"),
+        ("Annuler", "en", "fr"),
+        ("Non", "en-GB", "fr"),
+    ],
 )
 def test_a_text_of_an_uncertain_language_is_in_one_that_is_served(
     client: TestClient, text: str, target: str, language: str
@@ -118,7 +137,9 @@ def test_a_text_of_an_uncertain_language_is_in_one_that_is_served(
     assert answer["translatedText"] == named["translatedText"]
 
 
-@pytest.mark.parametrize("codes", [("en-US", "fr"), ("EN", "FR"), ("en", "fr-CA"), ("en_gb", "fr_fr")])
+@pytest.mark.parametrize(
+    "codes", [("en-US", "fr"), ("EN", "FR"), ("en", "fr-CA"), ("en_gb", "fr_fr")]
+)
 def test_a_language_counts_without_its_region(client: TestClient, codes: tuple[str, str]) -> None:
     source, target = codes
     expected = client.post("/translate", json=GOOD).json()
@@ -146,4 +167,6 @@ def test_html_is_that_of_the_translator(
 ) -> None:
     (expected,) = served[0].translator.translate(["The man sees a dog ."])
     asked = GOOD | {"q": "<p>The man sees a dog .</p>\n<hr>", "format": "html"}
-    assert client.post("/translate", json=asked).json() == {"translatedText": f"<p>{expected.text}</p>\n<hr>"}
+    assert client.post("/translate", json=asked).json() == {
+        "translatedText": f"<p>{expected.text}</p>\n<hr>"
+    }

@@ -27,7 +27,9 @@ THREE = {"text": ["One .", "Two .", "Three ."], "model": "en-fr"}
 WORDS = "the old man sees a dog and "
 
 
-def test_a_full_queue_is_answered_at_once_with_503_and_retry_after(held_of: Callable[..., Held]) -> None:
+def test_a_full_queue_is_answered_at_once_with_503_and_retry_after(
+    held_of: Callable[..., Held],
+) -> None:
     held = held_of(queue=3)
     with ThreadPoolExecutor(4) as pool:
         running = pool.submit(held.post, **CAT)
@@ -151,7 +153,9 @@ def test_short_requests_pass_long_ones_and_long_sentences_are_translated_in_part
     sentence = answer["translations"][0]["sentences"][1]
     translator = served[0].translator
     most = min(LONGEST_PART, translator.settings.translation.max_source_length)
-    (expected,) = translator.translate([f"{long} ."], settings={"translation.max_source_length": most})
+    (expected,) = translator.translate(
+        [f"{long} ."], settings={"translation.max_source_length": most}
+    )
     assert (status, sentence["source_tokens"]) == (200, expected.source_tokens)
     assert sentence["hypotheses"][0]["text"] == expected.text
 
@@ -187,7 +191,11 @@ def test_what_is_too_long_does_not_get_into_the_queue(
     held = held_of(characters=20_000)
     pairs: dict[str, Any] = {"source_text": ["a", WORDS * 150], "target_text": ["a", "a"]}
     for path, body, says in (
-        ("/v1/translate", {"text": ["A cat .", "A dog .\n" + WORDS * 150]}, "sentence 2 of text 2 has 1,05"),
+        (
+            "/v1/translate",
+            {"text": ["A cat .", "A dog .\n" + WORDS * 150]},
+            "sentence 2 of text 2 has 1,05",
+        ),
         ("/v1/translate", {"text": "a " * 5_500}, "sentence 1"),  # more than is ever translated
         ("/v1/align", pairs, "pair 2 has 1,05"),
     ):
@@ -196,14 +204,21 @@ def test_what_is_too_long_does_not_get_into_the_queue(
         assert says in answer["error"]["message"]
     many = EncodedSentence(["a"], [5] * 1_001, [0] * 1_001)
     monkeypatch.setattr(type(served[0].translator), "parts", lambda *_, **__: [many])
-    assert "1,001 words or subwords, but the limit is 1,000" in held.post(**CAT)[2]["error"]["message"]
+    assert (
+        "1,001 words or subwords, but the limit is 1,000" in held.post(**CAT)[2]["error"]["message"]
+    )
 
 
 @pytest.mark.parametrize(
     ("owner", "method", "path", "fields"),
     [
         (Translator, "translate_parts", "/v1/translate", {"text": "A cat .\nA dog ."}),
-        (Scorer, "force_encoded", "/v1/align", {"source_text": "A cat .", "target_text": "Un chat ."}),
+        (
+            Scorer,
+            "force_encoded",
+            "/v1/align",
+            {"source_text": "A cat .", "target_text": "Un chat ."},
+        ),
     ],
 )
 def test_work_that_nobody_waits_for_stops(

@@ -65,7 +65,10 @@ def reversed_order(words: Sequence[str]) -> list[int]:
             "<script>a < b && c</script><style>p{}</style>a b",
             "<script>a < b && c</script><style>p{}</style>B A",
         ),
-        ("<div translate=no><p>a b</p>c &amp; d</div>e f", "<div translate=no><p>a b</p>c &amp; d</div>F E"),
+        (
+            "<div translate=no><p>a b</p>c &amp; d</div>e f",
+            "<div translate=no><p>a b</p>c &amp; d</div>F E",
+        ),
         ("<!DOCTYPE html>\n<!-- a b --><td>1 2</td>", "<!DOCTYPE html>\n<!-- a b --><td>2 1</td>"),
         (
             "<![if !mso]><!x><![x[ a></ ><td>1 2</td><![endif]><xmp><b>a b</b></xmp>",
@@ -73,12 +76,18 @@ def reversed_order(words: Sequence[str]) -> list[int]:
         ),
         ("<ul>\n  <li>a b</li>\n</ul>\n", "<ul>\n  <li>B A</li>\n</ul>\n"),
         ("a <b>b</b> c <b>d</b>", "<b>D</b> C <b>B</b> A"),
-        ("a b<sup>1</sup> c<sup><a href=u>[2]</a></sup>.", "C.<sup><a href=u>[2]</a></sup> B<sup>1</sup> A"),
+        (
+            "a b<sup>1</sup> c<sup><a href=u>[2]</a></sup>.",
+            "C.<sup><a href=u>[2]</a></sup> B<sup>1</sup> A",
+        ),
         ("<P>a <B>b</B\n> c</P>", "<P>C <B>B</B\n> A</P>"),
         ("a b <script>if (a<b) &amp;<p>", "B A <script>if (a<b) &amp;<p>"),
         ("a b <style>p > q {}", "B A <style>p > q {}"),
         ("<pre>a\tb\n\tc</pre>a b", "<pre>a\tb\n\tc</pre>B A"),
-        (f"a &#{'1' * 4_301}; <i title='&#{'9' * 4_400};'>b</i>", "<i title='\ufffd'>B</i> \ufffd A"),
+        (
+            f"a &#{'1' * 4_301}; <i title='&#{'9' * 4_400};'>b</i>",
+            "<i title='\ufffd'>B</i> \ufffd A",
+        ),
     ],
 )
 def test_elements_follow_their_words(html: str, expected: str) -> None:
@@ -93,7 +102,10 @@ def test_elements_follow_their_words(html: str, expected: str) -> None:
         ('1. [x] a [b c](u_v_w "t") d', '1. [x] D [C B](u_v_w "t") A'),
         ("a `ls -l` b ~~c~~ ![d](u.png)", "![D](u.png) ~~C~~ B `ls -l` A"),
         ("| a b | **c** |\n|---|:-:|\n", "| B A | **C** |\n|---|:-:|\n"),
-        ("```sh\na b\n```\na b\n\n    a b\n    c d\n", "```sh\na b\n```\nB A\n\n    a b\n    c d\n"),
+        (
+            "```sh\na b\n```\na b\n\n    a b\n    c d\n",
+            "```sh\na b\n```\nB A\n\n    a b\n    c d\n",
+        ),
         ("- a b\n\n    c d\n\n[u]: http://x_y_z\n", "- B A\n\n    D C\n\n[u]: http://x_y_z\n"),
         ("a_b 2 * 3 __c__", "__C__ 3 * 2 A_B"),
         ("a **b _c\n[d", "**C B A_\n[D"),
@@ -116,7 +128,10 @@ def test_a_weaker_alignment_decides_by_its_mass() -> None:
     result = Translation(
         "Le chat noir", ["Le", "chat", "noir"], ["The", "black", "cat", "</s>"], 0.0, [], weights
     )
-    assert page.rendered([(Paragraphs(["The black cat"], ["", ""]), [result])]) == "Le <b>chat noir</b>"
+    assert (
+        page.rendered([(Paragraphs(["The black cat"], ["", ""]), [result])])
+        == "Le <b>chat noir</b>"
+    )
 
 
 def test_a_number_with_spaces_is_one_word() -> None:
@@ -131,7 +146,12 @@ def test_a_number_with_spaces_is_one_word() -> None:
 def test_a_mark_in_front_is_one_word() -> None:
     page, front = Markup("<b>1.</b> Men"), f"1.{JOINER}"
     result = Translation(
-        "1. Hommes", [front, "Hommes"], [front, "Men", "</s>"], 0.0, [], np.eye(3, dtype=np.float32)[:2]
+        "1. Hommes",
+        [front, "Hommes"],
+        [front, "Men", "</s>"],
+        0.0,
+        [],
+        np.eye(3, dtype=np.float32)[:2],
     )
     assert page.rendered([(Paragraphs(page.texts, ["", ""]), [result])]) == "<b>1.</b> Hommes"
 
@@ -140,14 +160,24 @@ def test_an_element_over_two_sentences_is_opened_once() -> None:
     page, eye = Markup("<i>a b. c</i> d."), np.eye(3, dtype=np.float32)
     results = [
         Translation(
-            f"{one.upper()} {two.upper()}", [one.upper(), two.upper()], [one, two, "</s>"], 0.0, [], eye[:2]
+            f"{one.upper()} {two.upper()}",
+            [one.upper(), two.upper()],
+            [one, two, "</s>"],
+            0.0,
+            [],
+            eye[:2],
         )
         for one, two in (("a", "b."), ("c", "d."))
     ]
-    assert page.rendered([(Paragraphs(["a b.", "c d."], ["", " ", ""]), results)]) == "<i>A B. C</i> D."
+    assert (
+        page.rendered([(Paragraphs(["a b.", "c d."], ["", " ", ""]), results)])
+        == "<i>A B. C</i> D."
+    )
 
 
-def test_an_element_searches_the_sentences_in_which_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_element_searches_the_sentences_in_which_it_lies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """So that the time does not grow with tags times the words of all sentences."""
     searched, mass = [], markup._mass
 
@@ -168,7 +198,11 @@ def test_an_element_searches_the_sentences_in_which_it_lies(monkeypatch: pytest.
 
 @pytest.mark.parametrize(
     ("capitalised", "lower", "expected"),
-    [("Faites Milk", "lait", "Lait"), ("Paris", "paris", "Paris"), ("Enregistrer", "garder", "Enregistrer")],
+    [
+        ("Faites Milk", "lait", "Lait"),
+        ("Paris", "paris", "Paris"),
+        ("Enregistrer", "garder", "Enregistrer"),
+    ],
 )
 def test_a_word_alone_that_was_not_translated_is_read_in_lowercase(
     capitalised: str, lower: str, expected: str
@@ -209,7 +243,17 @@ def test_no_tag_is_lost_or_doubled(parts: list[str]) -> None:
 @given(
     st.lists(
         st.sampled_from(
-            [*"abc", " ", "<b>x</b>", "<p>y <i>z</i></p>", "<br>", "<img>", "<i></i>", "&lt;", "<td>"]
+            [
+                *"abc",
+                " ",
+                "<b>x</b>",
+                "<p>y <i>z</i></p>",
+                "<br>",
+                "<img>",
+                "<i></i>",
+                "&lt;",
+                "<td>",
+            ]
         ),
         max_size=25,
     )
@@ -235,7 +279,9 @@ def test_many_signs_of_addresses_in_deep_elements_are_no_address() -> None:
     assert Markup("<b>" * 100 + text + "</b>" * 100).texts == [text]
 
 
-def test_the_command_translates_a_page(command: Callable[..., Any], tiny_run: Path, tmp_path: Path) -> None:
+def test_the_command_translates_a_page(
+    command: Callable[..., Any], tiny_run: Path, tmp_path: Path
+) -> None:
     page = tmp_path / "page.html"
     page.write_text("<p>The <b>man</b> sees a dog .</p>\n<hr>\n")
     outcome = command("translate", tiny_run, page, "--format", "html")

@@ -71,7 +71,11 @@ class ExactProducts(Int8Linear):
         rows = x.reshape(-1, x.shape[-1]).float()
         scales = scales_of(rows, self.limit)
         y = ((rows / scales).round().double() @ self.integers.T).float() * self.scales * scales
-        return (y if self.bias is None else y + self.bias).view(*x.shape[:-1], len(self.scales)).to(x.dtype)
+        return (
+            (y if self.bias is None else y + self.bias)
+            .view(*x.shape[:-1], len(self.scales))
+            .to(x.dtype)
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -81,12 +85,19 @@ def _products_of_any_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def exported(
-    tiny_run: Path, tiny_subword_run: Path, tiny_reverse_run: Path, tmp_path_factory: pytest.TempPathFactory
+    tiny_run: Path,
+    tiny_subword_run: Path,
+    tiny_reverse_run: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """A page with models of words and of subwords, each in a folder of int8 weights that Python reads,
     too."""
     folder = tmp_path_factory.mktemp("exported")
-    for name, run in (("words", tiny_run), ("subwords", tiny_subword_run), ("fr-en", tiny_reverse_run)):
+    for name, run in (
+        ("words", tiny_run),
+        ("subwords", tiny_subword_run),
+        ("fr-en", tiny_reverse_run),
+    ):
         Translator.load(run).save_pretrained(folder / name, int8=True)
     export_page([folder / "words", folder / "subwords", folder / "fr-en"], folder / "page")
     return folder
@@ -94,7 +105,10 @@ def exported(
 
 @pytest.fixture(scope="module")
 def page(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with static_host(exported / "page") as address, browser(tmp_path_factory.mktemp("profile")) as tab:
+    with (
+        static_host(exported / "page") as address,
+        browser(tmp_path_factory.mktemp("profile")) as tab,
+    ):
         tab.address = address  # type: ignore[attr-defined]
         yield tab
 
@@ -194,7 +208,9 @@ def test_translations_are_python_s(
         if first["text"] != one.text:
             continue
         same += 1
-        assert first["score"] == pytest.approx(one.score, abs=0.002 * len(one.log_probabilities) + 0.01)
+        assert first["score"] == pytest.approx(
+            one.score, abs=0.002 * len(one.log_probabilities) + 0.01
+        )
         assert np.array(first["alignment"]).reshape(one.alignment.shape) == pytest.approx(
             one.alignment, abs=0.02
         )
@@ -214,7 +230,9 @@ def test_beginnings_are_completed_as_in_python(
     texts = [one.text for one in translator.translate(lines, beam=2)]
     typed = [texts[k - k % 3 % 2][: 1 + 7 * k % 23] for k in range(len(texts))]
     ours = translator.translate(lines, prefix=typed, beam=2, nbest=2)
-    words = [translator.choices(line, prefix)[:2] for line, prefix in zip(lines[:8], typed, strict=False)]
+    words = [
+        translator.choices(line, prefix)[:2] for line, prefix in zip(lines[:8], typed, strict=False)
+    ]
     work = """async (engine, plain, { lines, typed }) => {
       const { choices } = await import("./engine/choices.js");
       const settings = { ...engine.settings, beam: 2, nbest: 2 };
@@ -230,7 +248,9 @@ def test_beginnings_are_completed_as_in_python(
         if best["text"] == one.text:
             same += 1
             assert best["tokens"] == one.tokens
-            assert best["score"] == pytest.approx(one.score, abs=0.002 * len(one.log_probabilities) + 0.01)
+            assert best["score"] == pytest.approx(
+                one.score, abs=0.002 * len(one.log_probabilities) + 0.01
+            )
     assert same >= 0.98 * len(lines)
     for mine, other in zip(words, chosen, strict=True):
         assert [one["word"] for one in other] == [one.word for one in mine]
@@ -271,7 +291,8 @@ def test_names_and_numbers_are_held_as_in_python(
     ours = translator.translate(FAITHFUL, **how)
     readable = ["The" in line or "Write" in line for line in FAITHFUL]
     typed = [
-        one.text[: len(one.text) // 2 * (begun and some)] for one, some in zip(ours, readable, strict=True)
+        one.text[: len(one.text) // 2 * (begun and some)]
+        for one, some in zip(ours, readable, strict=True)
     ]
     ours = translator.translate(FAITHFUL, prefix=typed, **how)
     given = list(zip(FAITHFUL, typed, strict=True))
@@ -285,11 +306,15 @@ def test_names_and_numbers_are_held_as_in_python(
         best = other["hypotheses"][0]
         assert (other["source_tokens"], best["tokens"]) == (one.source_tokens, one.tokens)
         assert best["doubtful_numbers"] == one.doubtful_numbers
-        assert np.array(other["hypotheses"][0]["alignment"]) == pytest.approx(one.alignment, abs=0.02)
+        assert np.array(other["hypotheses"][0]["alignment"]) == pytest.approx(
+            one.alignment, abs=0.02
+        )
         assert other["hypotheses"][0]["confidence"] == pytest.approx(one.confidence, abs=0.02)
 
 
-def changed_attention(monkeypatch: pytest.MonkeyPatch, change: Callable[[int, Tensor], Tensor]) -> None:
+def changed_attention(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[int, Tensor], Tensor]
+) -> None:
     """Changes α of every step, counted from 0, of the next search. Of the weights (1, 1, source), `change`
     returns others."""
     attend, steps = Decoder.attend, itertools.count()
@@ -361,9 +386,7 @@ def test_a_long_line_is_cut_as_in_python(opened: Page, exported: Path) -> None:
 
 def test_a_text_is_cut_into_sentences(opened: Page) -> None:
     text = "Mr. Smith came. He saw (it!) Then 3.5 p.m. and more.\nA line\n\n“Is it?” Yes… no. End"
-    work = (
-        'async (engine, plain, text) => (await import("./engine/sentences.js")).sentences(text, engine.rules)'
-    )
+    work = 'async (engine, plain, text) => (await import("./engine/sentences.js")).sentences(text, engine.rules)'
     expected = [
         "Mr. Smith came.",
         "He saw (it!)",
@@ -398,7 +421,9 @@ def test_words_of_low_confidence_are_shaded(opened: Page, exported: Path) -> Non
     translate(opened, text)
     titles = "[...document.querySelectorAll('#output .unsure')].map((one) => [one.textContent, one.title])"
     unsure = [
-        word for word, value in zip(expected.tokens, expected.confidence, strict=True) if value < UNSURE
+        word
+        for word, value in zip(expected.tokens, expected.confidence, strict=True)
+        if value < UNSURE
     ]
     found = opened.run(titles)
     assert [word for word, _ in found] == unsure
@@ -413,7 +438,9 @@ def test_words_come_one_by_one_when_it_goes_slowly(opened: Page) -> None:
       .observe(document.getElementById('matrix'), { childList: true, subtree: true })""")
     write(opened, "The man sees the woman.")
     opened.click("#translate")
-    opened.wait("!document.getElementById('replay').disabled && !document.getElementById('others').hidden")
+    opened.wait(
+        "!document.getElementById('replay').disabled && !document.getElementById('others').hidden"
+    )
     seen = opened.run("seen")
     assert sorted(set(seen)) == list(range(1, max(seen) + 1))
     assert max(seen) > 2
@@ -429,7 +456,9 @@ def test_a_word_opens_the_inside_of_its_step_by_keys(opened: Page) -> None:
     assert opened.run("document.querySelector('#output [aria-expanded=true]').textContent") == word
     assert word in opened.run("document.querySelector('#inside h3').textContent")
     assert opened.run("document.querySelectorAll('#inside .energies tbody tr').length") == 7
-    assert opened.run("document.querySelectorAll('#inside svg.strip:not([aria-label])').length") == 0
+    assert (
+        opened.run("document.querySelectorAll('#inside svg.strip:not([aria-label])').length") == 0
+    )
     opened.press("Escape")
     assert opened.run("document.getElementById('inside').hidden")
     assert opened.run("document.activeElement.textContent") == word
@@ -462,7 +491,9 @@ def test_a_translation_is_steered_by_keys(opened: Page) -> None:
     opened.press("ArrowRight")
     kept = was[: int(opened.run("document.activeElement.dataset.begin"))]
     opened.press("q")  # types over the second word
-    opened.wait(f"document.getElementById('status').textContent === 'Translation: ' + {FIELD}.value")
+    opened.wait(
+        f"document.getElementById('status').textContent === 'Translation: ' + {FIELD}.value"
+    )
     typed = opened.run(f"{FIELD}.value")
     assert typed.startswith(f"{kept}q")
     assert typed != was
@@ -513,10 +544,14 @@ def test_the_field_accepts_word_by_word_and_keeps_other_sentences(opened: Page) 
     opened.wait("document.getElementById('status').textContent.includes('Une')")
     steered = opened.run(f"{FIELD}.value")
     assert steered.startswith(was[:begin] + "Une ")
-    assert opened.run("document.querySelector('#sentences [aria-pressed=true]').textContent") == "Sentence 2"
+    assert (
+        opened.run("document.querySelector('#sentences [aria-pressed=true]').textContent")
+        == "Sentence 2"
+    )
     for _ in range(4):
         opened.press("Backspace")
-    opened.wait(f"{FIELD}.value === {json.dumps(was)}")  # without a beginning, it is the first translation
+    # without a beginning, it is the first translation
+    opened.wait(f"{FIELD}.value === {json.dumps(was)}")
     opened.run(f"{FIELD}.setSelectionRange({len(was)}, {len(was)})")
     opened.press("Tab")  # there is no word to accept: the key leaves the field
     assert opened.run(f"{FIELD}.hidden")
@@ -533,7 +568,9 @@ def test_a_state_is_a_link(opened: Page) -> None:
     opened.run("document.getElementById('link').click()")
     opened.open("about:blank")
     opened.open(address.replace("beam=5", "beam=1"))
-    opened.wait("document.querySelector('#sentences [aria-pressed=true]')?.textContent === 'Sentence 2'")
+    opened.wait(
+        "document.querySelector('#sentences [aria-pressed=true]')?.textContent === 'Sentence 2'"
+    )
     opened.wait("document.getElementById('step-said').textContent.startsWith('Step 1 of')")
     assert opened.run("document.querySelector('input[name=beam]:checked').value") == "1"
     assert opened.run("document.getElementById('text').value") == "The man sees. The woman sleeps."
@@ -554,7 +591,9 @@ def test_keys_move_through_steps_words_and_cells(opened: Page) -> None:
     opened.run("document.getElementById('step').focus()")
     for _ in range(last + 1):
         opened.press("ArrowLeft")
-    assert re.search(rf"^Step 1 of {last}: when it wrote “.+”, it looked at “.+” \d+ %", opened.run(said))
+    assert re.search(
+        rf"^Step 1 of {last}: when it wrote “.+”, it looked at “.+” \d+ %", opened.run(said)
+    )
     assert opened.run("document.getElementById('before').disabled")
     opened.press("ArrowRight")
     assert opened.run(said).startswith(f"Step 2 of {last}")
@@ -569,7 +608,9 @@ def test_keys_move_through_steps_words_and_cells(opened: Page) -> None:
         "document.activeElement === document.querySelectorAll('#matrix tbody "
         "tr')[1].querySelectorAll('td')[1]"
     )
-    assert re.fullmatch(r".+ ← .+: \d\.\d\d", opened.run("document.getElementById('value').textContent"))
+    assert re.fullmatch(
+        r".+ ← .+: \d\.\d\d", opened.run("document.getElementById('value').textContent")
+    )
     assert opened.run("document.querySelectorAll('#matrix td[tabindex=\"0\"]').length") == 1
 
 
@@ -581,7 +622,9 @@ def test_other_hypotheses_and_beams(opened: Page) -> None:
     assert opened.run("document.activeElement.getAttribute('aria-pressed')") == "true"
     opened.click("#compare")
     opened.wait("!document.getElementById('compared').hidden")
-    assert opened.run("[...document.querySelectorAll('#compared dt')].map((one) => one.textContent)") == [
+    assert opened.run(
+        "[...document.querySelectorAll('#compared dt')].map((one) => one.textContent)"
+    ) == [
         "Beam 1",
         "Beam 5",
     ]
@@ -605,7 +648,9 @@ def test_the_tree_of_a_search_is_that_search(opened: Page, name: str) -> None:
         )
         assert len(kept) + len(ended) <= width
         width -= len(ended)
-        places = [None] if not number else [k for k, node in enumerate(above) if node["kind"] == "kept"]
+        places = (
+            [None] if not number else [k for k, node in enumerate(above) if node["kind"] == "kept"]
+        )
         assert all(node["parent"] in places for node in level)
         if number + 1 < len(found["levels"]):  # at the longest length a good word is left out, too
             lowest = min(node["score"] for node in kept + ended)
@@ -615,14 +660,18 @@ def test_the_tree_of_a_search_is_that_search(opened: Page, name: str) -> None:
     assert sum(np.log(node["p"]) for node in path) == pytest.approx(path[-1]["score"], abs=1e-3)
     assert len(path) == len(best["log_probabilities"])
     ids = best["ids"], greedy["ids"]
-    parting = next((k for k, (one, other) in enumerate(itertools.zip_longest(*ids)) if one != other), None)
+    parting = next(
+        (k for k, (one, other) in enumerate(itertools.zip_longest(*ids)) if one != other), None
+    )
     assert found["parting"] == parting
 
 
 def test_the_search_grows_step_by_step(opened: Page) -> None:
     translate(opened, "The man sees the woman.")
     opened.click("#grow")
-    opened.wait("!document.getElementById('tree').hidden && !!document.querySelector('.tree path.best')")
+    opened.wait(
+        "!document.getElementById('tree').hidden && !!document.querySelector('.tree path.best')"
+    )
     assert re.match(
         "Beam 1 and beam 5 (write the same|part at step)",
         opened.run("document.querySelector('#tree p').textContent"),
@@ -633,7 +682,8 @@ def test_the_search_grows_step_by_step(opened: Page) -> None:
     opened.press("ArrowRight")
     opened.wait(f"{shown} === 2")
     assert re.match(
-        "Step 2 (keeps|ends) “.+” \\d+ %", opened.run("document.querySelector('#tree .said').textContent")
+        "Step 2 (keeps|ends) “.+” \\d+ %",
+        opened.run("document.querySelector('#tree .said').textContent"),
     )
     assert opened.messages == []
 
@@ -686,7 +736,9 @@ def test_odd_text_is_shown_as_it_is_and_nothing_hangs(opened: Page, text: str) -
     assert opened.messages == []
 
 
-def test_a_damaged_model_is_a_message_not_a_silence(exported: Path, tmp_path: Path, tiny_run: Path) -> None:
+def test_a_damaged_model_is_a_message_not_a_silence(
+    exported: Path, tmp_path: Path, tiny_run: Path
+) -> None:
     export_page([tiny_run], tmp_path / "page")
     file = tmp_path / "page" / "models" / "en-fr" / "model.safetensors"
     file.write_bytes(file.read_bytes()[:5000])

@@ -50,7 +50,9 @@ def test_it_translates_as_the_translator_does(page: Page, tiny_run: Path) -> Non
     assert not page.messages  # nothing that the Content-Security-Policy forbids
 
 
-@pytest.mark.skipif("prefix" not in TranslateRequest.model_fields, reason="needs beginnings in /v1/translate")
+@pytest.mark.skipif(
+    "prefix" not in TranslateRequest.model_fields, reason="needs beginnings in /v1/translate"
+)
 def test_a_translation_is_steered(page: Page, tiny_run: Path) -> None:
     translator = Translator.load(tiny_run)
     was = translate(page, SENTENCE)
@@ -99,7 +101,10 @@ def test_a_text_that_the_service_refuses_is_a_clear_message(page: Page) -> None:
 
 
 def test_a_service_with_keys_asks_for_one(
-    loopback_of: Callable[..., Any], make_service: Callable[..., Any], tmp_path: Path, tiny_run: Path
+    loopback_of: Callable[..., Any],
+    make_service: Callable[..., Any],
+    tmp_path: Path,
+    tiny_run: Path,
 ) -> None:
     key = "a-key-of-the-service-1"
     server = loopback_of(make_service(keys=frozenset([digest(key)])))

@@ -22,7 +22,9 @@ def test_they_are_the_best_of_all_that_agree_with_the_beginning(tmp_path: Path) 
             (tmp_path / name).write_bytes(content)
     shutil.copy(Path(__file__).with_name("prefix_search.js"), tmp_path)
     command = ["node", "prefix_search.js"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
     for case in json.loads(done.stdout):
         ours, naive = case["ours"], case["naive"]

@@ -28,7 +28,12 @@ ASK = {"text": "A cat .", "model": "en-fr"}
 def test_without_a_valid_key_nothing_is_translated(client_of: Callable[..., TestClient]) -> None:
     client = client_of(keys=KEYS)
     bearer = "Authorization"
-    wrong = [{}, {bearer: f"Bearer {KEY}x"}, {bearer: f"Basic {KEY}"}, {"X-API-Key": ("é" * 20).encode()}]
+    wrong = [
+        {},
+        {bearer: f"Bearer {KEY}x"},
+        {bearer: f"Basic {KEY}"},
+        {"X-API-Key": ("é" * 20).encode()},
+    ]
     paths = ("POST", "/v1/translate"), ("POST", "/v1/align"), ("GET", "/metrics")
     for headers in wrong:
         for method, path in paths:
@@ -92,7 +97,9 @@ def test_other_origins_may_ask_only_if_they_are_named(
 ) -> None:
     def allowed(asked: TestClient, origin: str) -> str | None:
         headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
-        return asked.options("/v1/translate", headers=headers).headers.get("access-control-allow-origin")
+        return asked.options("/v1/translate", headers=headers).headers.get(
+            "access-control-allow-origin"
+        )
 
     theirs = "https://example.org"
     open_one = client_of(keys=KEYS, origins=(theirs,))
@@ -112,7 +119,9 @@ def test_another_host_s_name_is_refused(client_of: Callable[..., TestClient]) ->
 
 
 @pytest.fixture
-def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> pytest.LogCaptureFixture:
+def log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> pytest.LogCaptureFixture:
     monkeypatch.setattr(logging.getLogger("rnnsearch.serve"), "propagate", True)
     caplog.set_level(logging.INFO, "rnnsearch.serve")
     return caplog
@@ -155,9 +164,14 @@ def test_metrics_count_requests_and_words(client_of: Callable[..., TestClient]) 
 
 def test_a_page_is_served_from_its_folder_and_nothing_else(client: TestClient) -> None:
     assert "<title>" in client.get("/").text
-    assert client.get("/engine/search.js").headers["content-type"] == "text/javascript; charset=utf-8"
+    assert (
+        client.get("/engine/search.js").headers["content-type"] == "text/javascript; charset=utf-8"
+    )
     config = client.get("/config.json").json()
-    assert (config["engine"], [model["name"] for model in config["models"]]) == ("http", ["en-fr", "back"])
+    assert (config["engine"], [model["name"] for model in config["models"]]) == (
+        "http",
+        ["en-fr", "back"],
+    )
     for path in (
         "../__init__.py",
         "%2e%2e/errors.py",
@@ -212,7 +226,9 @@ def of_one_pair(
     for name, run in (("en-fr", tiny_run), ("fr-en", tiny_reverse_run)):
         shutil.copytree(run, home / name)
         (home / name / "log").mkdir(exist_ok=True)
-        (home / name / "log" / "examples.json").write_text(json.dumps([f"An example of {name}.", "x" * 999]))
+        (home / name / "log" / "examples.json").write_text(
+            json.dumps([f"An example of {name}.", "x" * 999])
+        )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RNNSEARCH_MODELS", str(home))
         words = (f"mine={tiny_run}", "en-fr=en-fr", f"news={tiny_run}", "fr-en")
@@ -232,6 +248,8 @@ def of_one_pair(
     ],
     ids=str,
 )
-def test_which_model_a_request_means(of_one_pair: TestClient, asked: dict[str, str], model: str) -> None:
+def test_which_model_a_request_means(
+    of_one_pair: TestClient, asked: dict[str, str], model: str
+) -> None:
     answer = of_one_pair.post("/v1/translate", json={"text": "A cat .", **asked})
     assert answer.json()["model"] == model

@@ -27,9 +27,15 @@ def test_the_folder_holds_the_page_and_each_model(
     for model in config["models"]:
         files = list((made.folder / model["folder"]).iterdir())
         assert {file.name for file in files} == {"model.safetensors", "text.json"}
-        assert sum(file.stat().st_size for file in files) == model["bytes"] == made.model_bytes[model["name"]]
+        assert (
+            sum(file.stat().st_size for file in files)
+            == model["bytes"]
+            == made.model_bytes[model["name"]]
+        )
     assert {
-        str(file.relative_to(made.folder)) for file in made.folder.rglob("*") if file.suffix in KINDS
+        str(file.relative_to(made.folder))
+        for file in made.folder.rglob("*")
+        if file.suffix in KINDS
     } == set(page_files())
 
 
@@ -46,7 +52,8 @@ def test_the_page_loads_nothing_from_elsewhere_and_has_no_script_inside() -> Non
 
 
 def test_the_colours_are_those_of_the_palette() -> None:
-    assert page_files()["palette.css"].decode() == properties()  # else write properties() into the file
+    # else write properties() into the file
+    assert page_files()["palette.css"].decode() == properties()
 
 
 def test_every_module_that_a_script_names_is_there() -> None:
@@ -60,10 +67,18 @@ def test_every_module_that_a_script_names_is_there() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('cell = "gated"', 'cell = "lstm"', r'model\.cell = "lstm": the engine of the page has only gated'),
+        (
+            'cell = "gated"',
+            'cell = "lstm"',
+            r'model\.cell = "lstm": the engine of the page has only gated',
+        ),
         ('decoder = "forward"', 'decoder = "backward"', r'model\.decoder = "backward"'),
         ('alignment = "additive"', 'alignment = "dot"', r'model\.alignment = "dot"'),
-        ('target_language = "fr"', 'target_language = "th"', "no tokeniser for text without spaces"),
+        (
+            'target_language = "fr"',
+            'target_language = "th"',
+            "no tokeniser for text without spaces",
+        ),
     ],
 )
 def test_what_the_engine_cannot_run_is_refused_before_anything_is_written(
@@ -90,7 +105,10 @@ def test_a_page_is_replaced_and_other_folders_are_not(tiny_run: Path, tmp_path: 
 def test_two_models_of_the_same_languages_are_told_apart(
     tiny_run: Path, other_tiny_run: Path, tmp_path: Path
 ) -> None:
-    assert list(export_page([tiny_run, other_tiny_run], tmp_path / "page").model_bytes) == ["run", "other"]
+    assert list(export_page([tiny_run, other_tiny_run], tmp_path / "page").model_bytes) == [
+        "run",
+        "other",
+    ]
     with pytest.raises(InputError, match="two models would be called 'run'"):
         export_page([tiny_run, tiny_run], tmp_path / "twice")
 

@@ -12,7 +12,9 @@ from rnnsearch.word_links import merge_subwords
 SOURCE, TARGET = "The old man sees the house.", "Le vieil homme voit la maison."
 
 
-@pytest.mark.parametrize("kind", ["tiny_run", "tiny_subword_run", "tiny_backward_run", "tiny_unknown_run"])
+@pytest.mark.parametrize(
+    "kind", ["tiny_run", "tiny_subword_run", "tiny_backward_run", "tiny_unknown_run"]
+)
 def test_softmax_of_the_energies_is_alpha_and_probabilities_multiply_to_p(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
@@ -21,11 +23,15 @@ def test_softmax_of_the_energies_is_alpha_and_probabilities_multiply_to_p(
     source, target = codecs[0].encode(SOURCE), codecs[1].encode(TARGET)
     found = steps(translator.networks[0], codecs[1], source, target)
     forced = translator.align([(SOURCE, TARGET)])[0]
-    assert [step.written for step in found] == [codecs[1].vocabulary.word(number) for number in target.ids]
+    assert [step.written for step in found] == [
+        codecs[1].vocabulary.word(number) for number in target.ids
+    ]
     for step in found:
         assert step.energies is not None
         exponentials = np.exp(step.energies - step.energies.max())
-        np.testing.assert_allclose(exponentials / exponentials.sum(), step.weights, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            exponentials / exponentials.sum(), step.weights, rtol=1e-4, atol=1e-6
+        )
         ps = [p for _, p in step.likeliest]
         assert ps == sorted(ps, reverse=True)
         assert step.p <= ps[0] + 1e-6

@@ -99,7 +99,12 @@ def test_a_translation_of_ones_own_is_aligned_and_explained(talked: Any) -> None
 
 def test_the_other_direction_and_back(talked: Any, tiny_reverse_run: Path) -> None:
     shown = talked(
-        ":swap some-run", "Le vieil homme voit.", ":swap", ":matrix", SENTENCE, reverse=tiny_reverse_run
+        ":swap some-run",
+        "Le vieil homme voit.",
+        ":swap",
+        ":matrix",
+        SENTENCE,
+        reverse=tiny_reverse_run,
     )
     assert shown.startswith("Le vieil homme voit.\n")
     assert "there is no translation yet (type a sentence first)" in shown
@@ -193,13 +198,27 @@ class Screen:
 
 
 @contextmanager
-def at_a_terminal(run: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[bytes], Screen]]:
+def at_a_terminal(
+    run: Path, **environment: str
+) -> Iterator[tuple[subprocess.Popen[bytes], Screen]]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 60, 0, 0))
     changes = {"OMP_NUM_THREADS": "1", "TERM": "xterm", **environment}
-    command = [sys.executable, "-c", AT_A_TERMINAL, "translate", str(run), "--beam", "2", "--threads", "1"]
+    command = [
+        sys.executable,
+        "-c",
+        AT_A_TERMINAL,
+        "translate",
+        str(run),
+        "--beam",
+        "2",
+        "--threads",
+        "1",
+    ]
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    with subprocess.Popen(command, env=os.environ | changes, start_new_session=True, **streams) as process:
+    with subprocess.Popen(
+        command, env=os.environ | changes, start_new_session=True, **streams
+    ) as process:
         os.close(theirs)
         screen = Screen(ours)
         try:

@@ -44,20 +44,28 @@ def test_a_text_is_translated_sentence_by_sentence_and_keeps_its_white_space(
         assert "alignment" not in best
 
 
-def test_n_best_lists_alignments_and_links_on_demand(client: TestClient, served: list[ServedModel]) -> None:
+def test_n_best_lists_alignments_and_links_on_demand(
+    client: TestClient, served: list[ServedModel]
+) -> None:
     (result,) = served[0].translator.translate([SENTENCES[0]], beam=4, nbest=3)
     answer = ask(client, text=SENTENCES[0], model="en-fr", nbest=3, alignment=True)
     hypotheses = answer["translations"][0]["sentences"][0]["hypotheses"]
-    assert [one["text"] for one in hypotheses] == [one.text for one in [result, *result.alternatives]]
+    assert [one["text"] for one in hypotheses] == [
+        one.text for one in [result, *result.alternatives]
+    ]
     for one in hypotheses:
         assert len(one["alignment"]) == len(one["tokens"])
         assert all(len(row) == len(result.source_tokens) for row in one["alignment"])
         assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in one["alignment"])
 
 
-def test_a_glossary_binds_for_its_request_alone(client: TestClient, served: list[ServedModel]) -> None:
+def test_a_glossary_binds_for_its_request_alone(
+    client: TestClient, served: list[ServedModel]
+) -> None:
     terms = {"man": "brave homme", "the": "cette", "a dog": "un toutou"}
-    (bound,), (free,) = (served[0].translator.translate(SENTENCES[:1], glossary=each) for each in (terms, {}))
+    (bound,), (free,) = (
+        served[0].translator.translate(SENTENCES[:1], glossary=each) for each in (terms, {})
+    )
     assert bound.text != free.text
     for glossary, result in ((terms, bound), ({}, free)):
         answer = ask(client, text=SENTENCES[0], model="en-fr", glossary=glossary)
@@ -70,7 +78,9 @@ def test_beginnings_are_kept_line_by_line(client: TestClient, served: list[Serve
     (first,), (second,) = (
         translator.translate([SENTENCES[n]], prefix=[p]) for n, p in ((0, "La"), (2, "Un  ch"))
     )
-    answer = ask(client, text=[SENTENCES[0], "", SENTENCES[2]], prefix=["La", "", "Un  ch"], model="en-fr")
+    answer = ask(
+        client, text=[SENTENCES[0], "", SENTENCES[2]], prefix=["La", "", "Un  ch"], model="en-fr"
+    )
     assert [one["text"] for one in answer["translations"]] == [first.text, "", second.text]
     typed = "Elle  dort .\nUn  ch"
     answer = ask(client, text=f"{SENTENCES[0]}\n{SENTENCES[2]}", prefix=typed, model="en-fr")
@@ -96,14 +106,23 @@ def test_the_words_to_choose_from(client: TestClient, served: list[ServedModel])
             422,
             "text and prefix must be two texts, or two lists",
         ),
-        ("translate", {"text": ["A ."], "prefix": ["La", "Le"]}, 422, "text has 1 texts, but prefix has 2"),
+        (
+            "translate",
+            {"text": ["A ."], "prefix": ["La", "Le"]},
+            422,
+            "text has 1 texts, but prefix has 2",
+        ),
         ("translate", {"text": "A .", "prefix": "La " * 99}, 413, "the beginning has 99 words"),
         ("choices", {"text": "A .", "count": 11}, 422, "count may be 10 at most"),
         ("choices", {"text": "A .", "prefix": "La " * 99}, 413, "the beginning has 99 words"),
     ],
 )
-def test_bad_beginnings(client: TestClient, path: str, body: dict[str, Any], status: int, says: str) -> None:
-    assert says in ask(client, f"/v1/{path}", **body, model="en-fr", status=status)["error"]["message"]
+def test_bad_beginnings(
+    client: TestClient, path: str, body: dict[str, Any], status: int, says: str
+) -> None:
+    assert (
+        says in ask(client, f"/v1/{path}", **body, model="en-fr", status=status)["error"]["message"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,7 +194,12 @@ def test_alignments_are_those_of_forced_decoding_and_of_the_posterior(
     for posterior in (False, True):
         expected = served[0].translator.align(pairs, posterior=posterior)
         answer = ask(
-            client, "/v1/align", source_text=sources, target_text=targets, model="en-fr", posterior=posterior
+            client,
+            "/v1/align",
+            source_text=sources,
+            target_text=targets,
+            model="en-fr",
+            posterior=posterior,
         )
         for one, result in zip(answer["pairs"], expected, strict=True):
             assert one["links"] == format_links(result.links())
@@ -184,7 +208,12 @@ def test_alignments_are_those_of_forced_decoding_and_of_the_posterior(
                 result.alignment.flatten().tolist(), abs=1e-4
             )
     links_only = ask(
-        client, "/v1/align", source_text=sources[0], target_text=targets[0], model="en-fr", alignment=False
+        client,
+        "/v1/align",
+        source_text=sources[0],
+        target_text=targets[0],
+        model="en-fr",
+        alignment=False,
     )
     assert "alignment" not in links_only["pairs"][0]
 
@@ -195,11 +224,16 @@ def test_pairs_that_do_not_fit_are_refused(client: TestClient) -> None:
         "2 texts, but target_text has 1"
         in ask(client, path, 422, source_text=["a", "b"], target_text=["c"])["error"]["message"]
     )
-    assert "two lists" in ask(client, path, 422, source_text="a", target_text=["c"])["error"]["message"]
+    assert (
+        "two lists"
+        in ask(client, path, 422, source_text="a", target_text=["c"])["error"]["message"]
+    )
     many = ["a"] * 41
     assert (
         "41 pairs, but the limit is 40"
-        in ask(client, path, 413, source_text=many, target_text=many, model="en-fr")["error"]["message"]
+        in ask(client, path, 413, source_text=many, target_text=many, model="en-fr")["error"][
+            "message"
+        ]
     )
 
 

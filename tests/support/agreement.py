@@ -17,7 +17,9 @@ SEARCH = SearchSettings(beam=4, nbest=3, min_length_ratio=1.0, normalise="length
 
 
 @torch.no_grad()
-def assert_as_by_hand(network: TranslationNetwork, settings: ModelSettings, batch: Sentences) -> None:
+def assert_as_by_hand(
+    network: TranslationNetwork, settings: ModelSettings, batch: Sentences
+) -> None:
     """Of each sentence: log p of every word, and α of every step."""
     log_p, weights = teacher_forced(network, batch)
     parameters = Parameters(network.state_dict())
@@ -25,7 +27,9 @@ def assert_as_by_hand(network: TranslationNetwork, settings: ModelSettings, batc
     assert not parameters.unused, "parameters that no equation names"
     for b in range(len(batch.source)):
         J, I = int(batch.lengths[b]), int(batch.target_lengths[b])  # noqa: E741
-        rows = BY_HAND[settings.wiring](by_hand, batch.source[b, :J].tolist(), batch.target[b, :I].tolist())
+        rows = BY_HAND[settings.wiring](
+            by_hand, batch.source[b, :J].tolist(), batch.target[b, :I].tolist()
+        )
         assert_by_hand(log_p[b, :I], [row for row, _ in rows], 1e-11)
         assert_by_hand(weights[b, :I, :J], [row for _, row in rows], 1e-11)
         assert weights[b, :I, J:].count_nonzero() == 0
@@ -46,14 +50,21 @@ def assert_search_as_teacher_forced(networks: list[TranslationNetwork], batch: S
         for hypothesis in hypotheses:
             target = torch.tensor([hypothesis.ids])
             alone = Sentences(
-                batch.source[b : b + 1, : int(length)], length, target, torch.tensor([target.shape[1]])
+                batch.source[b : b + 1, : int(length)],
+                length,
+                target,
+                torch.tensor([target.shape[1]]),
             )
             forced = [teacher_forced(network, alone) for network in networks]
-            p = torch.stack([log_p[0].gather(1, target.T)[:, 0].exp() for log_p, _ in forced]).mean(0)
+            p = torch.stack([log_p[0].gather(1, target.T)[:, 0].exp() for log_p, _ in forced]).mean(
+                0
+            )
             every = torch.stack([rows[0] for _, rows in forced]).unbind(
                 1
             )  # per word (networks, source); zeros: read no context
-            weights = torch.stack([rows[rows.any(-1)].mean(0) if rows.any() else rows[0] for rows in every])
+            weights = torch.stack(
+                [rows[rows.any(-1)].mean(0) if rows.any() else rows[0] for rows in every]
+            )
             np.testing.assert_allclose(np.exp(hypothesis.log_probabilities), p, rtol=0, atol=1e-5)
             np.testing.assert_allclose(hypothesis.weights, weights, rtol=0, atol=1e-5)
             longest = max(longest, len(hypothesis.ids))

@@ -22,8 +22,12 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-NEEDS_CHROMIUM = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+NEEDS_CHROMIUM = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)"
+)
 OPTIONS = """
 --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
 --disable-component-update --disable-sync --disable-dev-shm-usage
@@ -58,7 +62,9 @@ class Page:
         self.messages: list[str] = []
         targets = self.call("Target.getTargets")["targetInfos"]
         target = next(one["targetId"] for one in targets if one["type"] == "page")
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
 
@@ -102,7 +108,9 @@ class Page:
     def run(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for. Raises BrowserError for what it
         throws."""
-        answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         if details := answer.get("exceptionDetails"):
             raise BrowserError(details.get("exception", {}).get("description", details["text"]))
         return answer["result"].get("value")
@@ -126,7 +134,9 @@ class Page:
 
     def press(self, key: str, modifiers: int = 0) -> None:
         """A key with its code; a letter. modifiers: 2 for Ctrl."""
-        for kind in ("rawKeyDown", "char", "keyUp") if key in ("Enter", " ") else ("rawKeyDown", "keyUp"):
+        for kind in (
+            ("rawKeyDown", "char", "keyUp") if key in ("Enter", " ") else ("rawKeyDown", "keyUp")
+        ):
             text = {"text": {"Enter": "\r"}.get(key, key)} if kind == "char" else {}
             code = KEYS.get(key, ord(key[0].upper()))
             self.call(

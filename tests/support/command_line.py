@@ -19,7 +19,9 @@ would be what they start."""
 
 def sizes(size: int) -> list[str]:
     """Settings that give every layer of a network this size."""
-    return [f"model.{layer}_size={size}" for layer in ("embedding", "hidden", "alignment", "maxout")]
+    return [
+        f"model.{layer}_size={size}" for layer in ("embedding", "hidden", "alignment", "maxout")
+    ]
 
 
 def sets(*settings: str) -> str:

@@ -47,4 +47,6 @@ class Elements(HTMLParser):
 
     def values(self, attribute: str) -> list[str]:
         """Returns the values of an attribute, whichever elements have it."""
-        return [str(attributes[attribute]) for _, attributes in self.found if attribute in attributes]
+        return [
+            str(attributes[attribute]) for _, attributes in self.found if attribute in attributes
+        ]

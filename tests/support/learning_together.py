@@ -30,7 +30,11 @@ BACKWARD = MODEL.model_copy(update={"decoder": "backward"})
 LAST_STATE = MODEL.model_copy(update={"alignment": "fixed", "encoder": "forward"})
 ADAM = ["optimiser.method=adam", "optimiser.learning_rate=0.01"]
 LINKED = ["known_alignments.loss=cross-entropy", "known_alignments.forcing=mixed"]
-AVERAGED, TWICE, DECAY = "optimiser.average_decay=0.9", "training.accumulate=2", "optimiser.weight_decay"
+AVERAGED, TWICE, DECAY = (
+    "optimiser.average_decay=0.9",
+    "training.accumulate=2",
+    "optimiser.weight_decay",
+)
 CASES: dict[str, tuple[ModelSettings, list[str]]] = {
     "adadelta, sparse rows, averaged": (MODEL, [AVERAGED]),
     "adadelta, tied, clipped": (TIED, ["optimiser.clip_norm=0.01"]),
@@ -107,7 +111,8 @@ def skipped(ranks: Ranks) -> tuple[Update, bool]:
     update = trainer.update([ranks.share(batches_of(1, "adam")[0])], 1, PAIRS)
     after = trainer.network.state_dict()
     return update, all(
-        torch.equal(after[name].nan_to_num(), tensor.nan_to_num()) for name, tensor in before.items()
+        torch.equal(after[name].nan_to_num(), tensor.nan_to_num())
+        for name, tensor in before.items()
     )
 
 
@@ -117,7 +122,9 @@ def main(file: str, *cases: str) -> None:
     with connected_ranks("cpu") as ranks:
         found: dict[str, Any] = {case: learned(case, ranks) for case in cases}
         weights = {case: found[case][0][0] for case in cases}
-        found["fewer pairs than ranks"] = learned("adadelta, sparse rows, averaged", ranks, 3, pairs=1)
+        found["fewer pairs than ranks"] = learned(
+            "adadelta, sparse rows, averaged", ranks, 3, pairs=1
+        )
         found["skipped"] = skipped(ranks)
         every = ranks.gather(weights)
         if ranks.is_first:

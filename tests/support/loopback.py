@@ -54,7 +54,9 @@ class Loopback:
                 client.sendall(sent)
             return read_to_end(client)
 
-    def post(self, path: str = "/v1/translate", **fields: Any) -> tuple[int, Mapping[str, str], Any]:
+    def post(
+        self, path: str = "/v1/translate", **fields: Any
+    ) -> tuple[int, Mapping[str, str], Any]:
         """Asks as `posted` does."""
         return posted(self.address + path, **fields)
 
@@ -86,7 +88,9 @@ def read_to_end(client: socket.socket) -> bytes:
 def posted(url: str, key: str = "", **fields: Any) -> tuple[int, Mapping[str, str], Any]:
     """Returns status, headers and JSON, or text, of the answer to these fields, or to GET without any."""
     body = json.dumps(fields).encode() if fields else None
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    headers = {"Content-Type": "application/json"} | (
+        {"Authorization": f"Bearer {key}"} if key else {}
+    )
     try:
         answer = urlopen(Request(url, body, headers), timeout=300)
     except HTTPError as error:

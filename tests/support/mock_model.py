@@ -53,9 +53,9 @@ class Model:
         if self.grain:
             log_p = np.round(log_p / self.grain) * self.grain
         log_p[random.random(self.size) < self.impossible] = -np.inf
-        return log_p.astype(np.float32), random.dirichlet(np.full(self.lengths[sentence], 0.5)).astype(
-            np.float32
-        )
+        return log_p.astype(np.float32), random.dirichlet(
+            np.full(self.lengths[sentence], 0.5)
+        ).astype(np.float32)
 
     def step(self, previous: Tensor | None, state: State) -> StepResult:
         assert previous is None or previous.shape == state.ids.shape[:2]
@@ -69,7 +69,10 @@ class Model:
                 if (sentence, history) not in rows:
                     rows[sentence, history] = self.row(sentence, history)
                 one, alpha = rows[sentence, history]
-                log_p[b, k], weights[b, k, : len(alpha)] = torch.from_numpy(one), torch.from_numpy(alpha)
+                log_p[b, k], weights[b, k, : len(alpha)] = (
+                    torch.from_numpy(one),
+                    torch.from_numpy(alpha),
+                )
         return StepResult(log_p, weights, State(state.sentences, ids))
 
     def start(self, sentences: list[int] | None = None) -> tuple[State, Tensor]:
@@ -80,5 +83,7 @@ class Model:
         )
         return state, torch.tensor([self.lengths[i] for i in chosen], dtype=torch.long)
 
-    def search(self, settings: SearchSettings, sentences: list[int] | None = None) -> list[list[Hypothesis]]:
+    def search(
+        self, settings: SearchSettings, sentences: list[int] | None = None
+    ) -> list[list[Hypothesis]]:
         return beam_search(self.step, *self.start(sentences), settings)

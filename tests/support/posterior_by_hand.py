@@ -40,14 +40,21 @@ def by_hand(network: TranslationNetwork, row: int, filtered: bool = False) -> to
         for j in range(int(LENGTHS[row])):
             logits = network.output(
                 network.readout(
-                    network.decoder.cell.hidden(seen.cell), embedded, source.annotations[:, j : j + 1]
+                    network.decoder.cell.hidden(seen.cell),
+                    embedded,
+                    source.annotations[:, j : j + 1],
                 )
             )
             joint.append(
-                float(seen.weights[0, 0, j]) * float(torch.softmax(logits, -1)[0, 0, TARGET[row, i]])
+                float(seen.weights[0, 0, j])
+                * float(torch.softmax(logits, -1)[0, 0, TARGET[row, i]])
             )
         attends = i >= network.decoder.first_attended
-        rows.append(torch.tensor(joint, dtype=torch.float64) / sum(joint) if attends else seen.weights[0, 0])
+        rows.append(
+            torch.tensor(joint, dtype=torch.float64) / sum(joint) if attends else seen.weights[0, 0]
+        )
         if filtered:
-            state = replace(state, context=(rows[-1] @ source.annotations[0]).view_as(state.context))
+            state = replace(
+                state, context=(rows[-1] @ source.annotations[0]).view_as(state.context)
+            )
     return torch.stack(rows)

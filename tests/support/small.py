@@ -39,7 +39,9 @@ WIRINGS = ("eq4", "appendix", "released")
 
 def assert_by_hand(found: Tensor, expected: Sequence[Any], within: float = 1e-13) -> None:
     """Compares numbers in double precision with those of plain loops."""
-    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=within)
+    torch.testing.assert_close(
+        found, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=within
+    )
 
 
 def drawn(*shape: int) -> Tensor:
@@ -160,7 +162,9 @@ def assert_as_finite_differences(
     def with_parameters(*values: Tensor) -> Tensor:
         return torch.func.functional_call(Loss(), dict(zip(names, values, strict=True)), ())  # type: ignore[no-any-return]
 
-    values = tuple(parameter.detach().clone().requires_grad_() for parameter in network.parameters())
+    values = tuple(
+        parameter.detach().clone().requires_grad_() for parameter in network.parameters()
+    )
     assert torch.autograd.gradcheck(with_parameters, values, atol=1e-6, **options)
 
 

@@ -26,11 +26,17 @@ from rnnsearch.training import loop
 from rnnsearch.training.display import Display
 
 SMALL = [
-    *("model.embedding_size=6", "model.hidden_size=8", "model.alignment_size=5", "model.maxout_size=6"),
+    *(
+        "model.embedding_size=6",
+        "model.hidden_size=8",
+        "model.alignment_size=5",
+        "model.maxout_size=6",
+    ),
     *("model.initialisation=glorot", "training.batch_size=10", "stopping.save_every=3"),
     *("stopping.validate_every=10", "stopping.validate_bleu=false", "stopping.select_by=nll"),
     *("stopping.samples=0", "training.threads=1", "dropout.embedding=0.1"),
-    *("stopping.max_updates=30", "stopping.max_minutes=15"),  # whatever becomes of the test that started it
+    # whatever becomes of the test that started it
+    *("stopping.max_updates=30", "stopping.max_minutes=15"),
 ]
 """Settings of a training of two seconds, with dropout."""
 TWO = ("--standalone", "--nproc-per-node", "2")
@@ -44,7 +50,9 @@ def settings(*changes: str, **stopping: Any) -> Settings:
     return load_config(overrides=[*SMALL, *changes, *named])
 
 
-def train(given: Settings, corpus: Corpus, path: Path, *, display: Display | None = None, **how: Any) -> Run:
+def train(
+    given: Settings, corpus: Corpus, path: Path, *, display: Display | None = None, **how: Any
+) -> Run:
     """Trains in this process, quietly unless there is a display. Returns the run, also after a signal."""
     try:
         return loop.train(given, corpus, path, display=display or Display(quiet=True), **how)
@@ -109,7 +117,9 @@ def children(process: int) -> list[int]:
         pytest.skip("needs the kernel's list of child processes")
     found = [int(child) for child in listed.read_text().split()]
     return [
-        child for child in found if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()
+        child
+        for child in found
+        if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()
     ]
 
 
@@ -142,4 +152,8 @@ def assert_same_checkpoint(one: Path, other: Path) -> None:
 
 def own_lines(said: Path) -> list[str]:
     """What rnnsearch itself says of an end."""
-    return [line for line in said.read_text(encoding="utf-8").split("\n") if line.startswith("rnnsearch: ")]
+    return [
+        line
+        for line in said.read_text(encoding="utf-8").split("\n")
+        if line.startswith("rnnsearch: ")
+    ]

@@ -197,7 +197,11 @@ def test_after_a_fault_everything_is_as_before(
 
 def test_a_folder_appears_at_the_end_and_is_replaced_whole_if_it_may_be(tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
-    write(out, "a", meanwhile=lambda: names(out.parent) == [".out.partial"] or pytest.fail("too early"))
+    write(
+        out,
+        "a",
+        meanwhile=lambda: names(out.parent) == [".out.partial"] or pytest.fail("too early"),
+    )
     (out / "more").touch()
     with pytest.raises(InputError, match=r"out: exists and is not empty \(name another folder"):
         write(out, "b")
@@ -213,7 +217,9 @@ def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
         (tmp_path / name / "other").touch()
     write(tmp_path / "[a]*", "after", replaceable=True)
     assert names(tmp_path) == [".[a]*.v2.old", ".a.partial", "[a]*"]
-    assert [(path.name, path.read_text()) for path in (tmp_path / "[a]*").iterdir()] == [("file", "after")]
+    assert [(path.name, path.read_text()) for path in (tmp_path / "[a]*").iterdir()] == [
+        ("file", "after")
+    ]
 
 
 def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -> None:
@@ -266,7 +272,9 @@ DEEP = 100_000
         (parse_json, "{", "Expecting"),
     ],
 )
-def test_what_cannot_be_parsed_is_one_line(parse: Callable[[str], object], text: str, said: str) -> None:
+def test_what_cannot_be_parsed_is_one_line(
+    parse: Callable[[str], object], text: str, said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         parse(text)
 
@@ -292,7 +300,10 @@ def test_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             PermissionError(errno.EACCES, "Permission denied"),
             r"file: cannot be read: Permission denied \(check its permissions\)",
         ),
-        (FileNotFoundError(errno.ENOENT, "No such file"), r"file: is not a run: No such file \(remove it\)"),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file"),
+            r"file: is not a run: No such file \(remove it\)",
+        ),
         (ValueError("line 1"), "file: is damaged: line 1"),
     ],
 )

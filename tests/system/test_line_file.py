@@ -48,7 +48,9 @@ def test_ended_and_cut_anywhere_it_goes_on_with_whole_blocks(tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["whole"]
 
 
-def test_a_full_disk_is_one_line_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_one_line_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(file: int) -> None:
         raise OSError(28, "No space left on device")
 

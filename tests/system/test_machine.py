@@ -33,7 +33,11 @@ def test_new_shapes_of_products_take_no_more_memory() -> None:
     """
     environment = {name: value for name, value in os.environ.items() if name not in SHAPES_KEPT}
     grown = subprocess.run(
-        [sys.executable, "-c", PRODUCTS], env=environment, check=True, capture_output=True, text=True
+        [sys.executable, "-c", PRODUCTS],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     assert int(grown) < 100 * 2**20
 

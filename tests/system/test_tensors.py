@@ -58,7 +58,9 @@ def test_equal_tensors_give_equal_bytes_as_the_library_orders_them(tmp_path: Pat
     content = (tmp_path / "a").read_bytes()
     assert content == (tmp_path / "b").read_bytes()
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "text").stat().st_mode
-    save_file({name: tensor.clone().contiguous() for name, tensor in SOME.items()}, tmp_path / "library")
+    save_file(
+        {name: tensor.clone().contiguous() for name, tensor in SOME.items()}, tmp_path / "library"
+    )
     numbers = sum(tensor.nbytes for tensor in SOME.values())
     assert content[-numbers:] == (tmp_path / "library").read_bytes()[-numbers:]
 
@@ -71,10 +73,14 @@ def test_what_others_or_earlier_versions_wrote_is_read_without_checksum(tmp_path
 
 def test_one_bit_anywhere_is_noticed(tmp_path: Path) -> None:
     file = tmp_path / "file"
-    save_tensors(file, {"a": torch.arange(4.0), "b": torch.ones(2, 2, dtype=torch.int64)}, {"update": 12})
+    save_tensors(
+        file, {"a": torch.arange(4.0), "b": torch.ones(2, 2, dtype=torch.int64)}, {"update": 12}
+    )
     content = file.read_bytes()
     for place in range(len(content)):
-        file.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+        file.write_bytes(
+            content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :]
+        )
         with pytest.raises(InputError, match="file: is damaged"):
             load_tensors(file, "")
 
@@ -165,4 +171,6 @@ def test_a_tied_output_is_kept_once() -> None:
 def test_scales_that_do_not_fit_are_refused(scales: torch.Tensor | None) -> None:
     kept = quantise({"a.weight": torch.randn(20, 4)}, tied=False) | {"a.weight" + SCALE: scales}
     with pytest.raises(InputError, match=r"scales of the int8 matrix a\.weight"):
-        dequantise({name: tensor for name, tensor in kept.items() if tensor is not None}, tied=False)
+        dequantise(
+            {name: tensor for name, tensor in kept.items() if tensor is not None}, tied=False
+        )

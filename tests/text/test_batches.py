@@ -25,11 +25,15 @@ def lengths(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def settings(**values: object) -> TrainingSettings:
-    return TrainingSettings.model_validate({"max_length": 24, "batch_size": 4, "pool_batches": 3, **values})
+    return TrainingSettings.model_validate(
+        {"max_length": 24, "batch_size": 4, "pool_batches": 3, **values}
+    )
 
 
 def sentences(rows: list[list[int]]) -> SentenceIds:
-    return SentenceIds((np.concatenate(rows).astype(np.uint16), offsets_of(np.array(list(map(len, rows))))))
+    return SentenceIds(
+        (np.concatenate(rows).astype(np.uint16), offsets_of(np.array(list(map(len, rows)))))
+    )
 
 
 def epoch(order: BatchOrder, number: int = 0) -> list[list[int]]:
@@ -83,12 +87,15 @@ def test_an_epoch_holds_every_short_pair_once(variant: dict[str, object], pairs:
 @variants
 def test_it_resumes_at_every_position(variant: dict[str, object]) -> None:
     order = BatchOrder(*lengths(50), settings(**variant))
-    whole = [(batch.tolist(), position) for batch, position in islice(order.batches(), 2 * len(order) + 5)]
+    whole = [
+        (batch.tolist(), position)
+        for batch, position in islice(order.batches(), 2 * len(order) + 5)
+    ]
     for done, (_, position) in enumerate(whole[:-1], 1):
         resumed = BatchOrder(*lengths(50), settings(**variant)).batches(Position(*position))
-        assert [(batch.tolist(), after) for batch, after in islice(resumed, len(whole) - done)] == whole[
-            done:
-        ]
+        assert [
+            (batch.tolist(), after) for batch, after in islice(resumed, len(whole) - done)
+        ] == whole[done:]
 
 
 def test_a_position_beyond_the_end_of_its_epoch_is_refused() -> None:
@@ -96,15 +103,21 @@ def test_a_position_beyond_the_end_of_its_epoch_is_refused() -> None:
         next(BatchOrder(*lengths(20), settings()).batches(Position(3, 8)))
 
 
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=60), st.integers(9, 40))
-def test_batches_by_tokens_are_as_full_as_they_may_be(pairs: list[tuple[int, int]], tokens: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=60),
+    st.integers(9, 40),
+)
+def test_batches_by_tokens_are_as_full_as_they_may_be(
+    pairs: list[tuple[int, int]], tokens: int
+) -> None:
     source, target = np.array(pairs).T
     order = BatchOrder(source, target, settings(batch_tokens=tokens, batch_size=30, pool_batches=1))
     batches = epoch(order)
     for number, batch in enumerate(batches):
         assert len(batch) * source[batch].max() <= tokens
         assert len(batch) * target[batch].max() <= tokens
-        if number + 1 < len(batches) and len(pairs) <= 30:  # one pool: the next pair would have been too much
+        # one pool: the next pair would have been too much
+        if number + 1 < len(batches) and len(pairs) <= 30:
             more = [*batch, batches[number + 1][0]]
             assert len(more) * max(source[more].max(), target[more].max()) > tokens
 
@@ -113,7 +126,9 @@ def test_reshuffling_changes_every_epoch_and_the_order_within_pools() -> None:
     source, target = lengths(600)
     order = BatchOrder(source, target, settings(reshuffle=True, batch_size=5, pool_batches=20))
     assert epoch(order, 0) != epoch(order, 1)
-    other = BatchOrder(source, target, settings(reshuffle=True, batch_size=5, pool_batches=20, seed=2))
+    other = BatchOrder(
+        source, target, settings(reshuffle=True, batch_size=5, pool_batches=20, seed=2)
+    )
     assert epoch(order) != epoch(other)
     longest = [max(source[batch].max(), target[batch].max()) for batch in epoch(order)[:20]]
     assert longest != sorted(longest)
@@ -124,7 +139,11 @@ def test_reshuffling_changes_every_epoch_and_the_order_within_pools() -> None:
 @pytest.mark.parametrize(
     ("source", "values", "message"),
     [
-        ([26, 3], {}, r"none of the 2 pairs .* training.max_length = 24 \(raise training.max_length"),
+        (
+            [26, 3],
+            {},
+            r"none of the 2 pairs .* training.max_length = 24 \(raise training.max_length",
+        ),
         ([], {}, "none of the 0 pairs"),
         ([3, 12, 30], {"batch_tokens": 10}, "= 10 cannot hold a pair of 12 positions"),
     ],

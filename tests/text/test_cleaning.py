@@ -18,7 +18,12 @@ def words(count: int) -> str:
         ("too long", {}, f"{words(201)}|b, a|{words(201)}", f"{words(200)}|{words(200)}"),
         ("too long", {"max_words": 2}, "a b c|b", ""),
         # as in Moses: more than nine times
-        ("length ratio", {}, f"a|{words(10)}, {words(10)}|b, {words(2)}|{words(19)}", f"a|{words(9)}"),
+        (
+            "length ratio",
+            {},
+            f"a|{words(10)}, {words(10)}|b, {words(2)}|{words(19)}",
+            f"a|{words(9)}",
+        ),
         ("length ratio", {"max_ratio": 1.4}, "w w|w w v", ""),
         ("", {"max_ratio": 1.5}, "", "w w|w w w"),
         ("", {"max_ratio": 1.0}, "", "w w w|w w w"),

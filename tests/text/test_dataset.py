@@ -32,18 +32,32 @@ def store(tmp_path: Path) -> Path:
     }.items():
         (tmp_path / name).write_text(lines)
     dev = (tmp_path / "dev.s", tmp_path / "dev.t")
-    prepare(tmp_path / "train.s", tmp_path / "train.t", tmp_path / "store", dev=dev, settings=SETTINGS)
+    prepare(
+        tmp_path / "train.s", tmp_path / "train.t", tmp_path / "store", dev=dev, settings=SETTINGS
+    )
     return tmp_path / "store"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("shards = [", 'shards = ["2", ', "is damaged: train.shards.0: Input should be a valid integer"),
-        ("shards = [", f"shards = [{10**30}, ", "is damaged: train.shards.0: Input should be less than"),
+        (
+            "shards = [",
+            'shards = ["2", ',
+            "is damaged: train.shards.0: Input should be a valid integer",
+        ),
+        (
+            "shards = [",
+            f"shards = [{10**30}, ",
+            "is damaged: train.shards.0: Input should be less than",
+        ),
         ("links = false", "links = 0", "is damaged: train.links: Input should be a valid boolean"),
         ("links = false", "more = 0", "is damaged: train.links: Field required"),
-        ("format = 2", "format = 3", "of format 3, and this version reads format 2 (prepare it again"),
+        (
+            "format = 2",
+            "format = 3",
+            "of format 3, and this version reads format 2 (prepare it again",
+        ),
         ("format = 2", "", "of format None"),
         ("seed = 1", "seed = 'one'", "is damaged: data.seed"),
         ("seed = 1", "seed = ", "is damaged"),
@@ -89,7 +103,9 @@ def test_a_missing_or_damaged_file_is_refused(store: Path) -> None:
     assert len(Corpus.open(store).train) == 2
 
 
-def test_ids_that_do_not_fit_their_offsets_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_that_do_not_fit_their_offsets_are_refused(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dataset, "CHECKED_BYTES", 0)
     offsets = np.load(file := store / "train.source.0000.offsets.npy")
     np.save(file, [*offsets[:-1], 6])
@@ -130,7 +146,9 @@ if __name__ == "__main__":
 
 @pytest.mark.processes
 @pytest.mark.parametrize(("stage", "existing"), [("tokenising", True), ("shuffling", False)])
-def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: str, existing: bool) -> None:
+def test_a_kill_leaves_no_store_no_process_and_no_rest(
+    tmp_path: Path, stage: str, existing: bool
+) -> None:
     source, target, store = tmp_path / "s", tmp_path / "t", tmp_path / "out" / "store"
     source.write_text("".join(f"a{i}\n" for i in range(LINES)))
     target.write_text("".join(f"b{i}\n" for i in range(LINES)))
@@ -156,7 +174,9 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(tmp_path: Path, stage: st
         # Another one at work beside it leaves it alone.
         prepare(source, target, store.with_name("other"), settings=SETTINGS)
         with pytest.raises(InputError, match="another command is writing it"):
-            prepare(source, target, store, settings=SETTINGS, options=PrepareOptions(overwrite=True))
+            prepare(
+                source, target, store, settings=SETTINGS, options=PrepareOptions(overwrite=True)
+            )
         assert left[0].exists()
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL

@@ -17,7 +17,8 @@ from rnnsearch.translation.faithful import read_dictionary, read_glossary
     [
         ("0-0 1-2 2-1", 1, "house~maison, red~rouge, the~la"),
         ("0-0 1-2 2-1", 2, "house~maison, red house~maison rouge, red~rouge, the~la"),
-        ("0-0 2-1", 3, "house~maison, the red house~la maison, the~la"),  # an unlinked word is inside only
+        # an unlinked word is inside only
+        ("0-0 2-1", 3, "house~maison, the red house~la maison, the~la"),
         ("0-0 0-1 1-2", 1, "red~rouge"),
         ("0-0 0-1 1-2", 2, "red~rouge, the~la maison"),
         ("0-0 1-0", 2, "the red~la"),
@@ -54,4 +55,6 @@ def test_the_command(command: Command, tmp_path: Path, monkeypatch: pytest.Monke
     assert (done.code, done.lines[-1]) == (0, "entries  3 in d.tsv")
     assert read_glossary("d.tsv") == {"Hello": "Salut", ".": ".", "Hello .": "Salut ."}
     assert_refused(command(line), "links: already exists")
-    assert_refused(command(f"{line} --aligner en-fr --overwrite"), "--dictionary needs texts that eflomal")
+    assert_refused(
+        command(f"{line} --aligner en-fr --overwrite"), "--dictionary needs texts that eflomal"
+    )

@@ -32,7 +32,12 @@ TEXT = {
             "source_language=nl target_language=en",
             "nl → en (as set)\n  warning    the source",
         ),
-        ("a.fr a.en", "de en", "", "the source text looks like de, not fr (check the order of the files"),
+        (
+            "a.fr a.en",
+            "de en",
+            "",
+            "the source text looks like de, not fr (check the order of the files",
+        ),
         ("a.en a.de", "de en", "", "looks like de, not en"),
     ],
 )
@@ -55,7 +60,11 @@ def test_languages(
             "Ya ne znayu, chto delat.",
             "source text is in Latin letters, but ru is written in Cyrillic ones",
         ),
-        ("ja", "Kyoto wa utsukushii machi desu.", "is in Latin letters, but ja is written in CJK ones"),
+        (
+            "ja",
+            "Kyoto wa utsukushii machi desu.",
+            "is in Latin letters, but ja is written in CJK ones",
+        ),
         ("de", "Я не знаю, что делать.", "is in Cyrillic letters, but de is written in Latin ones"),
         ("zh", "Я не знаю, что делать.", "is in Cyrillic letters, but zh is written in CJK ones"),
         ("ru", "Я не знаю, что делать.", ""),

@@ -20,7 +20,9 @@ from rnnsearch.word_links import Link, parse_links
 
 
 def pairs(text: str) -> list[Link]:
-    return [(int(source), int(target)) for source, target in (item.split("-") for item in text.split())]
+    return [
+        (int(source), int(target)) for source, target in (item.split("-") for item in text.split())
+    ]
 
 
 # Drawn on paper. Where only one result stands, the three methods agree.
@@ -39,13 +41,19 @@ islands by target, then by source    : 0-0 7-3 3-3 3-9 | 0-0         | 0-0      
 """What is tested: forward | reverse | grow-diag | grow-diag-final | grow-diag-final-and"""
 
 
-@pytest.mark.parametrize("case", CASES.strip().split("\n"), ids=lambda case: case.split(":")[0].strip())
+@pytest.mark.parametrize(
+    "case", CASES.strip().split("\n"), ids=lambda case: case.split(":")[0].strip()
+)
 def test_by_hand(case: str) -> None:
     forward, reverse, *results = map(pairs, case.split(":")[1].split("|"))
     grown, final, final_and = results * (3 // len(results))
     assert symmetrise(forward, reverse, "grow-diag") == grown
     assert symmetrise(forward, reverse, "grow-diag-final") == final
-    assert symmetrise(forward, reverse) == symmetrise(forward, reverse, "grow-diag-final-and") == final_and
+    assert (
+        symmetrise(forward, reverse)
+        == symmetrise(forward, reverse, "grow-diag-final-and")
+        == final_and
+    )
 
 
 def test_plain_methods() -> None:
@@ -99,7 +107,9 @@ def symal(a: list[int], b: list[int], diagonal: bool, final: bool, both: bool) -
                 continue
             for step in neighbours:
                 point = cell[0] + step[0], cell[1] + step[1]
-                if kind.get(point) and not (point[0] in covered_target and point[1] in covered_source):
+                if kind.get(point) and not (
+                    point[0] in covered_target and point[1] in covered_source
+                ):
                     kind[point] = 2
                     covered_target.add(point[0])
                     covered_source.add(point[1])
@@ -128,7 +138,8 @@ def directions(draw: st.DrawFn) -> tuple[list[int], list[int]]:
     a = draw(st.lists(st.integers(0, n), min_size=m, max_size=m))
     # Half of the links of one direction are those of the other, else there would be nothing to grow from.
     b = [
-        a.index(i) + 1 if i in a and draw(st.booleans()) else draw(st.integers(0, m)) for i in range(1, n + 1)
+        a.index(i) + 1 if i in a and draw(st.booleans()) else draw(st.integers(0, m))
+        for i in range(1, n + 1)
     ]
     return a, b
 
@@ -136,7 +147,10 @@ def directions(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 @given(directions())
 def test_against_symal(words: tuple[list[int], list[int]]) -> None:
     a, b = words
-    forward, reverse = [(j - 1, i) for i, j in enumerate(b) if j], [(j, i - 1) for j, i in enumerate(a) if i]
+    forward, reverse = (
+        [(j - 1, i) for i, j in enumerate(b) if j],
+        [(j, i - 1) for j, i in enumerate(a) if i],
+    )
     for method, options in OPTIONS.items():
         assert symmetrise(forward, reverse, method) == symal(a, b, *options), method
 
@@ -146,7 +160,9 @@ NO_LINKS = "x|1|1-|-1|1--2|-1-2|1-2-3|1?2|²-1|٣-1|1-2,|9999999999-1|1.0-2|1 - 
 
 @pytest.mark.parametrize("item", NO_LINKS.split("|"))
 def test_what_is_no_link_is_refused_with_its_line(item: str) -> None:
-    with pytest.raises(InputError, match=r"^gold.txt:7: '.*' is not a link \(write links source-target"):
+    with pytest.raises(
+        InputError, match=r"^gold.txt:7: '.*' is not a link \(write links source-target"
+    ):
         parse_links(f"0-0 {item} 1-1", "gold.txt", 7)
 
 
@@ -180,7 +196,9 @@ def test_words_are_found_by_their_letters(given_words: str, words: str, ranges: 
         ("0-0", "1-1", "0-1", ""),
     ],
 )
-def test_a_link_becomes_links_between_all_words(links: str, source: str, target: str, expected: str) -> None:
+def test_a_link_becomes_links_between_all_words(
+    links: str, source: str, target: str, expected: str
+) -> None:
     assert project(pairs(links), pairs(source), pairs(target)) == pairs(expected)
 
 

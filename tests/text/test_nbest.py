@@ -36,7 +36,12 @@ def test_each_sentence_is_ordered_by_itself() -> None:
         return [scores[target] for _, target in pairs]
 
     candidates = parse_nbest(
-        ["0 ||| a ||| lm= 1 ||| -1", "0 ||| b", "2 ||| d ||| lm= 2", "2 ||| c ||| lm= 3 x= 4 ||| -2 ||| 0-0"],
+        [
+            "0 ||| a ||| lm= 1 ||| -1",
+            "0 ||| b",
+            "2 ||| d ||| lm= 2",
+            "2 ||| c ||| lm= 3 x= 4 ||| -2 ||| 0-0",
+        ],
         3,
         "list",
     )
@@ -48,7 +53,8 @@ def test_each_sentence_is_ordered_by_itself() -> None:
     ]
     candidates = parse_nbest([f"0 ||| {text}" for text in "bca"], 1, "list")
     ranked = rerank(lambda pairs: [-1.0] * len(pairs), ["x"], candidates)
-    assert [line.split(" ||| ")[1] for line in ranked] == ["b", "c", "a"]  # equal scores keep their order
+    # equal scores keep their order
+    assert [line.split(" ||| ")[1] for line in ranked] == ["b", "c", "a"]
     assert asked == [("zero", "a"), ("zero", "b"), ("two", "d"), ("two", "c")]
 
 

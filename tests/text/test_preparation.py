@@ -87,7 +87,8 @@ def linked(folder: Path) -> dict[str, set[Pair]]:
     for i, (line, _) in enumerate(words(corpus, corpus.train)):
         source, target = corpus.train.source[i], corpus.train.target[i]
         found[line] = {
-            (word[0](source[a]), word[1](target[b])) for a, b in corpus.train.links[i].reshape(-1, 2)
+            (word[0](source[a]), word[1](target[b]))
+            for a, b in corpus.train.links[i].reshape(-1, 2)
         }
     return found
 
@@ -119,7 +120,9 @@ def test_the_same_input_gives_the_same_bytes_and_another_seed_another_order(tmp_
         prepare(source, target, tmp_path / name, settings=settings(seed=seed))
     assert content(tmp_path / "a") == content(tmp_path / "b")
     corpus = Corpus.open(tmp_path / "a")
-    assert words(corpus, corpus.train) != list(zip(read_lines(source), read_lines(target), strict=True))
+    assert words(corpus, corpus.train) != list(
+        zip(read_lines(source), read_lines(target), strict=True)
+    )
     assert corpus.dev is None
     assert len({content(tmp_path / name)["train.source.0000.ids.npy"] for name in "acd"}) == 3
 
@@ -142,7 +145,13 @@ def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
     report = prepare(source, target, tmp_path / "store", settings=settings(max_words=2))
     assert (report.pairs_read, report.pairs_kept) == (7, 2)
     assert reasons(report) == {"empty side": 2, "too long": 3}
-    assert [example.number for dropped in report.dropped for example in dropped.examples] == [2, 3, 4, 5, 6]
+    assert [example.number for dropped in report.dropped for example in dropped.examples] == [
+        2,
+        3,
+        4,
+        5,
+        6,
+    ]
     assert "\0" not in report.text()
     assert report.texts[0].source_warnings.lines == {"tab": 1}
     assert report.texts[0].target_warnings.lines == {"control character": 1}
@@ -156,7 +165,9 @@ def test_development_pairs_are_all_kept_in_order(tmp_path: Path) -> None:
         write(tmp_path / "dev.s", ["", "s1 s2", "s3 " * 40, "&amp; é"]),
         write(tmp_path / "dev.t", ["t1", "", "t9", "t2"]),
     )
-    report = prepare(*numbered(tmp_path), tmp_path / "store", dev=dev, settings=settings(max_words=10))
+    report = prepare(
+        *numbered(tmp_path), tmp_path / "store", dev=dev, settings=settings(max_words=10)
+    )
     corpus = Corpus.open(tmp_path / "store")
     assert corpus.dev is not None
     assert corpus.dev.source.lengths.tolist() == [1, 3, 41, 3]
@@ -177,7 +188,11 @@ def test_the_report_counts_what_the_vocabulary_knows(tmp_path: Path) -> None:
     target = write(tmp_path / "t", ["A", "A", "A", "A"])
     report = prepare(source, target, tmp_path / "store", settings=settings(vocabulary_size=2))
     assert (report.source.words, report.source.distinct_words, report.source.longest) == (8, 4, 3)
-    assert (report.source.tokens, report.source.known_tokens, report.source.known_sentences) == (8, 6, 2)
+    assert (report.source.tokens, report.source.known_tokens, report.source.known_sentences) == (
+        8,
+        6,
+        2,
+    )
     assert (report.source.vocabulary, report.target.vocabulary) == (4, 3)
     assert "75.00 % of the 8 words; 50.00 % of the sentences" in report.text()
     saved: dict[str, Any] = json.loads((tmp_path / "store" / "report.json").read_text())
@@ -188,7 +203,9 @@ def test_the_report_counts_what_the_vocabulary_knows(tmp_path: Path) -> None:
 def test_large_vocabularies_get_larger_ids(tmp_path: Path) -> None:
     source = write(tmp_path / "s", [" ".join(f"w{i}-{j}" for j in range(100)) for i in range(700)])
     target = write(tmp_path / "t", ["a"] * 700)
-    prepare(source, target, tmp_path / "store", settings=settings(vocabulary_size=100_000, max_ratio=0))
+    prepare(
+        source, target, tmp_path / "store", settings=settings(vocabulary_size=100_000, max_ratio=0)
+    )
     corpus = Corpus.open(tmp_path / "store")
     assert corpus.train.source[0].dtype.itemsize == 4
     assert Counter(left for left, _ in words(corpus, corpus.train)) == Counter(read_lines(source))
@@ -205,7 +222,11 @@ STAGES = ["tokenising", "encoding", "shuffling", "the end"]
 )
 @pytest.mark.parametrize("existing", [False, True])
 def test_an_interrupted_preparation_leaves_nothing_but_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, fault: BaseException, existing: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stage: str,
+    fault: BaseException,
+    existing: bool,
 ) -> None:
     source, target = numbered(tmp_path)
     store = tmp_path / "out" / "store"
@@ -224,9 +245,15 @@ def test_an_interrupted_preparation_leaves_nothing_but_what_was_there(
     expected = InputError if isinstance(fault, OSError) else type(fault)
     with pytest.raises(expected) as caught:
         prepare(
-            source, target, store, settings=settings(), options=PrepareOptions(overwrite=True, progress=stop)
+            source,
+            target,
+            store,
+            settings=settings(),
+            options=PrepareOptions(overwrite=True, progress=stop),
         )
-    assert not isinstance(fault, OSError) or "cannot be written: No space left on device" in str(caught.value)
+    assert not isinstance(fault, OSError) or "cannot be written: No space left on device" in str(
+        caught.value
+    )
     assert [path.name for path in store.parent.iterdir()] == (["store"] if existing else [])
     assert not existing or content(store) == before
 
@@ -242,7 +269,9 @@ class Bomb:
 
 
 @pytest.mark.parametrize("name", ["blocks", "bucket.0000"])
-def test_what_another_program_puts_into_the_working_folder_is_refused(tmp_path: Path, name: str) -> None:
+def test_what_another_program_puts_into_the_working_folder_is_refused(
+    tmp_path: Path, name: str
+) -> None:
     def put(text: str, done: int = 0, total: int | None = None) -> None:
         file = tmp_path / ".store.partial" / "work" / name
         if text == "tokenising":
@@ -261,14 +290,20 @@ def test_a_folder_in_the_way_is_refused_unless_it_is_a_store_to_overwrite(tmp_pa
     with pytest.raises(InputError, match="exists and is not empty"):
         prepare(source, target, tmp_path / "store", settings=settings(seed=2))
     prepare(
-        source, target, tmp_path / "store", settings=settings(seed=2), options=PrepareOptions(overwrite=True)
+        source,
+        target,
+        tmp_path / "store",
+        settings=settings(seed=2),
+        options=PrepareOptions(overwrite=True),
     )
     assert Corpus.open(tmp_path / "store").settings.seed == 2
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "thesis").touch()
     with pytest.raises(InputError, match="exists and is not empty"):
-        prepare(source, target, precious, settings=settings(), options=PrepareOptions(overwrite=True))
+        prepare(
+            source, target, precious, settings=settings(), options=PrepareOptions(overwrite=True)
+        )
     assert (precious / "thesis").exists()
 
 
@@ -281,7 +316,9 @@ GIVEN: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("what", [*GIVEN, "a file and a list", "pairs"])
-def test_the_store_is_the_same(tiny_corpus: Path, tiny_store: Path, tmp_path: Path, what: str) -> None:
+def test_the_store_is_the_same(
+    tiny_corpus: Path, tiny_store: Path, tmp_path: Path, what: str
+) -> None:
     def given(name: str) -> tuple[Any, Any]:
         files = tiny_corpus / f"{name}.en", tiny_corpus / f"{name}.fr"
         if what == "a file and a list":
@@ -309,8 +346,18 @@ def endless_mistakes() -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("source", "target", "options", "said"),
     [
-        (["a", "b"], ["a"], {}, "in memory has 2 lines and lines in memory has 1, so they are not parallel"),
-        (["a", b"b"], ["a", "b"], {}, "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
+        (
+            ["a", "b"],
+            ["a"],
+            {},
+            "in memory has 2 lines and lines in memory has 1, so they are not parallel",
+        ),
+        (
+            ["a", b"b"],
+            ["a", "b"],
+            {},
+            "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))",
+        ),
         (endless_mistakes(), ["a", "b", "c"], {}, "line 3 is NoneType, not text"),
         (b"text", ["a"], {}, "bytes was given, not lines"),
         ([("a", "b"), "cd"], None, {}, "pair 2 is str, not a source and a target line"),
@@ -322,16 +369,28 @@ def endless_mistakes() -> Iterator[Any]:
             "all pairs of lines in memory | lines in memory were dropped (empty side: 2)",
         ),
         (["a"], ["b"], {"minimum_count": 2}, "no source word occurs at least 2 times"),
-        (["a"], ["b"], {"subwords": "bpe", "vocabulary_size": 1}, "sentencepiece cannot make 1 bpe subwords"),
+        (
+            ["a"],
+            ["b"],
+            {"subwords": "bpe", "vocabulary_size": 1},
+            "sentencepiece cannot make 1 bpe subwords",
+        ),
         (["a"], ["b"], {"dev": ([], [])}, "the development files are empty"),
-        (["a"], ["b"], {"dev": [*"abc"]}, "dev is not the two sides of a text (give dev=(source, target)"),
+        (
+            ["a"],
+            ["b"],
+            {"dev": [*"abc"]},
+            "dev is not the two sides of a text (give dev=(source, target)",
+        ),
         (["a"], ["b"], {"dev": "dev"}, "dev is not the two sides of a text"),
     ],
 )
 def test_what_makes_no_corpus_is_one_line_and_leaves_nothing(
     tmp_path: Path, source: Any, target: Any, options: dict[str, Any], said: str
 ) -> None:
-    values = DataSettings.model_validate({key: value for key, value in options.items() if key != "dev"})
+    values = DataSettings.model_validate(
+        {key: value for key, value in options.items() if key != "dev"}
+    )
     with pytest.raises(InputError) as error:
         prepare(source, target, tmp_path / "store", dev=options.get("dev"), settings=values)
     assert said in str(error.value)
@@ -346,17 +405,23 @@ def test_lines_are_cleaned_as_those_of_files_are(tmp_path: Path) -> None:
     assert report.pairs_kept == 4
     cleaned = ["one two", "three four", "five six", "se\ufffdven"]
     assert Corpus.open(tmp_path / "store").dev_source_lines == cleaned
-    assert report.texts[0].source_warnings.lines == {"control character": 1, "line break inside the text": 1}
+    assert report.texts[0].source_warnings.lines == {
+        "control character": 1,
+        "line break inside the text": 1,
+    }
 
 
 some_words = st.lists(
-    st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=3), max_size=5
+    st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=3),
+    max_size=5,
 ).map(" ".join)
 
 
 @hypothesis_settings(max_examples=30)
 @given(
-    st.lists(st.lists(st.tuples(some_words, some_words), min_size=1, max_size=8), min_size=1, max_size=3),
+    st.lists(
+        st.lists(st.tuples(some_words, some_words), min_size=1, max_size=8), min_size=1, max_size=3
+    ),
     st.integers(1, 5),
     st.integers(10, 200),
 )
@@ -377,10 +442,13 @@ def test_every_pair_comes_back_with_its_own_translation(
 
     def known(line: str) -> str:
         return " ".join(
-            "<unk>" if word in ("</s>", "<unk>") else word for word in Tokeniser("space", "").words(line)
+            "<unk>" if word in ("</s>", "<unk>") else word
+            for word in Tokeniser("space", "").words(line)
         )
 
-    assert Counter(stored(folder)) == Counter((known(source), known(target)) for source, target in kept)
+    assert Counter(stored(folder)) == Counter(
+        (known(source), known(target)) for source, target in kept
+    )
     assert traced(folder) == [
         f"{text}.t {number} empty side"
         for text, pairs in enumerate(texts)
@@ -396,9 +464,16 @@ def test_duplicates_are_dropped_but_for_the_first(tmp_path: Path) -> None:
     report = prepared(tmp_path, *texts, drop_duplicates=True)
     assert Counter(stored(tmp_path)) == Counter(pairs_of("a|x, b|y, a|y, b|x, c|z"))
     assert reasons(report) == {"empty side": 1, "duplicate": 3}
-    assert traced(tmp_path) == ["0.t 3 empty side", "0.t 4 duplicate", "1.t 2 duplicate", "1.t 3 duplicate"]
+    assert traced(tmp_path) == [
+        "0.t 3 empty side",
+        "0.t 4 duplicate",
+        "1.t 2 duplicate",
+        "1.t 3 duplicate",
+    ]
     assert [text.pairs_kept for text in report.texts] == [3, 2]
-    shown = [(example.number, example.source, example.target) for example in report.dropped[-1].examples]
+    shown = [
+        (example.number, example.source, example.target) for example in report.dropped[-1].examples
+    ]
     assert shown == [(4, "a", "x"), (2, "b", "y"), (3, "a", "x")]
     assert report.source.words == 5
     assert vocabulary(tmp_path) == ["</s>", "<unk>", *"abc"]
@@ -444,7 +519,9 @@ def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_pairs_are_used_as_often_as_their_text_is_repeated(tmp_path: Path) -> None:
     """After duplicates are dropped; every number of the report but those of pairs read and kept follows."""
     texts = pairs_of("a|x, a|x, b|y z"), pairs_of("c|z, a|x, |x")
-    report = prepared(tmp_path, *texts, links=["0-0,0-0,0-1", "0-0,,"], repeat=(2, 3), drop_duplicates=True)
+    report = prepared(
+        tmp_path, *texts, links=["0-0,0-0,0-1", "0-0,,"], repeat=(2, 3), drop_duplicates=True
+    )
     assert Counter(stored(tmp_path)) == {("a", "x"): 2, ("b", "y z"): 2, ("c", "z"): 3}
     assert (report.pairs_read, report.pairs_kept, report.pairs_used) == (6, 3, 7)
     assert [(text.pairs_kept, text.repeat) for text in report.texts] == [(2, 2), (1, 3)]
@@ -489,7 +566,10 @@ def test_french_is_repaired_and_counted(tmp_path: Path) -> None:
         "typographic apostrophe": 1,
     }
     assert report.texts[0].repairs == repairs
-    assert json.loads((tmp_path / "store" / "report.json").read_text())["texts"][0]["repairs"] == repairs
+    assert (
+        json.loads((tmp_path / "store" / "report.json").read_text())["texts"][0]["repairs"]
+        == repairs
+    )
 
 
 @pytest.mark.usefixtures("chunks")
@@ -520,7 +600,12 @@ def spread(links: str) -> set[Pair]:
         # written target-source, for several corpora
         (["a b|x y", "c|z w"], ["0-1", "1-0"], {"swapped": True}, {"a b": "b~x", "c": "c~w"}),
         # duplicates take theirs with them
-        (["a b|x, a b|x, c|z"], ["0-0,1-0,0-0"], {"drop_duplicates": True}, {"a b": "a~x", "c": "c~z"}),
+        (
+            ["a b|x, a b|x, c|z"],
+            ["0-0,1-0,0-0"],
+            {"drop_duplicates": True},
+            {"a b": "a~x", "c": "c~z"},
+        ),
         # a link between two given words becomes one between all of Moses's words
         (
             ["He CAN'T; Mr. Smith|Il (peut-être) ÉTÉ!"],
@@ -538,7 +623,11 @@ def spread(links: str) -> set[Pair]:
     ],
 )
 def test_links_follow_their_words(
-    tmp_path: Path, texts: list[str], links: list[str], options: dict[str, Any], expected: dict[str, str]
+    tmp_path: Path,
+    texts: list[str],
+    links: list[str],
+    options: dict[str, Any],
+    expected: dict[str, str],
 ) -> None:
     prepared(tmp_path, *map(pairs_of, texts), links=links, **options)
     assert linked(tmp_path) == {line: spread(pieces) for line, pieces in expected.items()}
@@ -585,7 +674,9 @@ def test_links_that_the_tokeniser_makes_untraceable_are_refused_unless_their_pai
 
 
 @pytest.mark.parametrize("subwords", ["bpe", "unigram"])
-def test_a_link_between_words_becomes_links_between_all_their_pieces(tmp_path: Path, subwords: str) -> None:
+def test_a_link_between_words_becomes_links_between_all_their_pieces(
+    tmp_path: Path, subwords: str
+) -> None:
     pairs = [(f"lower{'est' * (i % 3)} newer", f"wider{'ly' * (i % 2)} slow w") for i in range(30)]
     links = [",".join(["0-2 1-0"] * 30)]
     prepared(tmp_path, pairs, links=links, subwords=subwords, vocabulary_size=14)
@@ -610,14 +701,21 @@ CHINESE = [
 
 
 @pytest.mark.parametrize("subwords", ["none", "bpe", "unigram"])
-def test_text_without_spaces_is_kept_and_its_links_count_characters(tmp_path: Path, subwords: str) -> None:
+def test_text_without_spaces_is_kept_and_its_links_count_characters(
+    tmp_path: Path, subwords: str
+) -> None:
     """Nine English words are as long as thirteen Chinese characters, and Python and 3 are each one character."""
     english = [
         "Scientists have long been studying the oceans that are made of liquid methane.",
         "It praises.",
     ]
     pairs = list(zip([*english, "He went to Beijing with Python 3 ."], CHINESE, strict=True)) * 9
-    values = {"tokeniser": "moses", "max_ratio": 2.5, "target_language": "zh", "vocabulary_size": 90}
+    values = {
+        "tokeniser": "moses",
+        "max_ratio": 2.5,
+        "target_language": "zh",
+        "vocabulary_size": 90,
+    }
     links = [",".join(["0-5,0-0,5-4 0-9"] * 9)]
     if subwords != "none":
         with pytest.raises(InputError, match="word links of text without spaces count characters"):
@@ -637,7 +735,11 @@ def test_text_without_spaces_is_kept_and_its_links_count_characters(tmp_path: Pa
             if subwords == "none"
             else set()
         )
-        for character, there in (("在", sentence == 0), ("P", sentence == 2), ("了", sentence == 2)):
+        for character, there in (
+            ("在", sentence == 0),
+            ("P", sentence == 2),
+            ("了", sentence == 2),
+        ):
             assert any(character in piece for piece in linked) == (there and subwords == "none")
 
 
@@ -645,7 +747,10 @@ def test_text_is_normalised_and_what_changed_is_counted(tmp_path: Path) -> None:
     text = [("cafe\u0301 x", "e\ufb03cace\u00a0!"), ("b c", "de\u00adjà")]
     report = prepared(tmp_path, text, links=["0-0,1-0"])
     assert set(stored(tmp_path)) == {("café x", "efficace !"), ("b c", "dejà")}
-    assert linked(tmp_path) == {"café x": {("café", "efficace"), ("café", "!")}, "b c": {("c", "dejà")}}
+    assert linked(tmp_path) == {
+        "café x": {("café", "efficace"), ("café", "!")},
+        "b c": {("c", "dejà")},
+    }
     kinds = {"decomposed character": 1, "ligature": 1, "soft hyphen": 1, "unusual space": 1}
     assert report.texts[0].repairs == kinds
     prepared(tmp_path, text, unicode="keep")
@@ -658,7 +763,9 @@ def shuffled(folder: Path, seed: int) -> tuple[int, ...]:
     buckets = Buckets(folder / "work", 3, seed)
     numbers = np.arange(3)
     ones = Ragged(numbers.astype(np.uint16), np.ones(3, dtype=np.int32))
-    buckets.add(ones, Ragged(np.repeat(numbers, numbers).astype(np.uint16), numbers.astype(np.int32)))
+    buckets.add(
+        ones, Ragged(np.repeat(numbers, numbers).astype(np.uint16), numbers.astype(np.int32))
+    )
     shards = range(len(list(buckets.write_shards(folder, linked=False))))
     order = [np.load(folder / f"train.source.{shard:04d}.ids.npy") for shard in shards]
     found = tuple(np.concatenate(order).tolist())
@@ -666,7 +773,9 @@ def shuffled(folder: Path, seed: int) -> tuple[int, ...]:
     return found
 
 
-def test_every_order_is_about_equally_likely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_order_is_about_equally_likely(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Three pairs, in one bucket or several: each of the six orders in a sixth of 300 shuffles, give or take
     five deviations."""
     monkeypatch.setattr(preparation, "SHARD_BYTES", 1)

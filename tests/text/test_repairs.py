@@ -37,7 +37,9 @@ def test_french_is_repaired(line: str, repaired: str, changes: dict[str, int]) -
     assert repair_french(repaired) == repaired
 
 
-DAMAGED = "qu' qu’ il l' v?ux cur Uvre uvres mot? oui! «a»; &amp; &eacute;t&eacute; (b)! m?urs ; ’ ?"
+DAMAGED = (
+    "qu' qu’ il l' v?ux cur Uvre uvres mot? oui! «a»; &amp; &eacute;t&eacute; (b)! m?urs ; ’ ?"
+)
 FRENCH = ["\xa0", *DAMAGED.split()]
 
 

@@ -35,17 +35,26 @@ def subwords(kind: Literal["unigram", "bpe"]) -> Subwords:
 
 
 @pytest.mark.parametrize("limit", [1, 7, 30, 1000])
-def test_unigram_reads_an_even_share_of_the_words(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_unigram_reads_an_even_share_of_the_words(
+    monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
     counts = {"common": 60, "rare": 3, "once": 1, "under\u2581line": 20}
     monkeypatch.setattr(subwords_module, "_RUNNING_WORDS", limit)
-    drawn = Counter(word for line in subwords_module._running_text(counts) for word in line.split(" "))
+    drawn = Counter(
+        word for line in subwords_module._running_text(counts) for word in line.split(" ")
+    )
     every = max(1, -(-84 // limit))
     assert 0 < drawn.total() <= limit
-    assert all(abs(drawn[word.replace("\u2581", "_")] - count / every) < 1 for word, count in counts.items())
+    assert all(
+        abs(drawn[word.replace("\u2581", "_")] - count / every) < 1
+        for word, count in counts.items()
+    )
 
 
 @given(line=st.text(st.characters(), max_size=40), seen=st.booleans())
-def test_any_text_is_cut_without_mixing_its_words(subwords: Subwords, line: str, seen: bool) -> None:
+def test_any_text_is_cut_without_mixing_its_words(
+    subwords: Subwords, line: str, seen: bool
+) -> None:
     words = Tokeniser("space", "").words(f"{line} {' '.join(SENTENCES[0])}" if seen else line)
     split = subwords.split(words)
     assert all(split)
@@ -73,7 +82,9 @@ def test_joining_what_a_model_may_write(
     assert subwords.join([]) == ([], [])
 
 
-def test_the_vocabulary_is_no_larger_than_asked_for_and_holds_no_special(subwords: Subwords) -> None:
+def test_the_vocabulary_is_no_larger_than_asked_for_and_holds_no_special(
+    subwords: Subwords,
+) -> None:
     vocabulary = subwords.vocabulary()
     assert (
         len({character for words in SENTENCES for word in words for character in word})
@@ -96,7 +107,9 @@ def test_a_model_depends_on_the_words_alone_and_comes_back(
         Subwords.train({}, kind, 40)
 
 
-def test_more_characters_than_subwords_leave_room_for_longer_ones(kind: Literal["unigram", "bpe"]) -> None:
+def test_more_characters_than_subwords_leave_room_for_longer_ones(
+    kind: Literal["unigram", "bpe"],
+) -> None:
     kanji = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]
     counts = Counter({"東京都": 900, "東京": 500} | dict.fromkeys(kanji, 1))
     vocabulary = Subwords.train(counts, kind, 40, marks_words=False).vocabulary()

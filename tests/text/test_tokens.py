@@ -25,7 +25,9 @@ from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.moses import Detokeniser, FastMoses
 from rnnsearch.text.tokens import Tokeniser, bare, changes, normalise
 
-ENGLISH, FRENCH, GERMAN, CHINESE = (Tokeniser("moses", language) for language in ("en", "fr", "de", "zh"))
+ENGLISH, FRENCH, GERMAN, CHINESE = (
+    Tokeniser("moses", language) for language in ("en", "fr", "de", "zh")
+)
 SPACE = Tokeniser("space", "en")
 KINDS = [ENGLISH, FRENCH, GERMAN, CHINESE, SPACE]
 WELL_FORMED = [
@@ -78,7 +80,8 @@ def test_amounts_and_signs_come_back(language: str) -> None:
     [
         (ENGLISH, "It isn't far, is it?", "It isn 't far , is it ?"),
         (ENGLISH, "Mr. Smith left.", "Mr. Smith left ."),
-        (ENGLISH, "stone &amp; tile <b>", "stone & amp ; tile < b >"),  # nothing escaped, nothing resolved
+        # nothing escaped, nothing resolved
+        (ENGLISH, "stone &amp; tile <b>", "stone & amp ; tile < b >"),
         (ENGLISH, "the dogs' bones", "the dogs ' bones"),
         (ENGLISH, "soft\u00adhyphen a\u200bb", "softhyphen a b"),
         (ENGLISH, "Good 👍🏽 👨‍👩‍👧 🇫🇷🇩🇪 1️⃣", "Good 👍🏽 👨‍👩‍👧 🇫🇷 🇩🇪 1️⃣"),
@@ -132,7 +135,9 @@ def test_words(tokeniser: Tokeniser, line: str, words: str) -> None:
         ("en", "❤️‍🔥 x² ½ ’tis… naïve – “q”", "❤️‍🔥 x² ½ ’tis… naïve – “q”", {}),
     ],
 )
-def test_one_spelling_of_each_line(language: str, line: str, normal: str, kinds: dict[str, int]) -> None:
+def test_one_spelling_of_each_line(
+    language: str, line: str, normal: str, kinds: dict[str, int]
+) -> None:
     counts = Counter[str]()
     assert normalise(line, language, counts) == normal
     assert counts == kinds
@@ -169,7 +174,9 @@ def test_the_page_s_engine_makes_the_same_words_and_lines() -> None:
         return lines.map((line) => [tokeniser.words(line), tokeniser.text(tokeniser.words(line))]);
       }})));"""
     command = ["node", "--input-type=module", "--eval", program]
-    found = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        command, input=json.dumps(jobs), capture_output=True, text=True, check=True
+    ).stdout
     for (rules, lines), theirs in zip(jobs, json.loads(found), strict=True):
         tokeniser = Tokeniser("moses", rules["language"])
         ours = [[tokeniser.words(line), tokeniser.text(tokeniser.words(line))] for line in lines]
@@ -278,7 +285,8 @@ def check(language: str, line: str) -> None:
 def test_the_rules_corners(language: str) -> None:
     for line in CORNERS.split("|"):
         check(language, line)
-        check(language, f"x {line} x")  # in the middle of a line what is said of its ends does not hold
+        # in the middle of a line what is said of its ends does not hold
+        check(language, f"x {line} x")
 
 
 @given(st.sampled_from(LANGUAGES), st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
@@ -289,7 +297,9 @@ def test_it_is_sacremoses_on_what_the_rules_look_at(language: str, line: str) ->
 
 @given(
     st.sampled_from(LANGUAGES),
-    st.text(st.characters(exclude_categories=["Zs", "Zl", "Zp", "Cc", "Cs"]) | st.just(" "), max_size=40),
+    st.text(
+        st.characters(exclude_categories=["Zs", "Zl", "Zp", "Cc", "Cs"]) | st.just(" "), max_size=40
+    ),
 )
 @example("en", "x" * 100 + ". " + "y" * 100)
 def test_it_is_sacremoses_on_any_characters(language: str, line: str) -> None:
@@ -316,7 +326,9 @@ REAL = [
         ("multi30k/train.de", "de", 1_000),
     ],
 )
-def test_it_is_sacremoses_on_real_lines(shared_data: Path, name: str, language: str, lines: int) -> None:
+def test_it_is_sacremoses_on_real_lines(
+    shared_data: Path, name: str, language: str, lines: int
+) -> None:
     """Words, with control characters and foreign blanks made plain beforehand; and lines, but for blanks."""
     tokeniser, compared = Tokeniser("moses", language), 0
     with gzip.open(shared_data / f"{name}.gz", "rt", encoding="utf-8", newline="\n") as file:
@@ -388,7 +400,9 @@ def test_an_ordinary_sentence_needs_none_of_sacremoses_rules() -> None:
     ],
 )
 @pytest.mark.parametrize("language", ["en", "fr"])
-def test_normalisation_changes_no_word_of_the_test_sets(shared_data: Path, name: str, language: str) -> None:
+def test_normalisation_changes_no_word_of_the_test_sets(
+    shared_data: Path, name: str, language: str
+) -> None:
     """So scores on them are the same with and without it."""
     kept, normal = (Tokeniser("moses", language, runs=True, normalised=on) for on in (False, True))
     for line in read_lines(shared_data / f"{name}.{language}.gz"):

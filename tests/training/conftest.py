@@ -29,7 +29,10 @@ def linked(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Corpus
 
     def make(folder: Path) -> None:
         write(folder, 60, 12)
-        texts, dev = (folder / "train.en", folder / "train.fr"), (folder / "dev.en", folder / "dev.fr")
+        texts, dev = (
+            (folder / "train.en", folder / "train.fr"),
+            (folder / "dev.en", folder / "dev.fr"),
+        )
         options = PrepareOptions(links=[folder / "train.links"])
         prepare(*texts, folder / "store", dev=dev, settings=DataSettings(), options=options)
 

@@ -13,7 +13,13 @@ import pytest
 import torch
 
 from rnnsearch.settings import KnownAlignmentSettings
-from rnnsearch.training.loss import LOSSES, alignment_loss, alignment_weight, rows_to_force, smoothed
+from rnnsearch.training.loss import (
+    LOSSES,
+    alignment_loss,
+    alignment_weight,
+    rows_to_force,
+    smoothed,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +32,9 @@ from rnnsearch.training.loss import LOSSES, alignment_loss, alignment_weight, ro
     ],
 )
 def test_by_hand(form: str, expected: float) -> None:
-    weights = torch.tensor([[[0.25, 0.5, 0.25], [0.2, 0.4, 0.4], [0.1, 0.8, 0.1]]], dtype=torch.float64)
+    weights = torch.tensor(
+        [[[0.25, 0.5, 0.25], [0.2, 0.4, 0.4], [0.1, 0.8, 0.1]]], dtype=torch.float64
+    )
     known = torch.tensor([[[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]])
     loss, rows = alignment_loss(weights, known, form)
     assert float(loss) == pytest.approx(expected, rel=1e-12)
@@ -34,7 +42,8 @@ def test_by_hand(form: str, expected: float) -> None:
     loss, rows = alignment_loss(
         torch.cat([weights, weights]), torch.cat([known, torch.zeros_like(known)]), form
     )
-    assert float(loss) == pytest.approx(expected, rel=1e-12)  # a sentence without links adds nothing
+    # a sentence without links adds nothing
+    assert float(loss) == pytest.approx(expected, rel=1e-12)
     assert rows == 2
 
 
@@ -51,7 +60,9 @@ def test_smoothed_rows_by_a_plain_loop(mass: float) -> None:
     for b, i, j in itertools.product(range(2), range(3), range(4)):
         a, linked = float(known[b, i, j]), sum(known[b, i].tolist()) > 0
         uniform = 1 / lengths[b] if j < lengths[b] else 0.0
-        assert float(found[b, i, j]) == pytest.approx((1 - mass) * a + mass * uniform if linked else 0.0)
+        assert float(found[b, i, j]) == pytest.approx(
+            (1 - mass) * a + mass * uniform if linked else 0.0
+        )
 
 
 @pytest.mark.parametrize("form", LOSSES)
@@ -83,7 +94,9 @@ def test_a_saturated_softmax_is_no_infinity(form: str) -> None:
 )
 def test_the_weight_over_time(changed: dict[str, Any], expected: dict[int, float]) -> None:
     settings = KnownAlignmentSettings.model_validate(changed)
-    assert {update: alignment_weight(settings, update) for update in expected} == pytest.approx(expected)
+    assert {update: alignment_weight(settings, update) for update in expected} == pytest.approx(
+        expected
+    )
 
 
 def test_sentences_are_drawn_whole_for_forcing() -> None:

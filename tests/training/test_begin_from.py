@@ -151,7 +151,12 @@ def test_without_word_links_what_learns_from_them_is_off(
     links = "known_alignments.loss=product", "known_alignments.forcing=mixed"
     for resume in (False, True):
         run = train(
-            tiny_store, tmp_path / "run", *links, begin_from=tiny_run, resume=resume, display=Display()
+            tiny_store,
+            tmp_path / "run",
+            *links,
+            begin_from=tiny_run,
+            resume=resume,
+            display=Display(),
         )
         known = run.settings.known_alignments
         assert (known.loss, known.forcing) == ("none", "none")
@@ -162,7 +167,9 @@ def test_without_word_links_what_learns_from_them_is_off(
         train(tiny_store, tmp_path / "other", *links, resume=True)
 
 
-def test_the_commands_of_the_page(command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_page(
+    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As they stand there, but for one update of three pairs."""
     pytest.importorskip("rnnsearch_models")
     page = Path(__file__).parents[2] / "docs" / "how-to" / "fine-tune.md"
@@ -173,7 +180,9 @@ def test_the_commands_of_the_page(command: Any, tmp_path: Path, monkeypatch: pyt
         "en": "Good morning.\nWhere is the station?\nThank you.\n",
         "fr": "Bonjour.\nOù est la gare ?\nMerci.\n",
     }
-    for (language, text), name in itertools.product(pairs.items(), ("ours", "ours-dev", "ours-test")):
+    for (language, text), name in itertools.product(
+        pairs.items(), ("ours", "ours-dev", "ours-test")
+    ):
         Path(f"{name}.{language}").write_text(text, encoding="utf-8")
     for line in lines:
         program, *words = shlex.split(line)

@@ -19,7 +19,9 @@ from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.trainer import BatchLoss, Trainer
 
-PROGRESS = TrainingProgress(corpus_pairs=3, update=1, pairs=3, validations=[{"update": 1, "dev_nll": 2.5}])
+PROGRESS = TrainingProgress(
+    corpus_pairs=3, update=1, pairs=3, validations=[{"update": 1, "dev_nll": 2.5}]
+)
 
 Change = Callable[[dict[str, Tensor], dict[str, Any]], object]
 
@@ -43,7 +45,9 @@ def adadelta() -> Trainer:
 
 
 def without(start: str) -> Change:
-    return lambda tensors, notes: [tensors.pop(name) for name in list(tensors) if name.startswith(start)]
+    return lambda tensors, notes: [
+        tensors.pop(name) for name in list(tensors) if name.startswith(start)
+    ]
 
 
 def instead(name: str, tensor: Tensor) -> Change:
@@ -56,15 +60,30 @@ def noted(key: str, value: Any) -> Change:
 
 # what became of a checkpoint, and what the line says
 DAMAGE: list[tuple[Change, str]] = [
-    (without("network.output.bias"), "does not fit the settings of this run: Error(s) in loading state_dict"),
-    (instead("network.output.bias", torch.zeros(7)), "does not fit the settings of this run: Error(s) in"),
+    (
+        without("network.output.bias"),
+        "does not fit the settings of this run: Error(s) in loading state_dict",
+    ),
+    (
+        instead("network.output.bias", torch.zeros(7)),
+        "does not fit the settings of this run: Error(s) in",
+    ),
     (without("average.output.bias"), "does not fit the settings of this run: 'output.bias'"),
     (instead("what", torch.zeros(1)), "does not fit the settings of this run: 'what'"),
     (instead("random.cpu", torch.zeros(8, dtype=torch.uint8)), "does not fit"),
-    (noted("update", -1), "is damaged: progress: update: Input should be greater than or equal to 0"),
+    (
+        noted("update", -1),
+        "is damaged: progress: update: Input should be greater than or equal to 0",
+    ),
     (noted("pairs", "many"), "is damaged: progress: pairs: Input should be a valid integer"),
-    (noted("since_validation", {"pairs": 10**400}), "is damaged: progress: since_validation.pairs: Input"),
-    (noted("validations", [{"dev_nll": 1.0}]), "is damaged: progress: a validation without its update"),
+    (
+        noted("since_validation", {"pairs": 10**400}),
+        "is damaged: progress: since_validation.pairs: Input",
+    ),
+    (
+        noted("validations", [{"dev_nll": 1.0}]),
+        "is damaged: progress: a validation without its update",
+    ),
     (lambda tensors, notes: notes.pop("progress"), "is damaged: progress: Input should be"),
 ]
 

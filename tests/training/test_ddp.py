@@ -49,7 +49,10 @@ QUICK = ("adadelta, sparse rows, averaged", "adamw, links, backward decoder")
 
 @pytest.mark.parametrize(
     ("world", "cases"),
-    [(2, QUICK), *(pytest.param(world, tuple(together.CASES), marks=pytest.mark.slow) for world in (2, 3))],
+    [
+        (2, QUICK),
+        *(pytest.param(world, tuple(together.CASES), marks=pytest.mark.slow) for world in (2, 3)),
+    ],
 )
 def test_ranks_learn_what_one_does(world: int, cases: tuple[str, ...], tmp_path: Path) -> None:
     """Weights, averages, optimiser state, NLL and norm of 30 updates in float64, where the order of sums
@@ -103,7 +106,10 @@ def test_every_pair_is_read_once_in_an_epoch(worlds: tuple[int, ...], accumulate
         left -= part
         for indices, after in itertools.islice(order.batches(position), part * accumulate):
             for rank in range(world):
-                ids, ones = torch.tensor(indices).unsqueeze(1), torch.ones(len(indices), dtype=torch.int64)
+                ids, ones = (
+                    torch.tensor(indices).unsqueeze(1),
+                    torch.ones(len(indices), dtype=torch.int64),
+                )
                 batch = Ranks(rank, world).share(Batch(ids, ones, ids, ones))
                 read.update(batch.source[batch.target_lengths > 0].flatten().tolist())
             position = after
@@ -124,7 +130,14 @@ class Two(Ranks):
 
 
 @pytest.mark.parametrize(
-    "name", ["version of rnnsearch", "version of torch", "settings", "prepared dataset", "CPU capability of"]
+    "name",
+    [
+        "version of rnnsearch",
+        "version of torch",
+        "settings",
+        "prepared dataset",
+        "CPU capability of",
+    ],
 )
 def test_ranks_that_would_learn_different_things_are_refused(name: str, tiny_store: Path) -> None:
     corpus = Corpus.open(tiny_store)
@@ -150,7 +163,9 @@ def test_a_signal_ends_the_training_after_an_update(
     number: signal.Signals, tiny_store: Path, tmp_path: Path
 ) -> None:
     changes = (ENDLESS, "stopping.save_every=50", "stopping.validate_every=100000")
-    training = start(train_words(tiny_store, tmp_path / "run", *changes), tmp_path / "said", torchrun(*TWO))
+    training = start(
+        train_words(tiny_store, tmp_path / "run", *changes), tmp_path / "said", torchrun(*TWO)
+    )
     until_saved(training, tmp_path / "run")
     ranks = children(training.pid)
     os.kill(training.pid, number)
@@ -212,7 +227,9 @@ def test_what_torchrun_started_leaves_nobody_behind(
     training = start(words, tmp_path / "said", torchrun(*TWO))
     until_saved(training, tmp_path / "run")
     ranks = sorted(children(training.pid))
-    os.kill({"rank 0": ranks[0], "rank 1": ranks[1], "launcher": training.pid}[victim], signal.SIGKILL)
+    os.kill(
+        {"rank 0": ranks[0], "rank 1": ranks[1], "launcher": training.pid}[victim], signal.SIGKILL
+    )
     assert training.wait(600) != 0
     nobody_left(ranks)
     lines = own_lines(tmp_path / "said")
@@ -281,12 +298,16 @@ wait $first && wait $second""",
 def test_scripts_are_sound(name: str) -> None:
     if not shutil.which("shellcheck"):
         pytest.skip("needs the command `shellcheck`")
-    done = subprocess.run(["shellcheck", SCRIPTS / name], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["shellcheck", SCRIPTS / name], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("script", "first"), [("train.sbatch", []), ("train-over-ssh.sh", ["one two"])])
+@pytest.mark.parametrize(
+    ("script", "first"), [("train.sbatch", []), ("train-over-ssh.sh", ["one two"])]
+)
 def test_scripts_train(
     script: str, first: list[str], tiny_store: Path, whole_run: Path, tmp_path: Path
 ) -> None:
@@ -299,12 +320,19 @@ def test_scripts_train(
     environment = os.environ | {
         "PATH": f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         **{"GLOO_SOCKET_IFNAME": "lo", "FIRST_ADDRESS": "127.0.0.1", "PORT": free_port()},
-        **{"SLURM_JOB_NODELIST": "one,two", "SLURM_NNODES": "2", "SLURM_JOB_ID": "7", "RANKS_PER_NODE": "1"},
+        **{
+            "SLURM_JOB_NODELIST": "one,two",
+            "SLURM_NNODES": "2",
+            "SLURM_JOB_ID": "7",
+            "RANKS_PER_NODE": "1",
+        },
     }
     recipe = tmp_path / "empty.toml"
     recipe.touch()
     sets = [word for change in SMALL for word in ("--set", change)]
     words = ["bash", SCRIPTS / script, *first, recipe, tiny_store, tmp_path / "run", *sets]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        words, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert_same_checkpoint(whole_run, tmp_path / "run")

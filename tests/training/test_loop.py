@@ -42,7 +42,9 @@ def train(
     messages = path.parent / "messages"
     with messages.open("a+") as stream:
         given = settings(*changes, **EVERY_5 | stopping)
-        run = started_commands.train(given, corpus, path, resume=resume, display=Display(stream=stream))
+        run = started_commands.train(
+            given, corpus, path, resume=resume, display=Display(stream=stream)
+        )
     return run, messages.read_text()
 
 
@@ -117,7 +119,9 @@ def test_what_makes_the_weights_worse_is_not_called_the_best(
     said = (tmp_path / "said").read_text()
     assert "update 0  epoch 0.00" in said
     assert said.count("(best so far)") == 1
-    assert "best at update 0: development NLL 20.00: no validation was better than the start" in said
+    assert (
+        "best at update 0: development NLL 20.00: no validation was better than the start" in said
+    )
     (tensors, notes), (expected, _) = weights(run.path), weights(base.path)
     assert notes["update"] == read_statistics(run.path)["best_update"] == 0
     assert all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
@@ -127,7 +131,11 @@ def test_what_makes_the_weights_worse_is_not_called_the_best(
     ("rate", "optimiser", "said"),
     [
         (1e300, "adam", "the weights are too large or not numbers"),
-        (1e30, "adamw", "the weights are too large or not numbers|the last 4 of 5 gradients were not finite"),
+        (
+            1e30,
+            "adamw",
+            "the weights are too large or not numbers|the last 4 of 5 gradients were not finite",
+        ),
         (1e30, "sgd", "the weights are too large or not numbers"),
     ],
 )
@@ -169,7 +177,9 @@ def test_own_metric_chooses_the_weights(
     curves = EventAccumulator(str(run.log_path)).Reload()
     assert [point.value for point in curves.Scalars("dev/metric")] == [-1, -2, -3]
     for name, fault in (("wrong", "raised ValueError"), ("missing", "cannot be imported")):
-        with pytest.raises(InputError, match=rf"stopping\.validate_metric = 'own_metrics:{name}' {fault}"):
+        with pytest.raises(
+            InputError, match=rf"stopping\.validate_metric = 'own_metrics:{name}' {fault}"
+        ):
             train(corpus, tmp_path / name, validate_metric=f"own_metrics:{name}")
     with pytest.raises(InputError, match=r"needs stopping\.validate_metric"):
         settings(select_by="metric")
@@ -181,7 +191,11 @@ def test_patience_keeps_the_best_weights(
     monkeypatch.setattr(loop, "validate", falling_nll(50.0, 40.0, 45.0, 44.0))
     run, _ = train(corpus, tmp_path / "run", max_updates=0, patience=2)
     statistics = read_statistics(run.path)
-    assert (statistics["updates"], statistics["best_update"], statistics["dev_nll"]) == (20, 10, 40.0)
+    assert (statistics["updates"], statistics["best_update"], statistics["dev_nll"]) == (
+        20,
+        10,
+        40.0,
+    )
     assert weights(run.path)[1]["update"] == 10
 
 
@@ -205,7 +219,8 @@ def test_a_gradient_that_is_not_finite_changes_nothing_and_stops_when_it_repeats
     monkeypatch.setattr(setup, "fast_loss", lambda dtype: honest)
     train(corpus, tmp_path / "clean", max_updates=5, save_every=1, validate_every=1000)
     before, after = (
-        load_tensors(tmp_path / run / "checkpoints" / "last.safetensors", "")[0] for run in ("run", "clean")
+        load_tensors(tmp_path / run / "checkpoints" / "last.safetensors", "")[0]
+        for run in ("run", "clean")
     )
     for name in (name for name in after if name.startswith(("network.", "optimiser."))):
         assert torch.equal(after[name], before[name]), name
@@ -251,7 +266,10 @@ def test_the_best_weights_are_tried_again_until_the_disk_takes_them(
     monkeypatch.setattr(validation, "save_tensors", Refusing((5,), times=2))
     monkeypatch.setattr(loop, "validate", falling_nll(30.0, 40.0, 50.0))
     run, said = train(corpus, tmp_path / "run", max_updates=15)
-    assert "the best weights, of update 5, are not saved: No space left on device; the next check" in said
+    assert (
+        "the best weights, of update 5, are not saved: No space left on device; the next check"
+        in said
+    )
     assert "no checkpoint at update 5: No space left on device; the previous one is kept" in said
     tensors, notes = weights(run.path)
     assert (notes["update"], read_statistics(run.path)["best_update"]) == (5, 5)
@@ -260,7 +278,11 @@ def test_the_best_weights_are_tried_again_until_the_disk_takes_them(
 
 @pytest.mark.parametrize(("full_at", "resumed_at"), [((5, 10), 0), ((10,), 5)])
 def test_best_weights_that_are_never_saved_are_no_success(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_at: tuple[int, ...], resumed_at: int
+    corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    full_at: tuple[int, ...],
+    resumed_at: int,
 ) -> None:
     """And there is no checkpoint that believes them saved: resuming makes them again."""
     nll = {5: 50.0, 10: 40.0}
@@ -295,7 +317,9 @@ def test_curves_and_statistics_are_not_needed(
         raise OSError(errno.ENOSPC, "No space left")
 
     name, _, method = fails.partition(".")
-    monkeypatch.setattr({"SummaryWriter": SummaryWriter, "RecordWriter": RecordWriter}[name], method, fail)
+    monkeypatch.setattr(
+        {"SummaryWriter": SummaryWriter, "RecordWriter": RecordWriter}[name], method, fail
+    )
     monkeypatch.setattr(log, "write_text", fail)
     run, messages = train(corpus, tmp_path / "run", max_updates=30, validate_every=30)
     assert weights(run.path)[1]["update"] == 30
@@ -303,7 +327,9 @@ def test_curves_and_statistics_are_not_needed(
     assert "statistics.json: " in messages
 
 
-def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(corpus: Corpus, tmp_path: Path) -> None:
+def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     path = tmp_path / "run"
     said = r"run: another process \(\d+\) is training here \(wait for it or end it"
     with run_lock(path, resume=False), pytest.raises(InputError, match=said):
@@ -328,7 +354,9 @@ def test_an_update_of_more_than_an_epoch_is_refused(corpus: Corpus, tmp_path: Pa
 
 def test_a_corpus_without_development_set(tmp_path: Path) -> None:
     write(tmp_path, 60, 5)
-    prepare(tmp_path / "train.en", tmp_path / "train.fr", tmp_path / "store", settings=DataSettings())
+    prepare(
+        tmp_path / "train.en", tmp_path / "train.fr", tmp_path / "store", settings=DataSettings()
+    )
     run, said = train(Corpus.open(tmp_path / "store"), tmp_path / "run")
     assert "warning: the corpus has no development set" in said
     assert weights(run.path)[1]["update"] == 10  # the latest

@@ -126,7 +126,9 @@ def test_clip(threshold: float, factor: float) -> None:
     clip(parameters, 13.0, threshold)
     for parameter, whole in zip(parameters[:2], gradients, strict=True):
         assert parameter.grad is not None
-        assert parameter.grad.tolist() == pytest.approx([factor * value for value in whole], rel=1e-6)
+        assert parameter.grad.tolist() == pytest.approx(
+            [factor * value for value in whole], rel=1e-6
+        )
     assert parameters[2].grad is None
 
 
@@ -141,7 +143,9 @@ def test_weight_average(decay: float) -> None:
             network.weight.add_(torch.tensor([0.1, -0.3]))
         average.update(network, update)
         d = min(decay, (1 + update) / (10 + update))
-        expected = [d * a + (1 - d) * x for a, x in zip(expected, network.weight.tolist()[0], strict=True)]
+        expected = [
+            d * a + (1 - d) * x for a, x in zip(expected, network.weight.tolist()[0], strict=True)
+        ]
     assert average.weights["weight"].tolist()[0] == pytest.approx(expected, rel=1e-12)
 
 
@@ -177,7 +181,11 @@ def test_rows_left_alone() -> None:
 
 
 def trained(
-    sparse: bool, monkeypatch: pytest.MonkeyPatch, first: int, last: int, checkpoint: Path | None = None
+    sparse: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    first: int,
+    last: int,
+    checkpoint: Path | None = None,
 ) -> Trainer:
     """Updates `first` to `last` of a small network in float64, from the checkpoint if there is one. sparse:
     the embeddings' gradients."""
@@ -221,7 +229,10 @@ def test_a_run_is_resumed_with_gradients_of_the_other_form(
     for found, expected in zip(last.parameters, whole.parameters, strict=True):
         assert last.optimiser.state[found].keys() == {"square_avg", "acc_delta"}
         torch.testing.assert_close(
-            dict(last.optimiser.state[found]), dict(whole.optimiser.state[expected]), rtol=1e-12, atol=1e-15
+            dict(last.optimiser.state[found]),
+            dict(whole.optimiser.state[expected]),
+            rtol=1e-12,
+            atol=1e-15,
         )
 
 

@@ -46,7 +46,10 @@ def curve(corpus: Corpus, precision: str, seed: int = 1) -> NDArray[np.float64]:
         for number, (indices, _) in enumerate(batches, 1)
     ]
     nll, words = (
-        np.array([(each.nll, each.target_tokens) for each in updates]).reshape(-1, WINDOW, 2).sum(1).T
+        np.array([(each.nll, each.target_tokens) for each in updates])
+        .reshape(-1, WINDOW, 2)
+        .sum(1)
+        .T
     )
     return nll / words  # type: ignore[no-any-return]
 
@@ -59,4 +62,6 @@ def test_products_in_bfloat16_learn_as_in_float32(shared_data: Path, tmp_path: P
     corpus = Corpus.open(tmp_path / "store")
     whole, low = curve(corpus, "float32"), curve(corpus, "bfloat16")
     assert whole[-1] < whole[0] - 1.5  # it learns: the curves do not agree by standing still
-    assert 0 < abs(low - whole).max() < TOLERANCE < abs(curve(corpus, "float32", seed=2) - whole).max()
+    assert (
+        0 < abs(low - whole).max() < TOLERANCE < abs(curve(corpus, "float32", seed=2) - whole).max()
+    )

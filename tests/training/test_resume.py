@@ -21,8 +21,14 @@ from rnnsearch.training.log import read_statistics
 
 PLAIN = [
     *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),
-    *("stopping.max_updates=12", "stopping.validate_every=4", "stopping.save_every=2", "stopping.samples=1"),
-    *("training.batch_size=10", "training.pool_batches=3", "training.threads=1"),  # 6 batches an epoch
+    *(
+        "stopping.max_updates=12",
+        "stopping.validate_every=4",
+        "stopping.save_every=2",
+        "stopping.samples=1",
+    ),
+    # 6 batches an epoch
+    *("training.batch_size=10", "training.pool_batches=3", "training.threads=1"),
     *("search.beam=2", "search.max_length_ratio=1"),  # what hardly learned writes as much as it may
 ]
 QUICK = ["stopping.validate_bleu=false", "stopping.select_by=nll", "stopping.samples=0"]
@@ -42,7 +48,11 @@ SETTINGS: dict[str, Settings] = {
         "everything, both directions": [
             *(*DRAWN, *LINKS, "model.decoder=bidirectional", "dropout.label_smoothing=0.1"),
             *("optimiser.average_decay=0.9", "training.reshuffle=true", "training.accumulate=2"),
-            *("optimiser.method=adamw", "optimiser.learning_rate=0.003", "optimiser.schedule=cosine"),
+            *(
+                "optimiser.method=adamw",
+                "optimiser.learning_rate=0.003",
+                "optimiser.schedule=cosine",
+            ),
             *("optimiser.warmup=5", "training.precision=bfloat16", *QUICK),
         ],
     }.items()
@@ -135,12 +145,20 @@ def test_another_learning_rate(linked: Corpus, tmp_path: Path) -> None:
     after, _ = load_tensors(run / "checkpoints" / "last.safetensors", "")
     for name in (name for name in before if name.startswith("network.")):
         assert torch.equal(before[name], after[name]), name
-    noted = [one for one in read_statistics(run)["changes"] if one["setting"] == "optimiser.learning_rate"]
-    assert noted == [{"update": 4, "setting": "optimiser.learning_rate", "before": 1.0, "after": rate}]
+    noted = [
+        one
+        for one in read_statistics(run)["changes"]
+        if one["setting"] == "optimiser.learning_rate"
+    ]
+    assert noted == [
+        {"update": 4, "setting": "optimiser.learning_rate", "before": 1.0, "after": rate}
+    ]
     assert Run.open(run).settings.optimiser.learning_rate == rate
 
 
-def test_other_settings_are_refused_and_a_run_is_not_overwritten(linked: Corpus, tmp_path: Path) -> None:
+def test_other_settings_are_refused_and_a_run_is_not_overwritten(
+    linked: Corpus, tmp_path: Path
+) -> None:
     train(changed("stopping.max_updates=1"), linked, tmp_path / "run")
     with pytest.raises(InputError, match=r"training\.batch_size = 10, which is now 20"):
         train(changed("training.batch_size=20"), linked, tmp_path / "run", resume=True)

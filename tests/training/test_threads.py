@@ -14,7 +14,9 @@ from rnnsearch.training.threads import Threads, measured_fastest
 
 def settings(**training: object) -> Settings:
     model = ModelSettings(hidden_size=8)
-    return Settings(model=model, training=TrainingSettings.model_validate({"batch_size": 4, **training}))
+    return Settings(
+        model=model, training=TrainingSettings.model_validate({"batch_size": 4, **training})
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,13 +63,16 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_a_machine_that_is_busy_at_the_start_is_said(machine: Machine) -> None:
     machine.busy = True
     assert machine.begun().chosen == 1
-    assert machine.said.pop().startswith("computing with 1 of 4 threads: other programs use the cores (")
+    assert machine.said.pop().startswith(
+        "computing with 1 of 4 threads: other programs use the cores ("
+    )
     machine.busy = False
     assert (machine.begun().chosen, machine.said) == (4, [])
 
 
 @pytest.mark.parametrize(
-    ("remembered", "set_", "chosen", "said"), [(1, 0, 1, 1), (4, 0, 4, 0), (8, 0, 4, 0), (2, 4, 4, 0)]
+    ("remembered", "set_", "chosen", "said"),
+    [(1, 0, 1, 1), (4, 0, 4, 0), (8, 0, 4, 0), (2, 4, 4, 0)],
 )
 def test_a_resumed_run_computes_with_the_number_that_it_had(
     machine: Machine, remembered: int, set_: int, chosen: int, said: int

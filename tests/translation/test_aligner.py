@@ -30,7 +30,9 @@ class Known:
         self.table, self.words = table, Tokeniser("moses", language).words
         self.source = self.target = Codec(Tokeniser("moses", language), Vocabulary([]))
 
-    def force(self, pairs: Iterable[tuple[str, str]], batch_size: int, **how: Any) -> Iterator[Translation]:
+    def force(
+        self, pairs: Iterable[tuple[str, str]], batch_size: int, **how: Any
+    ) -> Iterator[Translation]:
         assert how["posterior"]
         for source, target in pairs:
             words, tokens = self.words(source), self.words(target)
@@ -71,7 +73,13 @@ def test_links_have_the_probability_on_which_both_directions_agree() -> None:
     assert pair.links == [(1, 2), (2, 1), (3, 4), (5, 5), (6, 6)]
     assert pair.pharaoh() == "1-2 2-1 3-4 5-5 6-6"
     assert pair.probabilities.shape == (7, 7)
-    assert [round(float(pair.probabilities[link]), 4) for link in pair.links] == [0.9, 0.9, 0.9, 0.8, 1.0]
+    assert [round(float(pair.probabilities[link]), 4) for link in pair.links] == [
+        0.9,
+        0.9,
+        0.9,
+        0.8,
+        1.0,
+    ]
     assert float(pair.probabilities[3, 3]) == pytest.approx((0.5 * 0.1) ** 0.5)
     kept = json.loads(json.dumps(pair.to_dict()))
     assert [tuple(link) for link in kept["links"]] == pair.links
@@ -89,7 +97,8 @@ def test_a_phrase_has_a_span_in_words_and_in_characters() -> None:
     assert PAIR[1][slice(*found)] == "Commission européenne"
     assert pair.target_characters(0, 3) is None
     end = len(PAIR[0])
-    assert pair.target_characters(end - 1, end) == (len(PAIR[1]) - 1, len(PAIR[1]))  # the stop is a word
+    # the stop is a word
+    assert pair.target_characters(end - 1, end) == (len(PAIR[1]) - 1, len(PAIR[1]))
     assert pair.source_ranges[-2:] == [(31, 37), (37, 38)]
 
 
@@ -121,13 +130,17 @@ def test_a_span_leaves_out_a_stray_link_and_bridges_words_without_links() -> Non
 @pytest.mark.parametrize(("first", "end"), [(-1, 2), (2, 2), (0, 8)])
 def test_words_that_are_not_there_have_no_span(first: int, end: int) -> None:
     (pair,) = aligner().align([PAIR])
-    with pytest.raises(InputError, match=f"there are no words {first} to {end} in a sentence of 7 words"):
+    with pytest.raises(
+        InputError, match=f"there are no words {first} to {end} in a sentence of 7 words"
+    ):
         pair.target_span(first, end)
     with pytest.raises(InputError, match="there is no word at characters 100 to 120"):
         pair.target_characters(100, 120)
 
 
-def test_two_runs_are_loaded_and_align_text_and_words(tiny_run: Path, tiny_reverse_run: Path) -> None:
+def test_two_runs_are_loaded_and_align_text_and_words(
+    tiny_run: Path, tiny_reverse_run: Path
+) -> None:
     both = Aligner.load(tiny_run, tiny_reverse_run)
     line, words = "The dog sleeps .", ["Le", "chien", "dort", "."]
     text, given = both.align([(line, " ".join(words)), (line.split(" "), words)])
@@ -145,7 +158,9 @@ def test_what_is_no_pair_is_one_clear_line(pairs: Any, tiny_run: Path) -> None:
 
 
 Pair = tuple[str, str]
-WEIGHTS = np.array([[0.6, 0.4, 0.0, 0.0], [0.3, 0.3, 0.4, 0.0], [0.1, 0.1, 0.1, 0.7]], dtype=np.float32)
+WEIGHTS = np.array(
+    [[0.6, 0.4, 0.0, 0.0], [0.3, 0.3, 0.4, 0.0], [0.1, 0.1, 0.1, 0.7]], dtype=np.float32
+)
 """Three target words over three source words and the end of sentence."""
 
 
@@ -159,11 +174,18 @@ class Weighed:
     def __init__(self, weights: dict[Pair, np.ndarray[Any, Any]], kind: str = "space") -> None:
         self.weights, self.source, self.target = weights, side(kind), side(kind)
 
-    def force(self, pairs: Iterable[Pair], batch_size: int, **options: bool) -> Iterator[Translation]:
+    def force(
+        self, pairs: Iterable[Pair], batch_size: int, **options: bool
+    ) -> Iterator[Translation]:
         for source, target in pairs:
             words, tokens = self.source.tokeniser.words(source), self.target.tokeniser.words(target)
             yield Translation(
-                target, tokens, [*words, "</s>"], -6.0, [], self.weights[source, target].astype(np.float32)
+                target,
+                tokens,
+                [*words, "</s>"],
+                -6.0,
+                [],
+                self.weights[source, target].astype(np.float32),
             )
 
 
@@ -171,7 +193,9 @@ WEIGHED = Weighed({("a b c", "x y z"): WEIGHTS, ("a", ""): np.zeros((0, 2))})
 # Source words as targets: a → x, b → z (0.5), c → y; the end of the target sentence is the last column.
 REVERSE = Weighed(
     {
-        ("x y z", "a b c"): np.array([[0.9, 0.1, 0.0, 0.0], [0.2, 0.3, 0.5, 0.0], [0.0, 0.8, 0.2, 0.0]]),
+        ("x y z", "a b c"): np.array(
+            [[0.9, 0.1, 0.0, 0.0], [0.2, 0.3, 0.5, 0.0], [0.0, 0.8, 0.2, 0.0]]
+        ),
         ("", "a"): np.array([[1.0]]),
     }
 )
@@ -257,7 +281,9 @@ def test_given_words_take_the_weights_of_their_parts() -> None:
 
 def test_a_word_of_several_given_words_shares_its_weight_among_them() -> None:
     weights = np.array([[0.8, 0.2]], dtype=np.float32)
-    one, changed = (Translation("x", ["x"], [word, "</s>"], -1.0, [], weights) for word in ("ab", "q"))
+    one, changed = (
+        Translation("x", ["x"], [word, "</s>"], -1.0, [], weights) for word in ("ab", "q")
+    )
     np.testing.assert_allclose(
         in_given_words(one, ["a", "b"], ["x"], 1).alignment, [[0.4, 0.4, 0.2]], atol=1e-6
     )
@@ -271,8 +297,10 @@ def test_measures_of_pairs_and_of_all() -> None:
     of_first = {"source_words": 3, "target_words": 3}
     of_first |= {"log_probability": -6 / 4}  # the end of sentence is one more
     of_first |= {"under_translated": 0}  # coverage 1.0, 0.8, 0.5
-    of_first |= {"agreement": 2 * 2 / 5, "monotone": 1}  # of the links of this direction alone: 0 → 2
-    of_first |= {"aer": 1 - 4 / 5, "precision": 2 / 3, "recall": 1}  # |A| 3 of which two are among the |S| 2
+    # of the links of this direction alone: 0 → 2
+    of_first |= {"agreement": 2 * 2 / 5, "monotone": 1}
+    # |A| 3 of which two are among the |S| 2
+    of_first |= {"aer": 1 - 4 / 5, "precision": 2 / 3, "recall": 1}
     of_all = {"log_probability": -12 / 5, "under_translated": 1 / 4}  # nothing was made of a word
     for values, expected in ((shares(found[0]), of_first), (shares(summed(found)), of_all)):
         assert {name: values[name] for name in expected} == pytest.approx(expected)

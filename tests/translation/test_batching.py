@@ -19,7 +19,8 @@ def numbers(end: int, error: Exception | None = None) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("end", "expected"), [(0, []), (3, [[0, 1, 2]]), (4, [[0, 1, 2], [3]]), (6, [[0, 1, 2], [3, 4, 5]])]
+    ("end", "expected"),
+    [(0, []), (3, [[0, 1, 2]]), (4, [[0, 1, 2], [3]]), (6, [[0, 1, 2], [3, 4, 5]])],
 )
 def test_lists_of_one_size(end: int, expected: list[list[int]]) -> None:
     assert list(batches(numbers(end), 3)) == expected

@@ -31,18 +31,23 @@ def subwords(tiny_subword_run: Path) -> Translator:
 
 
 @pytest.mark.parametrize("kind", ["words", "subwords"])
-def test_every_beginning_of_the_best_gives_the_best(kind: str, request: pytest.FixtureRequest) -> None:
+def test_every_beginning_of_the_best_gives_the_best(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
     """Words that are cut anywhere, in one batch with a line that has no beginning."""
     translator: Translator = request.getfixturevalue(kind)
     how = {"beam": 12, "settings": {"search.max_length_ratio": 1.0}}
     (best,) = translator.translate([LINE], **how)
-    cuts = [place for place in range(1, len(best.text)) if "'" not in best.text[place - 1 : place + 1]]
+    cuts = [
+        place for place in range(1, len(best.text)) if "'" not in best.text[place - 1 : place + 1]
+    ]
     begun = [*(best.text[:place] for place in cuts[::3]), None]
     for typed, result in zip(
         begun, translator.translate([LINE] * len(begun), prefix=begun, **how), strict=True
     ):
         assert result.text.startswith(typed or "")
-        assert result.score >= best.score - 1e-4  # the beam holds nothing else, so it may find a better one
+        # the beam holds nothing else, so it may find a better one
+        assert result.score >= best.score - 1e-4
         if result.score <= best.score + 1e-4:
             assert result.text == best.text
 
@@ -59,19 +64,29 @@ def test_an_unfinished_word_is_completed_in_every_segmentation(subwords: Transla
     beginning = encode_beginning(typed, codec)
     assert (list(beginning.words), beginning.kept) == (["Le"], 2)
     letters, places = "▁homm", beginning.places[len(beginning.word_of) :]
-    spelt = {number: codec.vocabulary.word(number) for number in range(UNK + 1, len(codec.vocabulary))}
+    spelt = {
+        number: codec.vocabulary.word(number) for number in range(UNK + 1, len(codec.vocabulary))
+    }
 
     def agreeing(rest: str) -> set[tuple[int, ...]]:
         if not rest:
             return {()}
         ends = {(number,) for number, text in spelt.items() if text.startswith(rest)}
-        inside = [(number, text) for number, text in spelt.items() if text != rest and rest.startswith(text)]
-        return ends | {(number, *more) for number, text in inside for more in agreeing(rest[len(text) :])}
+        inside = [
+            (number, text)
+            for number, text in spelt.items()
+            if text != rest and rest.startswith(text)
+        ]
+        return ends | {
+            (number, *more) for number, text in inside for more in agreeing(rest[len(text) :])
+        }
 
     def allowed(place: int) -> set[tuple[int, ...]]:
         if place >= len(places):
             return {()}
-        return {(one, *more) for one, step in places[place].items() for more in allowed(place + step)}
+        return {
+            (one, *more) for one, step in places[place].items() for more in allowed(place + step)
+        }
 
     assert allowed(0) == agreeing(letters)
     assert len(allowed(0)) > 1
@@ -89,7 +104,11 @@ def test_an_unfinished_word_is_completed_in_every_segmentation(subwords: Transla
 def test_the_text_begins_as_typed(
     words: Translator, typed: str, kept: str, tokens: list[str], no_unk: bool
 ) -> None:
-    settings = {"translation.replace_unk": True, "search.no_unk": no_unk, "search.max_length_ratio": 3.0}
+    settings = {
+        "translation.replace_unk": True,
+        "search.no_unk": no_unk,
+        "search.max_length_ratio": 3.0,
+    }
     (result,) = words.translate(["   " + LINE], prefix=[typed], nbest=2, settings=settings)
     for one in (result, *result.alternatives):
         assert one.text.startswith(kept)
@@ -99,7 +118,9 @@ def test_the_text_begins_as_typed(
 
 def test_a_beginning_has_its_log_p(words: Translator) -> None:
     """The score is log p of the whole: that of forced decoding."""
-    (result,) = words.translate([LINE], prefix=["Une femme dort "], settings={"search.max_length_ratio": 3.0})
+    (result,) = words.translate(
+        [LINE], prefix=["Une femme dort "], settings={"search.max_length_ratio": 3.0}
+    )
     if "<unk>" not in result.text:
         (forced,) = words.force([(LINE, result.text)])
         assert result.score == pytest.approx(forced.score, abs=1e-3)
@@ -151,14 +172,22 @@ FAITHFUL = {
     # source, words kept, all words of the translation, the source word that each reads → what is written
     "an invented word stays": ("Xyzzy sleeps .", 1, "Zyxxy dort .", [0, 1, 2], "Zyxxy dort ."),
     "a number is not written twice": ("On 12 May at 10", 1, "12 mai", [1, 2], "12 mai 10"),
-    "a number of another form": ("It costs 12,000 euros", 2, "12 000 euros", [2, 2, 3], "12 000 euros"),
+    "a number of another form": (
+        "It costs 12,000 euros",
+        2,
+        "12 000 euros",
+        [2, 2, 3],
+        "12 000 euros",
+    ),
     "an address": ("See www.x.com now", 1, "www.x.com voir", [1, 0], "www.x.com voir"),
     "the rest is copied": ("Xyzzy sees 12", 1, "Il Zyxx voit 13", [1, 0, 1, 2], "Il Xyzzy voit 12"),
     "a name has been written": ("Xyzzy sees .", 1, "Xyzzy Zyxx voit", [0, 0, 1], "Xyzzy voit"),
 }
 
 
-@pytest.mark.parametrize(("source", "kept", "made", "read", "expected"), FAITHFUL.values(), ids=FAITHFUL)
+@pytest.mark.parametrize(
+    ("source", "kept", "made", "read", "expected"), FAITHFUL.values(), ids=FAITHFUL
+)
 def test_nothing_changes_the_beginning(
     words: Translator, source: str, kept: int, made: str, read: list[int], expected: str
 ) -> None:
@@ -174,7 +203,10 @@ def test_nothing_changes_the_beginning(
 def test_a_term_is_written_where_the_beginning_has_not_translated_it(words: Translator) -> None:
     free, bound = (
         words.translate(
-            [LINE], prefix=[typed], glossary={"the man": "ZZZ"}, settings={"search.max_length_ratio": 3}
+            [LINE],
+            prefix=[typed],
+            glossary={"the man": "ZZZ"},
+            settings={"search.max_length_ratio": 3},
         )
         for typed in (None, "Une femme dort ")
     )
@@ -186,7 +218,11 @@ REFUSED = {
     "too few": ([LINE, LINE], ["Le"], "the text has 2 lines and prefix has 1"),
     "too many": ([LINE], ["Le", "La"], "the text has 1 lines and prefix has 2"),
     "no text": ([LINE], [3], "prefix 1 is 3, of type int"),
-    "too long": ([LINE], ["Le " * 50], "line 1: the beginning has 50 words or subwords, and 7 are allowed"),
+    "too long": (
+        [LINE],
+        ["Le " * 50],
+        "line 1: the beginning has 50 words or subwords, and 7 are allowed",
+    ),
 }
 
 
@@ -199,10 +235,15 @@ def test_bad_beginnings_are_refused_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_other_directions_are_refused(tiny_backward_run: Path, tiny_bidirectional_run: Path) -> None:
+def test_other_directions_are_refused(
+    tiny_backward_run: Path, tiny_bidirectional_run: Path
+) -> None:
     for run in (tiny_backward_run, tiny_bidirectional_run):
         translator = Translator.load(run)
-        for use in (lambda one: one.translate([LINE], prefix=["Le"]), lambda one: one.choices(LINE)):
+        for use in (
+            lambda one: one.translate([LINE], prefix=["Le"]),
+            lambda one: one.choices(LINE),
+        ):
             with pytest.raises(InputError, match="does not write from left to right"):
                 use(translator)
 
@@ -214,12 +255,16 @@ def test_an_ensemble_keeps_beginnings(tiny_run: Path, other_tiny_run: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["words", "subwords"])
-def test_choices_are_whole_words_with_their_probability(kind: str, request: pytest.FixtureRequest) -> None:
+def test_choices_are_whole_words_with_their_probability(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
     """p of a word is what forced decoding gives its ids, and the best one is what a search would write."""
     translator: Translator = request.getfixturevalue(kind)
     found = translator.choices(LINE, "Le", 5)
     assert len(found) == 5
-    assert [one.probability for one in found] == sorted((one.probability for one in found), reverse=True)
+    assert [one.probability for one in found] == sorted(
+        (one.probability for one in found), reverse=True
+    )
     assert sum(one.probability for one in found) <= 1 + 1e-6
     assert len({one.word for one in found}) == 5
     if kind == "words":

@@ -40,7 +40,9 @@ def codec() -> Codec:
     """English words of one subword each, letters for all others, and no emoji."""
     words = "the a said Peter reads book love you now stop it costs euros in to XX 12"
     counts = dict.fromkeys(words.split(), 1000)
-    counts |= dict.fromkeys("$%{}_<>=abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.@-#", 1)
+    counts |= dict.fromkeys(
+        "$%{}_<>=abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.@-#", 1
+    )
     subwords = Subwords.train(counts, "bpe", 200)
     return Codec(Tokeniser("moses", "en", False), Vocabulary(subwords.vocabulary()), subwords)
 
@@ -241,11 +243,17 @@ def test_ordinals_have_the_target_languages_endings(rank: str, other: str) -> No
         ("LOVE you", ["LOVE", "you"], "▁love ▁you"),
         ("don’t", ["don", "'t"], None),
         ("see a@b.org, now", ["see", "a@b.org", ",", "now"], None),
-        ('"https://a.b/c?d" <b>x@y.org</b>', ['"', "https://a.b/c?d", '"', "<b>", "x@y.org", "</b>"], None),
+        (
+            '"https://a.b/c?d" <b>x@y.org</b>',
+            ['"', "https://a.b/c?d", '"', "<b>", "x@y.org", "</b>"],
+            None,
+        ),
         ("", [], ""),
     ],
 )
-def test_a_line_is_read_as_its_own_words(codec: Codec, line: str, words: list[str], read: str | None) -> None:
+def test_a_line_is_read_as_its_own_words(
+    codec: Codec, line: str, words: list[str], read: str | None
+) -> None:
     sentence = encoded(codec, line)
     assert sentence.words == words
     assert len(sentence.ids) == len(sentence.word_of)
@@ -323,7 +331,9 @@ def test_a_file_of_terms(tmp_path: Path, content: str, said: str) -> None:
 
 def test_nothing_to_hold(codec: Codec) -> None:
     empty = np.zeros((0, 1), dtype=np.float32)
-    words, alignment, *_ = Faithful(codec, set(), {})(EncodedSentence([], [0], [0]), [], empty, [], FAITHFUL)
+    words, alignment, *_ = Faithful(codec, set(), {})(
+        EncodedSentence([], [0], [0]), [], empty, [], FAITHFUL
+    )
     assert (words, alignment.shape) == ([], (0, 1))
 
 

@@ -69,7 +69,9 @@ def test_nothing_is_lost_and_no_part_is_too_long(words: list[str], limit: int) -
 
 def test_only_the_beginning_of_a_word_of_too_many_subwords_is_read(tiny_subword_run: Path) -> None:
     codec = Run.open(tiny_subword_run).source
-    with pytest.warns(InputWarning, match="line 1: only the first 9 of a word's 90,000 letters were read"):
+    with pytest.warns(
+        InputWarning, match="line 1: only the first 9 of a word's 90,000 letters were read"
+    ):
         found = cut(codec.encode("The " + "man" * 30_000 + " sees."), codec.encode_words, 10, 1)
     assert [word for part in found for word in part.words] == ["The", "man" * 30_000, "sees", "."]
     assert all(len(part.ids) <= 11 for part in found)
@@ -120,7 +122,9 @@ def test_the_page_finds_the_same_sentences() -> None:
     program = f"""import {{ sentences }} from {json.dumps(str(module))};
       const jobs = JSON.parse(await new Response(process.stdin).text());
       console.log(JSON.stringify(jobs.map(([rules, lines]) => lines.map((line) => sentences(line, rules)))));"""
-    given = json.dumps([(rules, [line.replace("/", "") for line in lines]) for rules, lines in jobs])
+    given = json.dumps(
+        [(rules, [line.replace("/", "") for line in lines]) for rules, lines in jobs]
+    )
     command = ["node", "--input-type=module", "--eval", program]
     found = json.loads(
         subprocess.run(command, input=given, capture_output=True, text=True, check=True).stdout
@@ -143,7 +147,9 @@ def test_every_door_translates_each_sentence(tiny_run: Path, command: Callable[.
     (whole,) = translator.translate([" ".join(SENTENCES)])
     assert (whole.parts, whole.tokens) == (3, [word for one in alone for word in one.tokens])
     assert (
-        translator.translate([" ".join(SENTENCES)], settings={"translation.split_sentences": False})[0].parts
+        translator.translate(
+            [" ".join(SENTENCES)], settings={"translation.split_sentences": False}
+        )[0].parts
         == 1
     )
     done = command("translate", tiny_run, stdin=b"  " + " ".join(SENTENCES).encode())
@@ -167,7 +173,9 @@ def test_a_long_line_is_translated_as_its_sentences_are(short: Translator) -> No
     assert whole.alignment.shape == (len(whole.tokens), len(whole.source_tokens))
     np.testing.assert_allclose(whole.alignment.sum(1), 1.0, rtol=1e-5)
     first = alone[0].alignment
-    np.testing.assert_allclose(whole.alignment[: len(first), : first.shape[1] - 1], first[:, :-1], atol=1e-5)
+    np.testing.assert_allclose(
+        whole.alignment[: len(first), : first.shape[1] - 1], first[:, :-1], atol=1e-5
+    )
     (other,) = whole.alternatives
     assert other.tokens == [word for one in alone for word in one.alternatives[0].tokens]
 
@@ -183,7 +191,9 @@ def test_what_would_fill_the_memory_is_done_in_smaller_batches(
     monkeypatch.setattr(forced, "FORCED_ELEMENTS", 1)
     for some, others in ((expected, made.translate(SENTENCES)), (scored, list(made.force(pairs)))):
         assert [one.tokens for one in some] == [other.tokens for other in others]
-        assert [one.score for one in some] == pytest.approx([other.score for other in others], rel=1e-4)
+        assert [one.score for one in some] == pytest.approx(
+            [other.score for other in others], rel=1e-4
+        )
 
 
 def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(

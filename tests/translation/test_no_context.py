@@ -28,7 +28,9 @@ def network(run: Run, *, wiring: str = "appendix") -> TranslationNetwork:
     torch.manual_seed(3)
     sizes = {f"{layer}_size": 8 for layer in ("embedding", "hidden", "alignment", "maxout")}
     settings = ModelSettings.model_validate(sizes | {"initialisation": "glorot", "wiring": wiring})
-    return TranslationNetwork(settings, len(run.source.vocabulary), len(run.target.vocabulary)).eval()
+    return TranslationNetwork(
+        settings, len(run.source.vocabulary), len(run.target.vocabulary)
+    ).eval()
 
 
 def translator(run: Run, *networks: TranslationNetwork, **search: object) -> Translator:
@@ -65,7 +67,9 @@ def test_no_word_is_put_for_an_unknown_one_that_read_nothing(run: Run) -> None:
     made = network(run)
     with torch.no_grad():
         made.output.bias[UNK] = 50.0
-    (result,) = translator(run, made, max_length_ratio=1.0, beam=1).translate([PAIRS[0][0]], replace_unk=True)
+    (result,) = translator(run, made, max_length_ratio=1.0, beam=1).translate(
+        [PAIRS[0][0]], replace_unk=True
+    )
     assert result.tokens[0] == "<unk>"
     assert len(result.tokens) > 2
     assert set(result.tokens[1:]) <= set(result.source_tokens[:-1])

@@ -51,7 +51,9 @@ def test_rounds_lead_to_states_that_know_where_each_word_came_from(
             done = min(rounds, sizes[row])
             torch.testing.assert_close(found[row, :done, : lengths[row]], expected[row][:done])
             if rounds == 1 and row == 0:
-                assert (found[row, 1 : sizes[row], : lengths[row]] - expected[row][1:]).abs().max() > 1e-6
+                assert (
+                    found[row, 1 : sizes[row], : lengths[row]] - expected[row][1:]
+                ).abs().max() > 1e-6
         assert torch.equal(log_p, forced_decoding([one], BATCH)[0])
 
 
@@ -65,7 +67,9 @@ def test_a_state_that_is_made_of_its_own_context_is_not_asked_again(
     assert torch.equal(found, forced_decoding([one], BATCH, posterior=True)[1])
 
 
-def test_of_both_directions_and_several_networks_it_is_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_both_directions_and_several_networks_it_is_the_mean(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """And this mean makes the contexts of the next round, in all of them."""
     both, other = network(decoder="bidirectional"), network(2, decoder="bidirectional")
     mean = None
@@ -73,7 +77,9 @@ def test_of_both_directions_and_several_networks_it_is_the_mean(monkeypatch: pyt
         halves = []
         for one in (both, other):
             annotations = one.encode(SOURCE, LENGTHS)[0].annotations
-            every = one.teacher_forced(SOURCE, LENGTHS, TARGET, known=mean, target_lengths=TARGET_LENGTHS)
+            every = one.teacher_forced(
+                SOURCE, LENGTHS, TARGET, known=mean, target_lengths=TARGET_LENGTHS
+            )
             halves += [
                 forced.alignment_posterior(direction, given, annotations, TARGET)
                 for direction, given in zip(one.directions, every, strict=True)
@@ -82,7 +88,9 @@ def test_of_both_directions_and_several_networks_it_is_the_mean(monkeypatch: pyt
         monkeypatch.setattr(forced, "ROUNDS", rounds)
         _, found = forced_decoding([both, other], BATCH, posterior=True)
         torch.testing.assert_close(found, mean)
-        assert all(not torch.allclose(one, another) for one, another in itertools.combinations(halves, 2))
+        assert all(
+            not torch.allclose(one, another) for one, another in itertools.combinations(halves, 2)
+        )
 
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,10 @@ WORDS = int(TARGET_LENGTHS.max())
 
 
 def quick(
-    networks: list[TranslationNetwork], batch: Batch = BATCH, precision: str = "float32", **options: Any
+    networks: list[TranslationNetwork],
+    batch: Batch = BATCH,
+    precision: str = "float32",
+    **options: Any,
 ) -> torch.Tensor:
     fast = [convert(network, getattr(torch, precision)) for network in networks]
     return quick_alignment(fast, batch, **{"posterior": True, **options})
@@ -101,7 +104,9 @@ def test_it_is_what_exact_rounds_come_to(
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"decoder": "backward"}, {"decoder": "bidirectional"}, {"wiring": "appendix"}], ids=str
+    "changes",
+    [{}, {"decoder": "backward"}, {"decoder": "bidirectional"}, {"wiring": "appendix"}],
+    ids=str,
 )
 def test_alpha_is_that_of_forced_decoding(changes: dict[str, Any]) -> None:
     one = network(**changes)
@@ -111,7 +116,9 @@ def test_alpha_is_that_of_forced_decoding(changes: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("nothing_left_out")
 @pytest.mark.parametrize("posterior", [True, False])
 @pytest.mark.parametrize(
-    "changes", [{}, {"decoder": "backward"}, {"wiring": "appendix"}, {"alignment": "coverage"}], ids=str
+    "changes",
+    [{}, {"decoder": "backward"}, {"wiring": "appendix"}, {"alignment": "coverage"}],
+    ids=str,
 )
 def test_pairs_that_have_ended_leave_the_others(
     changes: dict[str, Any], posterior: bool, monkeypatch: pytest.MonkeyPatch
@@ -127,7 +134,13 @@ def test_pairs_that_have_ended_leave_the_others(
         assert not found[row, size:].any()
 
 
-SIZES = {"embedding_size": 12, "hidden_size": 10, "encoder_size": 9, "alignment_size": 8, "maxout_size": 14}
+SIZES = {
+    "embedding_size": 12,
+    "hidden_size": 10,
+    "encoder_size": 9,
+    "alignment_size": 8,
+    "maxout_size": 14,
+}
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +198,9 @@ def test_large_logits_neither_overflow_nor_vanish(scale: float) -> None:
     words = posterior_module._Words(logits, bias)
     expected = (logits + bias).logsumexp(1)
     torch.testing.assert_close(posterior_module._log_sum(torch.eye(3), [words]), expected)
-    parts = [posterior_module._Words(logits[:, some], bias[some]) for some in (slice(2), slice(2, 3))]
+    parts = [
+        posterior_module._Words(logits[:, some], bias[some]) for some in (slice(2), slice(2, 3))
+    ]
     torch.testing.assert_close(posterior_module._log_sum(torch.eye(3), parts), expected)
 
 

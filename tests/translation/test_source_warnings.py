@@ -105,7 +105,13 @@ def test_the_target_language_is_named_once(
     expected = "the text seems to be in the model's target language (fr), and this model translates from en"
     for lines in (french[:3], french):
         assert warned(translator, lines) == [expected]
-    for lines in (english[:3], english, ["un deux trois"], ["Jean Dupont, Paris 1789-1799"] * 20, [""]):
+    for lines in (
+        english[:3],
+        english,
+        ["un deux trois"],
+        ["Jean Dupont, Paris 1789-1799"] * 20,
+        [""],
+    ):
         assert warned(translator, lines) == []
 
 
@@ -135,4 +141,6 @@ def test_numbers_to_check_are_named_with_their_line(words: Codec) -> None:
     notes: list[str] = []
     results = [translation(["the"]), replace(translation(["the"]), doubtful_numbers=["15", "3rd"])]
     assert list(noted(iter(results), words, 10, notes.append)) == results
-    assert notes == ["warning: line 2: numbers may differ from the source: 15, 3rd (check this line)"]
+    assert notes == [
+        "warning: line 2: numbers may differ from the source: 15, 3rd (check this line)"
+    ]

@@ -46,7 +46,11 @@ def translator(tiny_run: Path) -> Translator:
 
 
 def same(one: Translation, other: Translation) -> bool:
-    texts = (one.text, one.tokens, one.source_tokens) == (other.text, other.tokens, other.source_tokens)
+    texts = (one.text, one.tokens, one.source_tokens) == (
+        other.text,
+        other.tokens,
+        other.source_tokens,
+    )
     scores = one.score == pytest.approx(other.score, abs=1e-3)
     return texts and scores and np.allclose(one.alignment, other.alignment, atol=1e-4)
 
@@ -85,7 +89,9 @@ def test_an_error_between_steps_ends_a_translation(reader: Translator) -> None:
 
 def test_results_come_in_the_order_of_the_lines(reader: Translator) -> None:
     together = reader.translate(LINES, batch_size=2, settings=LONG)
-    assert [result.source_tokens[:-1] == [] for result in together] == [line == "" for line in LINES]
+    assert [result.source_tokens[:-1] == [] for result in together] == [
+        line == "" for line in LINES
+    ]
     for line, result in zip(LINES, together, strict=True):
         assert same(result, reader.translate([line], settings=LONG)[0])
     backwards = reader.translate(reversed(LINES), settings=LONG)
@@ -107,8 +113,14 @@ def counted(lines: Iterator[Any]) -> tuple[Iterator[Any], list[int]]:
 def test_endless_text_is_translated_and_scored_as_it_comes(translator: Translator) -> None:
     for use, ahead in (
         (lambda lines: translator.stream(lines, batch_size=2, beam=1), 2 * READ_AHEAD * 2 + 1),
-        (lambda lines: translator.stream(lines, full_batches=True, batch_size=2, beam=1), READ_AHEAD * 2),
-        (lambda lines: translator.force(((line, line) for line in lines), batch_size=2), READ_AHEAD * 2),
+        (
+            lambda lines: translator.stream(lines, full_batches=True, batch_size=2, beam=1),
+            READ_AHEAD * 2,
+        ),
+        (
+            lambda lines: translator.force(((line, line) for line in lines), batch_size=2),
+            READ_AHEAD * 2,
+        ),
     ):
         lines, taken = counted(itertools.repeat("She sleeps."))
         results = use(lines)
@@ -146,9 +158,12 @@ def test_pairs_are_scored_and_aligned(translator: Translator) -> None:
     assert translator.align(PAIRS) == forced
     assert all(isinstance(score, float) for score in translator.score(PAIRS))
     assert (
-        translator.align(PAIRS, posterior=True, batch_size=1)[0].alignment.shape == forced[0].alignment.shape
+        translator.align(PAIRS, posterior=True, batch_size=1)[0].alignment.shape
+        == forced[0].alignment.shape
     )
-    assert not np.allclose(translator.align(PAIRS, posterior=True)[0].alignment, forced[0].alignment)
+    assert not np.allclose(
+        translator.align(PAIRS, posterior=True)[0].alignment, forced[0].alignment
+    )
     assert (translator.score([]), translator.align([])) == ([], [])
 
 
@@ -158,9 +173,17 @@ NO_TEXT = [
     ("translate", ["The man.", None], "line 2 is NoneType, not text (give strings)"),
     ("translate", b"The man.", "bytes was given, not lines"),
     ("translate", {"en": ["The man."]}, "dict was given, not lines (give a list of its values)"),
-    ("translate", SimpleNamespace(__iter__=None, columns=["en"]), "SimpleNamespace was given, not lines"),
+    (
+        "translate",
+        SimpleNamespace(__iter__=None, columns=["en"]),
+        "SimpleNamespace was given, not lines",
+    ),
     ("align", {("a", "b"): 1}, "dict was given, not pairs"),
-    ("translate", ["", b"The man."], "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))"),
+    (
+        "translate",
+        ["", b"The man."],
+        "line 2 is bytes, not text (decode it, as in line.decode('utf-8'))",
+    ),
     ("align", "ab", "str was given, not pairs"),
     ("align", ["ab"], "pair 1 is str, not a source and a target line (give tuples of two strings)"),
     ("align", [("", ""), ("", "", "")], "pair 2 is tuple, not a source and a target line"),
@@ -169,7 +192,9 @@ NO_TEXT = [
 
 
 @pytest.mark.parametrize(("method", "given", "said"), NO_TEXT)
-def test_what_is_no_text_is_one_line(translator: Translator, method: str, given: Any, said: str) -> None:
+def test_what_is_no_text_is_one_line(
+    translator: Translator, method: str, given: Any, said: str
+) -> None:
     with pytest.raises(InputError) as error:
         list(getattr(translator, method)(given))
     assert str(error.value).startswith(said)
@@ -179,13 +204,21 @@ def test_what_is_no_text_is_one_line(translator: Translator, method: str, given:
     ("options", "said"),
     [
         ({"no_unk": True}, 'there is no option no_unk (give settings={"search.no_unk": …})'),
-        ({"faithful": True}, 'there is no option faithful (give settings={"translation.faithful": …})'),
+        (
+            {"faithful": True},
+            'there is no option faithful (give settings={"translation.faithful": …})',
+        ),
         ({"beem": 3}, "there is no option beem (did you mean 'beam'?)"),
-        ({"beam": 3, "settings": {"search.beam": 4}}, "beam and search.beam are the same (give one"),
+        (
+            {"beam": 3, "settings": {"search.beam": 4}},
+            "beam and search.beam are the same (give one",
+        ),
         ({"settings": {"training.seed": 4}}, "training.seed has no effect here"),
     ],
 )
-def test_other_settings_are_not_options(translator: Translator, options: dict[str, Any], said: str) -> None:
+def test_other_settings_are_not_options(
+    translator: Translator, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(InputError) as error:
         translator.translate(["a"], **options)
     assert said in str(error.value)
@@ -224,7 +257,9 @@ def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
         plain.translate(lines, settings=settings, replace_unk=True),
         strict=True,
     ):
-        for old, new in zip((before, *before.alternatives), (after, *after.alternatives), strict=True):
+        for old, new in zip(
+            (before, *before.alternatives), (after, *after.alternatives), strict=True
+        ):
             for was, word, row in zip(old.tokens, new.tokens, old.alignment, strict=True):
                 aligned = old.source_tokens[int(np.argmax(row[:-1]))]
                 assert word == (plain.dictionary.get(aligned, aligned) if was == "<unk>" else was)
@@ -235,9 +270,12 @@ def test_unknown_words_become_what_they_look_at(tiny_unknown_run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "search", [{"search.beam": 1}, {"search.beam": 3, "search.nbest": 3}, {"translation.faithful": True}]
+    "search",
+    [{"search.beam": 1}, {"search.beam": 3, "search.nbest": 3}, {"translation.faithful": True}],
 )
-def test_a_glossary_binds(tiny_run: Path, search: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_glossary_binds(
+    tiny_run: Path, search: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the network looks at "man" alone, "brave homme" is written; elsewhere, what it wrote stays."""
     terms, lines, place = {"man": "brave homme"}, [LINES[0], "", "She sleeps."], 1
 
@@ -257,9 +295,13 @@ def test_a_glossary_binds(tiny_run: Path, search: dict[str, Any], monkeypatch: p
         assert [one.text for one in found[1:]] == [
             one.text for one in free.translate(lines[1:], settings=search)
         ]
-    assert binding.translate(lines, glossary={}, settings=search) == free.translate(lines, settings=search)
+    assert binding.translate(lines, glossary={}, settings=search) == free.translate(
+        lines, settings=search
+    )
     place = 3
-    assert binding.translate(lines[:1], settings=search) == free.translate(lines[:1], settings=search)
+    assert binding.translate(lines[:1], settings=search) == free.translate(
+        lines[:1], settings=search
+    )
     assert binding.parts(lines[0])[0].terms[0].translation == ("brave", "homme")
 
 
@@ -276,14 +318,18 @@ def test_alignments_in_words(seed: int) -> None:
     """Subwords of a source word are added up, over those of a target word the mean is taken; padding is left
     out, and rows sum to 1 although rounding has taken of their weight."""
     random = np.random.default_rng(seed)
-    words = np.sort(np.concatenate([[np.arange(4)] * 2, random.integers(0, 4, size=(2, 5))], axis=1))
+    words = np.sort(
+        np.concatenate([[np.arange(4)] * 2, random.integers(0, 4, size=(2, 5))], axis=1)
+    )
     weights = random.dirichlet(np.ones(9), size=9).astype(np.float32)
     padded = 0.9 * np.pad(weights, ((0, 0), (0, 3)))
     found = merge_subwords(padded.astype(np.float32), words[0].tolist(), words[1].tolist(), 4)
     assert found.dtype == np.float32
     for i, j in itertools.product(range(4), range(4)):
         rows = words[1] == i
-        assert found[i, j] == pytest.approx(weights[np.ix_(rows, words[0] == j)].sum() / rows.sum(), abs=1e-5)
+        assert found[i, j] == pytest.approx(
+            weights[np.ix_(rows, words[0] == j)].sum() / rows.sum(), abs=1e-5
+        )
     # An empty source: the end of sentence is all there is.
     assert merge_subwords(np.ones((1, 1), dtype=np.float32), [0], [0], 1).tolist() == [[1.0]]
 
@@ -293,13 +339,19 @@ def test_int8_products(translator: Translator) -> None:
     converted once."""
     first = translator.translate(LINES, beam=3, settings={"search.precision": "int8"})
     (converted,) = translator._networks.converted("int8", kernels=True)
-    products = {layer: layer._product for layer in converted.modules() if isinstance(layer, Converted)}
+    products = {
+        layer: layer._product for layer in converted.modules() if isinstance(layer, Converted)
+    }
     assert sum(isinstance(each, Int8Linear) for each in products.values()) > 5
     again = translator.translate(LINES, beam=3, settings={"search.precision": "int8"})
     assert translator._networks.converted("int8", kernels=True) == [converted]
     assert all(layer._product is product for layer, product in products.items())
     assert [result.score for result in again] == [result.score for result in first]
-    found = [(line, result) for line, result in zip(LINES, first, strict=True) if line and result.finished]
+    found = [
+        (line, result)
+        for line, result in zip(LINES, first, strict=True)
+        if line and result.finished
+    ]
     assert found
     for (_, low), high in zip(
         found, translator.force([(line, result.text) for line, result in found]), strict=True
@@ -308,7 +360,9 @@ def test_int8_products(translator: Translator) -> None:
         assert low.score != high.score
 
 
-def test_the_score_of_a_bidirectional_run_is_the_mean_of_its_directions(tiny_bidirectional_run: Path) -> None:
+def test_the_score_of_a_bidirectional_run_is_the_mean_of_its_directions(
+    tiny_bidirectional_run: Path,
+) -> None:
     """Of the same encoder with either decoder alone: log p, and alignments."""
     translator = Translator.load(tiny_bidirectional_run)
     (network,) = translator.networks
@@ -323,13 +377,16 @@ def test_the_score_of_a_bidirectional_run_is_the_mean_of_its_directions(tiny_bid
     for whole, forward, backward in zip(both, *halves, strict=True):
         assert forward.score != pytest.approx(backward.score)
         assert whole.score == pytest.approx((forward.score + backward.score) / 2, abs=1e-4)
-        np.testing.assert_allclose(whole.alignment, (forward.alignment + backward.alignment) / 2, atol=1e-5)
+        np.testing.assert_allclose(
+            whole.alignment, (forward.alignment + backward.alignment) / 2, atol=1e-5
+        )
 
 
 def test_an_ensemble_is_of_one_direction(tiny_backward_run: Path, tiny_run: Path) -> None:
     run = tiny_backward_run
     with pytest.raises(
-        InputError, match=r'has model.decoder = "b.*" and .*run has "forward" \(an ensemble needs one value'
+        InputError,
+        match=r'has model.decoder = "b.*" and .*run has "forward" \(an ensemble needs one value',
     ):
         Translator.load(tiny_run, run)
     thrice, once = Translator.load(run, run, run), Translator.load(run)

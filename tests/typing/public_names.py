@@ -146,7 +146,8 @@ def evaluated(results: list[Translation]) -> None:
     assert_type(alignment_error([result.links() for result in results], gold), AlignmentScore)
     forward, reverse = read_pharaoh("forward.links"), read_pharaoh("reverse.links")
     assert_type(
-        [symmetrise(one, other) for one, other in zip(forward, reverse, strict=True)], list[list[Link]]
+        [symmetrise(one, other) for one, other in zip(forward, reverse, strict=True)],
+        list[list[Link]],
     )
     assert_type(rnnsearch.__version__, str)
 
@@ -161,7 +162,9 @@ class Bilinear(Alignment):
     def keys(self, annotations: Tensor) -> Tensor:
         return self.W.forward(annotations)
 
-    def energies(self, state: Tensor, keys: Tensor, memory: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def energies(
+        self, state: Tensor, keys: Tensor, memory: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
         return state @ keys.mT, memory
 
 

@@ -1,9 +1,10 @@
 """The built-in corpus: English–French pairs with exact word links, which rules made from a seed.
 
-It shows on a small scale what attention has to learn: adjectives that change sides of the noun ("European
-Economic Area" → "zone économique européenne"), elision that looks at the next word ("the man" → "l'homme"),
-negation in two parts ("does not" → "ne … pas"), agreement in gender and number, pronouns that move before the
-verb, and sentences of 3 to 60 words. One source has exactly one translation, so a model can learn all of it.
+It shows on a small scale what attention has to learn: adjectives that change sides of the noun
+("European Economic Area" → "zone économique européenne"), elision that looks at the next word ("the
+man" → "l'homme"), negation in two parts ("does not" → "ne … pas"), agreement in gender and number,
+pronouns that move before the verb, and sentences of 3 to 60 words. One source has exactly one
+translation, so a model can learn all of it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from rnnsearch.system.files import write_text
 from rnnsearch.word_links import Link, format_links
 
 USUAL, OTHERS = "usual.tsv.gz", "others.tsv.gz"
-"""Files of pairs. USUAL: mostly short ones, in the order in which `split` reads them. OTHERS: as many of each
-length, none of them in USUAL."""
+"""Files of pairs. USUAL: mostly short ones, in the order in which `split` reads them. OTHERS: as
+many of each length, none of them in USUAL."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPair:
-    """A sentence pair in the words of Moses's tokeniser. links: (source, target) positions, sorted."""
+    """A sentence pair in the words of Moses's tokeniser. links: (source, target) positions,
+    sorted."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -45,12 +47,15 @@ class GeneratedPair:
         return _text(self.target).replace("' ", "'").replace("?", " ?")
 
 
-def generate(pairs: int, *, seed: int = 1, min_words: int = 3, max_words: int = 60) -> list[GeneratedPair]:
+def generate(
+    pairs: int, *, seed: int = 1, min_words: int = 3, max_words: int = 60
+) -> list[GeneratedPair]:
     """Returns `pairs` pairs, both sides of `min_words` to `max_words` words, punctuation included.
 
-    Seed 1 gives the demo's pairs in their order: first those of its development and test sets, then those of
-    training. A short pair may repeat, as in real text. Any other seed draws from pairs that seed 1 does not
-    have, as many of each length. Raises InputError for more pairs than there are.
+    Seed 1 gives the demo's pairs in their order: first those of its development and test sets, then
+    those of training. A short pair may repeat, as in real text. Any other seed draws from pairs
+    that seed 1 does not have, as many of each length. Raises InputError for more pairs than there
+    are.
     """
     require_number("pairs", pairs, 0)
     available = [
@@ -60,7 +65,10 @@ def generate(pairs: int, *, seed: int = 1, min_words: int = 3, max_words: int = 
     ]
     if len(available) < pairs:
         of = "" if seed == 1 else " of another seed than 1"
-        what = f"the built-in corpus has {len(available):,} pairs of {min_words} to {max_words} words{of}"
+        what = (
+            f"the built-in corpus has {len(available):,} pairs of {min_words} to {max_words}"
+            f" words{of}"
+        )
         raise InputError(what, remedy="ask for fewer pairs, or for other lengths")
     if seed != 1:
         chance = Random(seed).random  # the same in every version of Python
@@ -68,11 +76,14 @@ def generate(pairs: int, *, seed: int = 1, min_words: int = 3, max_words: int = 
     return available[:pairs]
 
 
-def split(train: int, held_out: int) -> tuple[list[GeneratedPair], list[GeneratedPair], list[GeneratedPair]]:
-    """Returns training, development and test pairs; `held_out` is the size of each of the latter two.
+def split(
+    train: int, held_out: int
+) -> tuple[list[GeneratedPair], list[GeneratedPair], list[GeneratedPair]]:
+    """Returns training, development and test pairs; `held_out` is the size of each of the latter
+    two.
 
-    No source and no target sentence of development or test occurs anywhere else; a training sentence may
-    occur twice. Raises InputError for more pairs than there are.
+    No source and no target sentence of development or test occurs anywhere else; a training
+    sentence may occur twice. Raises InputError for more pairs than there are.
     """
     stream = iter(_read(USUAL))
     seen: set[tuple[str, ...]] = (
@@ -86,18 +97,21 @@ def split(train: int, held_out: int) -> tuple[list[GeneratedPair], list[Generate
             held.append(pair)
             seen |= {pair.source, pair.target}
     unseen = [
-        pair for pair in _read(USUAL)[len(held) :] if pair.source not in seen and pair.target not in seen
+        pair
+        for pair in _read(USUAL)[len(held) :]
+        if pair.source not in seen and pair.target not in seen
     ]
     if len(held) < 2 * held_out or len(unseen) < train:
         raise InputError(
-            f"the built-in corpus has no {train:,} training pairs and {held_out:,} of either test set"
+            f"the built-in corpus has no {train:,} training pairs and {held_out:,} of either"
+            " test set"
         )
     return unseen[:train], held[:held_out], held[held_out:]
 
 
 def write(folder: str | Path, train: int, held_out: int) -> None:
-    """Writes `split` as plain text: train.en, train.fr, train.links (Pharaoh `i-j`), and the same for dev and
-    test."""
+    """Writes `split` as plain text: train.en, train.fr, train.links (Pharaoh `i-j`), and the same
+    for dev and test."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in zip(("train", "dev", "test"), split(train, held_out), strict=True):
@@ -105,8 +119,8 @@ def write(folder: str | Path, train: int, held_out: int) -> None:
 
 
 def write_examples(folder: Path, name: str, pairs: Sequence[GeneratedPair]) -> None:
-    """Writes pairs as plain text: NAME.en, NAME.fr, NAME.links (Pharaoh `i-j`, between the tokeniser's
-    words)."""
+    """Writes pairs as plain text: NAME.en, NAME.fr, NAME.links (Pharaoh `i-j`, between the
+    tokeniser's words)."""
     _write_lines(folder / f"{name}.en", [pair.source_text for pair in pairs])
     _write_lines(folder / f"{name}.fr", [pair.target_text for pair in pairs])
     _write_lines(folder / f"{name}.links", [format_links(pair.links) for pair in pairs])

@@ -3,8 +3,8 @@
 
 
 def main() -> None:
-    """Runs the command line and exits, as `commands.run_program`. A module of a command can be imported by
-    itself, as workers on other machines do: `commands` would import all others."""
+    """Runs the command line and exits, as `commands.run_program`. A module of a command can be
+    imported by itself, as workers on other machines do: `commands` would import all others."""
     from rnnsearch.cli import commands
 
     commands.run_program()

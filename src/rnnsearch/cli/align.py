@@ -1,4 +1,5 @@
-"""`rnnsearch align` and `rnnsearch score`: word links and log p of given pairs, by forced decoding."""
+"""`rnnsearch align` and `rnnsearch score`: word links and log p of given pairs, by forced
+decoding."""
 
 from __future__ import annotations
 
@@ -24,12 +25,13 @@ ALIGN_FORMATS = ("pharaoh", "jsonl", "matrices", "picture")
 
 @describe(
     """
-    runs RUN... SRC TGT: Trained runs (several make an ensemble), the source text and its translations.
-    reverse_run RUN: A run from target to source; its links are symmetrised with the others. Repeat the
-    option for an ensemble.
+    runs RUN... SRC TGT: Trained runs (several make an ensemble), the source text and its
+    translations.
+    reverse_run RUN: A run from target to source; its links are symmetrised with the others. Repeat
+    the option for an ensemble.
     format_ FORMAT: pharaoh (default): links `0-0 1-2`; jsonl: the pair, its words, links and their
-    probabilities; matrices: words, links and weights as JSON, for `report --alignments`; picture: drawn in
-    the terminal.
+    probabilities; matrices: words, links and weights as JSON, for `report --alignments`; picture:
+    drawn in the terminal.
     json: Short for --format matrices.
     """
 )
@@ -42,8 +44,8 @@ def align(
     set_: Strings = None,
     place: Place,
 ) -> None:
-    """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j` (source-target, from
-    0), or what --format says."""
+    """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j`
+    (source-target, from 0), or what --format says."""
     from rnnsearch.text.formats.lines import check_pairs, warned_pairs
 
     form = output_format(format_, ALIGN_FORMATS, "matrices" if json else "")
@@ -58,15 +60,18 @@ def align(
 
 
 def align_options(set_: Strings, run: str | Path, reverse: Sequence[Path]) -> dict[str, Any]:
-    """Returns the options of Aligner and its batch size: the run's settings, changed by those of the command
-    line. Raises InputError as `overrides_of` does, and for runs that are not opposite."""
+    """Returns the options of Aligner and its batch size: the run's settings, changed by those of
+    the command line. Raises InputError as `overrides_of` does, and for runs that are not
+    opposite."""
     from rnnsearch.config import overrides_of
     from rnnsearch.run import Run
     from rnnsearch.settings import AlignSettings
     from rnnsearch.translation.aligner import PRODUCT, check_reverse
 
     changes, forward = overrides_of(set_ or (), ("align", "search.batch_size")), Run.open(run)
-    how = AlignSettings(**forward.settings.align.model_dump() | changes.get("align", {})).model_dump()
+    how = AlignSettings(
+        **forward.settings.align.model_dump() | changes.get("align", {})
+    ).model_dump()
     how["method"] = how.pop("symmetrise")
     if how["method"] == PRODUCT and not reverse:
         what = "align.symmetrise = product needs a run from target to source"
@@ -78,8 +83,8 @@ def align_options(set_: Strings, run: str | Path, reverse: Sequence[Path]) -> di
 
 @dataclass(frozen=True)
 class Aligning(Task):
-    """The alignment of pairs. form: one of ALIGN_FORMATS. how: options of Aligner. reverse: runs from target
-    to source."""
+    """The alignment of pairs. form: one of ALIGN_FORMATS. how: options of Aligner. reverse: runs
+    from target to source."""
 
     how: dict[str, Any]
     reverse: list[Path]
@@ -116,8 +121,8 @@ class Aligning(Task):
 
 @describe(
     """
-    runs RUN... SRC TGT: Trained runs (several make an ensemble), the source text, and its translations or a
-    Moses n-best list.
+    runs RUN... SRC TGT: Trained runs (several make an ensemble), the source text, and its
+    translations or a Moses n-best list.
     """
 )
 def score(
@@ -127,8 +132,8 @@ def score(
     set_: Strings = None,
     place: Place,
 ) -> None:
-    """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by these
-    scores."""
+    """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by
+    these scores."""
     from rnnsearch.text.formats.lines import check_pairs, read_lines, warned_pairs
     from rnnsearch.text.formats.opening import is_on_disk
     from rnnsearch.text.nbest import is_nbest, parse_nbest, rerank
@@ -189,6 +194,8 @@ class Scoring(Task):
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
     """Returns the runs and the two texts of RUN... SRC TGT."""
     if len(words) < 3:
-        raise InputError("a run, a source text and a target text are needed", remedy="give RUN SRC TGT")
+        raise InputError(
+            "a run, a source text and a target text are needed", remedy="give RUN SRC TGT"
+        )
     *runs, source, target = words
     return [Path(run) for run in runs], source, target

@@ -1,5 +1,5 @@
-"""Answers to lines or pairs, for translate, score and align: printed, or written into a file that the same
-command resumes."""
+"""Answers to lines or pairs, for translate, score and align: printed, or written into a file that
+the same command resumes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class Loading:
     threads: Cores = 0
     trust_code: bool = False
 
-    def load(self, runs: Runs, dictionary: Path | None = None, glossary: Path | None = None) -> Translator:
+    def load(
+        self, runs: Runs, dictionary: Path | None = None, glossary: Path | None = None
+    ) -> Translator:
         """Returns the translator of one run, or of an ensemble."""
         from rnnsearch.system.machine import set_up_cpu
         from rnnsearch.translation.faithful import read_dictionary, read_glossary
@@ -61,8 +63,8 @@ class Place(Loading):
 
 
 class Work(NamedTuple):
-    """The work on lines or pairs. answer: (items, number of the first, counted from 1) → results. write: (the
-    number of an item, counted from 0, its result) → its line."""
+    """The work on lines or pairs. answer: (items, number of the first, counted from 1) → results.
+    write: (the number of an item, counted from 0, its result) → its line."""
 
     answer: Callable[[Iterable[Any], int], Iterable[Any]]
     write: Callable[[int, Any], str]
@@ -71,8 +73,8 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """A command's work on lines or pairs, with everything that its answers depend on besides the runs and the
-    text. form: of the answers. doing, unit: for the progress bar."""
+    """A command's work on lines or pairs, with everything that its answers depend on besides the
+    runs and the text. form: of the answers. doing, unit: for the progress bar."""
 
     form: str
     doing: ClassVar[str]
@@ -95,13 +97,15 @@ def answered(
     items: Iterable[Any],
     observe: Observe = lambda results, first: results,
 ) -> Iterator[Any]:
-    """Yields the result of each item when its line is printed, or written into the file of --out. source: the
-    file whose lines are counted."""
+    """Yields the result of each item when its line is printed, or written into the file of --out.
+    source: the file whose lines are counted."""
     if place.out is None or is_stream(Path(place.out)):
         work, resume = task.load(place, runs), "with --out FILE the same command would go on"
         shown = sys.stderr.isatty() and not sys.stdout.isatty()
         with (
-            open(place.out, "a", encoding="utf-8") if place.out else nullcontext(sys.stdout) as stream,
+            open(place.out, "a", encoding="utf-8")
+            if place.out
+            else nullcontext(sys.stdout) as stream,
             line_progress(task, source, resume, shown=shown) as progress,
         ):
 
@@ -134,11 +138,12 @@ def answered(
 def line_progress(
     task: Task, source: str, resume: str, *, shown: bool = True, done: int = 0
 ) -> Iterator[Callable[[int, Sequence[Any]], None]]:
-    """Shows how many lines of a text are done, and units (words or pairs) per second. After Ctrl-C, says
-    where to continue. An error of a line or pair gets the name of the file.
+    """Shows how many lines of a text are done, and units (words or pairs) per second. After Ctrl-C,
+    says where to continue. An error of a line or pair gets the name of the file.
 
-    Yields a function of (number of lines that are done, results of those since the last call). resume: first
-    words of the message after Ctrl-C. done: number of lines that an earlier command has done.
+    Yields a function of (number of lines that are done, results of those since the last call).
+    resume: first words of the message after Ctrl-C. done: number of lines that an earlier command
+    has done.
     """
     from rnnsearch.text.formats.lines import count_lines
 

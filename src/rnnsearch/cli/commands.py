@@ -1,5 +1,5 @@
-"""The command `rnnsearch`: each command parses, calls one function and prints. Heavy imports wait until a
-command needs them."""
+"""The command `rnnsearch`: each command parses, calls one function and prints. Heavy imports wait
+until a command needs them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,19 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Recurrent translation models that align and translate jointly (RNNsearch, Bahdanau, Cho & Bengio "
-    "2015).",
+    help=(
+        "Recurrent translation models that align and translate jointly (RNNsearch, Bahdanau, Cho &"
+        " Bengio 2015)."
+    ),
     epilog="Start with: rnnsearch demo",
 )
 
 EXAMPLES: dict[Callable[..., None], str] = {
     demo: "rnnsearch demo --out demo",
-    prepare: "rnnsearch prepare train.en.gz train.fr.gz --dev dev.en dev.fr --out store --recipe multi30k",
+    prepare: (
+        "rnnsearch prepare train.en.gz train.fr.gz --dev dev.en dev.fr --out store --recipe"
+        " multi30k"
+    ),
     train: "rnnsearch train multi30k --data store --out run --set model.hidden_size=512",
     translate: "rnnsearch translate run news.en --beam 12 > news.fr",
     score: "rnnsearch score run news.en news.fr",
@@ -65,7 +70,8 @@ def installed_commands() -> dict[Callable[..., None], str]:
 
 
 for command, example in installed_commands().items():
-    first = " ".join((command.__doc__ or "").partition("\n\n")[0].split())  # in one piece: the help wraps it
+    # in one piece: the help wraps it
+    first = " ".join((command.__doc__ or "").partition("\n\n")[0].split())
     name, shown = command.__name__.strip("_"), f"Example: {example}"
     app.command(name, short_help=first, epilog=shown, cls=CliCommand)(command)
 
@@ -78,8 +84,8 @@ def common(quiet: Quiet = False, debug: Debug = False, version: Version = False)
 def run_program() -> None:
     """Runs the command line and exits.
 
-    Exit codes: 0; 2 for bad usage, bad input or a machine that is too small; 130 after Ctrl-C; 1 for an error
-    inside rnnsearch. Each error is one line.
+    Exit codes: 0; 2 for bad usage, bad input or a machine that is too small; 130 after Ctrl-C; 1
+    for an error inside rnnsearch. Each error is one line.
     """
     open_missing_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
@@ -98,14 +104,15 @@ def run_program() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):  # else the interpreter would flush again, and print its own error
+        # else the interpreter would flush again, and print its own error
+        except (OSError, ValueError):
             discard_output(stream)
     sys.exit(code)
 
 
 def run_command() -> int:
-    """Runs the command that was typed, and returns its exit code. `app()` would handle Ctrl-C and a closed
-    output in its own way."""
+    """Runs the command that was typed, and returns its exit code. `app()` would handle Ctrl-C and a
+    closed output in its own way."""
     if COMPLETION in os.environ:
         app(prog_name=PROGRAM)  # answers the shell, and exits
     try:
@@ -121,8 +128,11 @@ def run_command() -> int:
     return 0
 
 
-def show_warning(otherwise: Callable[..., None], message: Warning | str, *about: Any, **more: Any) -> None:
-    """Prints an InputWarning in one line; `otherwise` shows other warnings with their source line."""
+def show_warning(
+    otherwise: Callable[..., None], message: Warning | str, *about: Any, **more: Any
+) -> None:
+    """Prints an InputWarning in one line; `otherwise` shows other warnings with their source
+    line."""
     if isinstance(message, InputWarning):
         say(f"warning: {message}")
     else:
@@ -161,8 +171,8 @@ def complain(text: str) -> None:
 
 
 def discard_output(stream: TextIO) -> None:
-    """Discards the stream's buffer and everything written later, because its reader has gone or its disk is
-    full."""
+    """Discards the stream's buffer and everything written later, because its reader has gone or its
+    disk is full."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -172,23 +182,29 @@ def discard_output(stream: TextIO) -> None:
 BAD_INPUT, INTERNAL = 2, 1
 """Exit codes for faults of the input or the machine, and for errors inside rnnsearch."""
 
-_MEMORY = "out of memory|not enough memory|can't allocate memory|unable to allocate|bad_alloc|alloc_failed"
-_SIZES = "overflow|is too large|invalid shape dimension|negative dimension|exceeds the limit|too big"
+_MEMORY = (
+    "out of memory|not enough memory|can't allocate memory|unable to"
+    " allocate|bad_alloc|alloc_failed"
+)
+_SIZES = (
+    "overflow|is too large|invalid shape dimension|negative dimension|exceeds the limit|too big"
+)
 """What messages of torch and numpy say, in lowercase, if memory or a number type is too small."""
 _FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF}
 
 
 class ExitMessage(NamedTuple):
-    """How the command ends after an error. code: the exit code. line: the message, with the remedy."""
+    """How the command ends after an error. code: the exit code. line: the message, with the
+    remedy."""
 
     code: int
     line: str
 
 
 def exit_message(error: Exception) -> ExitMessage:
-    """Returns the exit code and message of an error. An error that is no fault of the input, the settings or
-    the machine is one inside rnnsearch."""
+    """Returns the exit code and message of an error. An error that is no fault of the input, the
+    settings or the machine is one inside rnnsearch."""
     if isinstance(error, InputError):
         return ExitMessage(BAD_INPUT, str(error))
     if isinstance(error, ModuleNotFoundError) and (
@@ -215,6 +231,6 @@ def exit_message(error: Exception) -> ExitMessage:
         return ExitMessage(BAD_INPUT, f"a number or a size is too large: {text}")
     return ExitMessage(
         INTERNAL,
-        f"internal error: {type(error).__name__}: {text} (run `rnnsearch --debug …` for the traceback, and "
-        "report it)",
+        f"internal error: {type(error).__name__}: {text} (run `rnnsearch --debug …` for the"
+        " traceback, and report it)",
     )

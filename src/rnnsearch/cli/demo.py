@@ -1,4 +1,5 @@
-"""`rnnsearch demo` and `rnnsearch try`: everything once, end to end, on the built-in corpus or on another."""
+"""`rnnsearch demo` and `rnnsearch try`: everything once, end to end, on the built-in corpus or on
+another."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from rnnsearch.cli.options import Strings, describe, resumable, say
     extra="all",
 )
 def demo(*, out: Path = Path("demo"), set_: Strings = None, corpus_only: bool = False) -> None:
-    """Train, translate, score and draw an alignment on the built-in corpus; it takes a minute or two on two
-    cores."""
+    """Train, translate, score and draw an alignment on the built-in corpus; it takes a minute or
+    two on two cores."""
     from rnnsearch.demo import DEMO_SENTENCE, HELD_OUT_PAIRS, TRAIN_PAIRS, run_demo
 
     if corpus_only:
@@ -29,7 +30,10 @@ def demo(*, out: Path = Path("demo"), set_: Strings = None, corpus_only: bool = 
 
         with whole_folder(out, lambda folder: False) as folder:
             write(folder, TRAIN_PAIRS, HELD_OUT_PAIRS)
-        say(f"corpus   {out} ({TRAIN_PAIRS} pairs, and {HELD_OUT_PAIRS} each for development and test)")
+        say(
+            f"corpus   {out} ({TRAIN_PAIRS} pairs, and {HELD_OUT_PAIRS} each for development and"
+            " test)"
+        )
         return
     from rnnsearch.figure3 import alignment_text
 
@@ -51,12 +55,16 @@ def what_next(folder: Path) -> Iterator[str]:
     yield f'  echo "The old man sees the house." | rnnsearch translate {run}'
     yield f"  rnnsearch report {run} --test {test}.en {test}.fr --out demo-report"
     yield "What to type for a corpus of your own, shown with that of the demo:"
-    yield f"  rnnsearch prepare {train}.en {train}.fr --dev {dev}.en {dev}.fr --out store --recipe demo"
+    yield (
+        f"  rnnsearch prepare {train}.en {train}.fr --dev {dev}.en {dev}.fr --out store --recipe"
+        " demo"
+    )
     yield "  rnnsearch train demo --data store --out run"
 
 
 def next_lines() -> Iterator[str]:
-    """Yields the heading of further commands, and first how the shell finds the program, if it does not."""
+    """Yields the heading of further commands, and first how the shell finds the program, if it does
+    not."""
     activate = Path(sys.executable).with_name("activate")
     if not shutil.which("rnnsearch") and activate.exists():
         yield f"So that the shell finds rnnsearch: source {shlex.quote(str(activate))}"

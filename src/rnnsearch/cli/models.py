@@ -1,5 +1,5 @@
-"""`rnnsearch models` and `rnnsearch export`: the models that are installed, how a run becomes one, and a page
-that translates in the browser."""
+"""`rnnsearch models` and `rnnsearch export`: the models that are installed, how a run becomes one,
+and a page that translates in the browser."""
 
 from __future__ import annotations
 
@@ -41,15 +41,24 @@ def models(
         say(f"no models are installed: {INSTALL}")
     for model in found:
         if json:
-            about = {name: getattr(model, name) for name in ("name", "source", "target", "size", "fault")}
+            about = {
+                name: getattr(model, name) for name in ("name", "source", "target", "size", "fault")
+            }
             about |= {"folder": str(model.folder)} | model.card.model_dump(exclude={"name"})
             show(json_format.dumps(about, ensure_ascii=False))
         elif model.fault:
             show(f"{model.name:12} {model.fault}")
         else:
-            scores = ", ".join(f"{score.test} {score.metric} {score.value:g}" for score in model.card.scores)
+            scores = ", ".join(
+                f"{score.test} {score.metric} {score.value:g}" for score in model.card.scores
+            )
             licence = model.card.licence or "no licence stated"
-            parts = f"{model.source} → {model.target}", f"{model.size / 1e6:.1f} MB", licence, scores
+            parts = (
+                f"{model.source} → {model.target}",
+                f"{model.size / 1e6:.1f} MB",
+                licence,
+                scores,
+            )
             show(f"{model.name:12} " + "  ".join(filter(None, parts)))
     return None
 

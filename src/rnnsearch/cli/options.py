@@ -47,12 +47,18 @@ def _flag(*names: str, help: str, **more: Any) -> Any:
 
 
 Quiet = Annotated[
-    bool, _flag("--quiet", "-q", help="Show only results and errors.", callback=lambda on: _set(QUIET, on))
+    bool,
+    _flag(
+        "--quiet", "-q", help="Show only results and errors.", callback=lambda on: _set(QUIET, on)
+    ),
 ]
 Debug = Annotated[
-    bool, _flag("--debug", help="Show the traceback of an error.", callback=lambda on: _set(DEBUG, on))
+    bool,
+    _flag("--debug", help="Show the traceback of an error.", callback=lambda on: _set(DEBUG, on)),
 ]
-Version = Annotated[bool, _flag("--version", help="Show the version and exit.", callback=_show_version)]
+Version = Annotated[
+    bool, _flag("--version", help="Show the version and exit.", callback=_show_version)
+]
 Strings = list[str] | None
 """Values of an option that may be repeated, or arguments that may be left out."""
 Cores = Annotated[int, typer.Option(min=0, max=1_024)]
@@ -79,9 +85,9 @@ gold_from: Position of the first word in the gold links; default: 1 in NAACL fil
 
 
 def describe(text: str, extra: str = "") -> Callable[[Command], Command]:
-    """Gives a command's arguments and options their help. text: lines `name METAVAR: help`, as in COMMON.
-    Keyword-only parameters are options, the others are arguments. Of a parameter that is a dataclass, each
-    field is an option. extra: what the command always needs."""
+    """Gives a command's arguments and options their help. text: lines `name METAVAR: help`, as in
+    COMMON. Keyword-only parameters are options, the others are arguments. Of a parameter that is a
+    dataclass, each field is an option. extra: what the command always needs."""
 
     def described(command: Command) -> Command:
         command.extra = extra  # type: ignore[attr-defined]
@@ -97,7 +103,9 @@ def _with_fields(command: Command) -> Command:
     parameters = []
     for name, each in signature.parameters.items():
         if record := records.get(name):
-            parameters += [one.replace(kind=OPTION) for one in inspect.signature(record).parameters.values()]
+            parameters += [
+                one.replace(kind=OPTION) for one in inspect.signature(record).parameters.values()
+            ]
             hints |= get_type_hints(record, include_extras=True)
         else:
             parameters.append(each)
@@ -137,25 +145,35 @@ def _with_help(command: Command, text: str) -> Command:
 
 
 class CliCommand(TyperCommand):
-    """A command that takes the options of all commands after its name, too: `rnnsearch -q prepare` is
-    `rnnsearch prepare -q`. An option for several values takes all up to the next option: `--dev A B`."""
+    """A command that takes the options of all commands after its name, too: `rnnsearch -q prepare`
+    is `rnnsearch prepare -q`. An option for several values takes all up to the next option:
+    `--dev A B`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads `--SECTION.KEY VALUE` as `--set SECTION.KEY=VALUE`, and refuses an option with one value that
-        is repeated."""
+        """Reads `--SECTION.KEY VALUE` as `--set SECTION.KEY=VALUE`, and refuses an option with one
+        value that is repeated."""
         if any("--set" in option.opts for option in self.params):
             args = list(_with_set(args))
-        several = {name for option in self.params if "..." in str(option.metavar) for name in option.opts}
+        several = {
+            name for option in self.params if "..." in str(option.metavar) for name in option.opts
+        }
         args = list(_spread(args, several))
         _, _, found = self.make_parser(ctx).parse_args(list(args))
         for option, times in Counter(found).items():
-            if times > 1 and option.nargs > 0 and not (option.multiple or getattr(option, "is_flag", False)):
+            if (
+                times > 1
+                and option.nargs > 0
+                and not (option.multiple or getattr(option, "is_flag", False))
+            ):
                 raise InputError(f"{option.opts[0]} is given {times} times", remedy="give it once")
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         common = ctx.find_root().command.params
-        return [*super().get_params(ctx), *(each for each in common if each.name in ("quiet", "debug"))]
+        return [
+            *super().get_params(ctx),
+            *(each for each in common if each.name in ("quiet", "debug")),
+        ]
 
     def invoke(self, ctx: Any) -> Any:
         if extra := getattr(inspect.unwrap(self.callback), "extra", ""):  # type: ignore[arg-type]
@@ -163,7 +181,8 @@ class CliCommand(TyperCommand):
         return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Writes plain text on a narrow terminal, where the columns of a table would cut names of options."""
+        """Writes plain text on a narrow terminal, where the columns of a table would cut names of
+        options."""
         if shutil.get_terminal_size().columns < WIDE:
             self.rich_markup_mode = None
         super().format_help(ctx, formatter)
@@ -203,15 +222,19 @@ def _spread(args: Iterable[str], several: set[str]) -> Iterator[str]:
 
 
 def search_changes(settings: Sequence[str] | None, **short: Any) -> dict[str, Any]:
-    """Returns the settings of search and translation that the command line changes: `section.key` → value.
+    """Returns the settings of search and translation that the command line changes: `section.key` →
+    value.
 
-    settings: those of `--set`. short: those that have an option of their own, by their names; None for one
-    that is not given. Raises InputError as `overrides_of` does, and for a setting that is given twice.
+    settings: those of `--set`. short: those that have an option of their own, by their names; None
+    for one that is not given. Raises InputError as `overrides_of` does, and for a setting that is
+    given twice.
     """
     from rnnsearch.config import TRANSLATING, overrides_of, with_short
 
     tables = overrides_of(settings or (), TRANSLATING)
-    changed = {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
+    changed = {
+        f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()
+    }
     return with_short(changed, {name: value for name, value in short.items() if value is not None})
 
 
@@ -238,8 +261,8 @@ def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
 
 
 def output_format(format_: str, allowed: Sequence[str], short: str = "", default: str = "") -> str:
-    """Returns the value of --format, or of its short form; else the default, or the first one. Raises
-    InputError if both are given and differ, and for one that is not allowed."""
+    """Returns the value of --format, or of its short form; else the default, or the first one.
+    Raises InputError if both are given and differ, and for one that is not allowed."""
     if format_ and short and format_ != short:
         what = f"--format {format_} and the short form of --format {short} are different outputs"
         raise InputError(what, remedy="give one")

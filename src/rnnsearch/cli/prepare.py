@@ -1,5 +1,5 @@
-"""`rnnsearch prepare`, `select` and `links`: parallel text becomes a prepared dataset, a selection, and word
-links."""
+"""`rnnsearch prepare`, `select` and `links`: parallel text becomes a prepared dataset, a selection,
+and word links."""
 
 from __future__ import annotations
 
@@ -50,14 +50,15 @@ class MoreOfCorpus:
 
 @describe(
     """
-    files FILE...: Source and target files alternating, or bilingual files. .gz, .bz2, .xz, .zst and .zip are
-    decompressed; - is stdin.
+    files FILE...: Source and target files alternating, or bilingual files. .gz, .bz2, .xz, .zst and
+    .zip are decompressed; - is stdin.
     out: Folder for the prepared dataset.
     dev FILE...: Development pairs for validation during training; files as above.
     links FILE...: Word links, a file per corpus, a line per pair: Pharaoh or JSON lines.
-    repeat N[,N...]: How many times the pairs of each corpus are used, to give it more weight: one number per
-    corpus.
-    vocabulary RUN: Use the vocabularies and subwords of this run or model instead of learning new ones.
+    repeat N[,N...]: How many times the pairs of each corpus are used, to give it more weight: one
+    number per corpus.
+    vocabulary RUN: Use the vocabularies and subwords of this run or model instead of learning new
+    ones.
     workers N: Processes that clean the text; 0 = one per core.
     """
 )
@@ -78,7 +79,9 @@ def prepare(
 
     parts = [part.strip() for part in more.repeat.split(",")] if more.repeat else []
     if not all(part in map(str, range(1, MOST_REPETITIONS + 1)) for part in parts):
-        what = f"--repeat takes whole numbers from 1 to {MOST_REPETITIONS:,} with commas between them"
+        what = (
+            f"--repeat takes whole numbers from 1 to {MOST_REPETITIONS:,} with commas between them"
+        )
         raise InputError(
             f"{what}, not {more.repeat!r}", remedy="give one number per corpus, as in --repeat 1,3"
         )
@@ -95,7 +98,9 @@ def prepare(
             progress=progress,
         )
         both = files, more.dev
-        texts, development = (parallel_texts(names, layout=layout) if names else [] for names in both)
+        texts, development = (
+            parallel_texts(names, layout=layout) if names else [] for names in both
+        )
         report = prepare_texts(texts, out, dev=development, settings=settings, options=options)
     show(f"languages {languages}\n{report.text()}".removesuffix("\n"))
 
@@ -103,12 +108,12 @@ def prepare(
 def data_options(
     files: Sequence[str], text: TextOptions, run: Run | None = None
 ) -> tuple[DataSettings, Layout, str]:
-    """Returns the data settings of the recipe and overrides, with the languages of the files; where the
-    sides are in bilingual files; and a message with the languages. Settings of the vocabulary come from the
-    run, if given.
+    """Returns the data settings of the recipe and overrides, with the languages of the files; where
+    the sides are in bilingual files; and a message with the languages. Settings of the vocabulary
+    come from the run, if given.
 
-    Raises InputError for an unknown format, if an override asks for another kind of vocabulary, and as
-    `with_languages`.
+    Raises InputError for an unknown format, if an override asks for another kind of vocabulary, and
+    as `with_languages`.
     """
     from rnnsearch.config import load_config
     from rnnsearch.text.formats.readers import Layout
@@ -123,7 +128,9 @@ def data_options(
             key = override.partition("=")[0].strip().removeprefix("data.")
             if key in kept and kept[key] != getattr(settings, key):
                 what = f"data.{key} does not fit the vocabulary of {run.path}"
-                raise InputError(what, remedy=f"it was made with data.{key} = {kept[key]}: do not set it")
+                raise InputError(
+                    what, remedy=f"it was made with data.{key} = {kept[key]}: do not set it"
+                )
         own += [f"data.{key}={json.dumps(value)}" for key, value in kept.items()]
     own, said = with_languages(files, text.recipe, own, Layout(kind, *sides))
     settings = load_config(text.recipe, own).data

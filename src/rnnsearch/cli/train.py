@@ -1,5 +1,5 @@
-"""`rnnsearch train`, `settings` and `bench`: a network from a recipe and a dataset; the settings; the speed
-of this machine."""
+"""`rnnsearch train`, `settings` and `bench`: a network from a recipe and a dataset; the settings;
+the speed of this machine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rnnsearch.errors import InputError
     recipe RECIPE: A built-in recipe (listed by `rnnsearch settings`) or a TOML file with settings.
     data: Prepared dataset: a folder made by `rnnsearch prepare`.
     out DIR: Folder for the run: settings, vocabularies, weights, logs.
-    from_ RUN: Begin with the weights of this run or model, with a new optimiser. Network and vocabularies
-    must be the same: `rnnsearch prepare --vocabulary RUN`.
+    from_ RUN: Begin with the weights of this run or model, with a new optimiser. Network and
+    vocabularies must be the same: `rnnsearch prepare --vocabulary RUN`.
     resume: Continue the run in the --out folder.
     """,
     extra="train",
@@ -33,10 +33,10 @@ def train(
     from_: str = "",
     resume: bool = False,
 ) -> None:
-    """Train a network on a prepared dataset, with validation, checkpoints and TensorBoard logs. After Ctrl-C,
-    --resume continues it.
+    """Train a network on a prepared dataset, with validation, checkpoints and TensorBoard logs.
+    After Ctrl-C, --resume continues it.
 
-    On several GPUs or machines: torchrun … -m rnnsearch train RECIPE …, with the same arguments everywhere.
+    On several GPUs or machines: torchrun … -m rnnsearch train RECIPE …, with the same options.
     """
     from rnnsearch.config import load_config
     from rnnsearch.system.workers import end_with_launcher
@@ -61,20 +61,19 @@ def train(
         print(out)
 
 
-@describe(
-    """
+@describe("""
     name [SECTION[.KEY]]: Show only this section or setting, for example model or model.cell.
     recipe NAME: Print this built-in recipe.
     study NAME: Print this built-in study.
-    """
-)
+    """)
 def settings(
     name: str = "",
     *,
     recipe: str = "",
     study: str = "",
 ) -> None:
-    """List all settings with defaults and descriptions, and the names of the built-in recipes and studies."""
+    """List all settings with defaults and descriptions, and the names of the built-in recipes and
+    studies."""
     from rnnsearch.config import built_in
 
     for kind, asked in (("recipe", recipe), ("study", study)):
@@ -90,8 +89,8 @@ def settings(
 
 
 def listed(name: str, width: int) -> Iterator[str]:
-    """Yields lines about the settings of this name, of this section, or all. Raises InputError for an unknown
-    name."""
+    """Yields lines about the settings of this name, of this section, or all. Raises InputError for
+    an unknown name."""
     from rnnsearch.config import RENAMED, described_keys, suggested_key
     from rnnsearch.settings import Settings
 
@@ -99,15 +98,22 @@ def listed(name: str, width: int) -> Iterator[str]:
     name = RENAMED.get(name, name)
     for section in Settings.model_fields:
         table = type(getattr(Settings(), section))
-        keys = [key for key in described_keys(table) if name in ("", section, f"{section}.{key.name}")]
+        keys = [
+            key for key in described_keys(table) if name in ("", section, f"{section}.{key.name}")
+        ]
         if keys and not one:
             yield from [*textwrap.wrap(" ".join(f"[{section}] {table.__doc__}".split()), width), ""]
         for key in keys:
             found = True
             yield f"{section}.{key.name} = {key.default}    # {key.allowed}"
-            yield from textwrap.wrap(key.description, width, initial_indent="    ", subsequent_indent="    ")
+            yield from textwrap.wrap(
+                key.description, width, initial_indent="    ", subsequent_indent="    "
+            )
         if keys and not one:
             yield ""
     if not found:
-        remedy = f"{suggested_key(Settings, name.split('.'))} sections: {', '.join(Settings.model_fields)}"
+        remedy = (
+            f"{suggested_key(Settings, name.split('.'))} sections:"
+            f" {', '.join(Settings.model_fields)}"
+        )
         raise InputError(f"there is no setting '{name}'", remedy=remedy.strip())

@@ -31,10 +31,11 @@ if TYPE_CHECKING:  # it would load numpy
 
 
 def as_nbest(number: int, result: Translation) -> str:
-    """Returns lines of a Moses n-best list: `id ||| text ||| rnnsearch= log p ||| score`, id counted from
-    0."""
+    """Returns lines of a Moses n-best list: `id ||| text ||| rnnsearch= log p ||| score`, id
+    counted from 0."""
     return "\n".join(
-        f"{number} ||| {one.text} ||| rnnsearch= {sum(one.log_probabilities):.4f} ||| {one.score:.4f}"
+        f"{number} ||| {one.text} ||| rnnsearch= {sum(one.log_probabilities):.4f} |||"
+        f" {one.score:.4f}"
         for one in [result, *result.alternatives]
     )
 
@@ -60,8 +61,7 @@ class Wanted:
     prefix: str | None = None
 
 
-@describe(
-    """
+@describe("""
     runs RUN... [FILE]: Trained runs (several: an ensemble), and the text.
     beam: Beam size; default: that of the run.
     nbest: Translations per line; short for --format nbest, too.
@@ -71,8 +71,7 @@ class Wanted:
     glossary FILE: Translations that bind: term<TAB>translation.
     prefix FILE: Beginnings to keep, one for each line, or empty.
     alignment_plots DIR: Also draw each alignment, as PNG.
-    """
-)
+    """)
 def translate(
     runs: list[str],
     *,
@@ -82,8 +81,8 @@ def translate(
     alignment_plots: Path | None = None,
     place: Place,
 ) -> None:
-    """Translate text line by line, stdin without FILE: output line N is the translation of input line N.
-    At a terminal, type sentences, or :help."""
+    """Translate text line by line, stdin without FILE: output line N is the translation of input
+    line N. At a terminal, type sentences, or :help."""
     dictionary, glossary = wanted.dictionary, wanted.glossary
     search = translation_search(wanted.set_, dictionary, beam=wanted.beam, nbest=wanted.nbest)
     form = translation_format(format_, (*FORMS, *PAGES), search, "json" if json else "")
@@ -118,16 +117,19 @@ def translate(
 
 
 def translation_search(set_: Strings, dictionary: Path | None, **short: Any) -> dict[str, Any]:
-    """Returns the search settings to change; a dictionary replaces UNK unless they say otherwise. Raises as
-    `search_changes`."""
+    """Returns the search settings to change; a dictionary replaces UNK unless they say otherwise.
+    Raises as `search_changes`."""
     return ({"translation.replace_unk": True} if dictionary else {}) | search_changes(set_, **short)
 
 
 def translation_format(
     format_: str, allowed: Sequence[str], search: Mapping[str, Any], short: str = ""
 ) -> str:
-    """Returns the format of the translations: by default text, or nbest if several of a line are wanted."""
-    return output_format(format_, allowed, short, "nbest" if search.get("search.nbest", 1) > 1 else "")
+    """Returns the format of the translations: by default text, or nbest if several of a line are
+    wanted."""
+    return output_format(
+        format_, allowed, short, "nbest" if search.get("search.nbest", 1) > 1 else ""
+    )
 
 
 Line = str | tuple[str, str]
@@ -143,8 +145,8 @@ def sides(items: Iterable[Line]) -> tuple[Iterator[str], Iterator[str]]:
 @dataclass(frozen=True)
 class Translating(Task):
     """The translation of lines. form: one of FORMS. search: settings to change. plots: folder of
-    pictures. whole: whether the text is a file on disk, so that batches are full, and rounding does not
-    depend on when lines arrive."""
+    pictures. whole: whether the text is a file on disk, so that batches are full, and rounding does
+    not depend on when lines arrive."""
 
     search: dict[str, Any]
     dictionary: Path | None
@@ -173,7 +175,10 @@ class Translating(Task):
         from rnnsearch.run import Run, answers_key
 
         settings = changed(Run.open(runs[0]).settings, self.search)
-        how = f"translate {settings.search.model_dump_json()} {settings.translation.model_dump_json()}"
+        how = (
+            f"translate {settings.search.model_dump_json()}"
+            f" {settings.translation.model_dump_json()}"
+        )
         files = [path for path in (self.glossary, self.dictionary) if path]
         return answers_key(runs, how, self.form, files)
 
@@ -181,8 +186,8 @@ class Translating(Task):
 def translate_lines(
     place: Place, runs: Runs, task: Translating, file: str, prefix: str | None = None
 ) -> None:
-    """Prints each line's answer as soon as it is ready, or writes it into the file of --out. prefix: a file
-    with beginnings."""
+    """Prints each line's answer as soon as it is ready, or writes it into the file of --out.
+    prefix: a file with beginnings."""
     from rnnsearch.config import changed
     from rnnsearch.run import Run
     from rnnsearch.text.formats.lines import check_pairs, read_lines, warned_lines, warned_pairs
@@ -206,7 +211,8 @@ def translate_lines(
 
 
 def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iterator[Translation]:
-    """Yields the results, and draws their alignments into a folder. first: number of the first one."""
+    """Yields the results, and draws their alignments into a folder. first: number of the first
+    one."""
     need("plot")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""Alignment error rate of word links, with readers of gold links, and measures that need none: entropy,
-coverage, monotone jumps, agreement of two directions."""
+"""Alignment error rate of word links, with readers of gold links, and measures that need none:
+entropy, coverage, monotone jumps, agreement of two directions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from rnnsearch.text.tokens import given_words
 from rnnsearch.word_links import GoldLinks, Link, given_links, parse_gold_links
 
 _POSITION = "([0-9]{1,9})"
-_NAACL_LINE = re.compile(rf"{_POSITION}\s+{_POSITION}\s+{_POSITION}(?:\s+([SP]))?(?:\s+[0-9.eE+-]+)?")
+_NAACL_LINE = re.compile(
+    rf"{_POSITION}\s+{_POSITION}\s+{_POSITION}(?:\s+([SP]))?(?:\s+[0-9.eE+-]+)?"
+)
 
 LEFT_OUT, TOO_OFTEN = 0.2, 2.5
-"""A source word with `coverage` below the first is left out (under-translated); one with coverage above the
-second is attended to too often (over-translated). If two words are translated by one, each has 0.5; if one is
-translated by two, it has 2: neither is a fault."""
+"""A source word with `coverage` below the first is left out (under-translated); one with coverage
+above the second is attended to too often (over-translated). If two words are translated by one,
+each has 0.5; if one is translated by two, it has 2: neither is a fault."""
 
 Behaviour = dict[str, tuple[float, float]]
 """Measure → (count, total), of one sentence or summed over several."""
@@ -34,8 +36,8 @@ Behaviour = dict[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScore:
-    """Precision, recall and alignment error rate, each from 0 to 1, with the corpus counts |A|, |S| and |P|
-    behind them."""
+    """Precision, recall and alignment error rate, each from 0 to 1, with the corpus counts |A|, |S|
+    and |P| behind them."""
 
     precision: float
     recall: float
@@ -45,8 +47,8 @@ class AlignmentScore:
     possible: int
 
     def f_measure(self, alpha: float = 0.5) -> float:
-        """Returns F_α = 1 / (α / precision + (1 − α) / recall) (Fraser & Marcu 2007, Eq. 4): 0.5 is balanced,
-        a smaller α weighs recall more.
+        """Returns F_α = 1 / (α / precision + (1 − α) / recall) (Fraser & Marcu 2007, Eq. 4): 0.5 is
+        balanced, a smaller α weighs recall more.
 
         Precision is that of possible links, recall that of sure links. 0 if either is 0.
         """
@@ -56,7 +58,8 @@ class AlignmentScore:
 
     def __str__(self) -> str:
         aer, precision, recall, f = (
-            f"{100 * rate:.2f}" for rate in (self.aer, self.precision, self.recall, self.f_measure())
+            f"{100 * rate:.2f}"
+            for rate in (self.aer, self.precision, self.recall, self.f_measure())
         )
         counts = f"|A| = {self.links}, |S| = {self.sure}, |P| = {self.possible}"
         return f"AER {aer} (precision {precision}, recall {recall}, F {f}; {counts})"
@@ -67,10 +70,10 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 
     precision = |A∩P| / |A|,  recall = |A∩S| / |S|,  AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|).
 
-    If a denominator is 0, nothing can be wrong: without links precision is 1, without sure links recall is 1,
-    without both AER is 0. A link that occurs twice in a sentence counts once.
-    Raises InputError if links and gold links have different numbers of sentences, or none, and for what is
-    no links.
+    If a denominator is 0, nothing can be wrong: without links precision is 1, without sure links
+    recall is 1, without both AER is 0. A link that occurs twice in a sentence counts once.
+    Raises InputError if links and gold links have different numbers of sentences, or none, and for
+    what is no links.
     """
     links, gold = list(links), list(gold)
     if len(links) != len(gold):
@@ -94,8 +97,8 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 def alignment_statistics(
     links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
 ) -> dict[str, SufficientStatistics]:
-    """Returns the statistics of AER, precision and recall, defined as in `alignment_error`, for intervals and
-    tests of significance."""
+    """Returns the statistics of AER, precision and recall, defined as in `alignment_error`, for
+    intervals and tests of significance."""
     found, in_sure, in_possible, sure, _ = _counts(links, gold).T
     errors = found + sure - in_sure - in_possible
     return {
@@ -108,12 +111,16 @@ def alignment_statistics(
 def warn_if_exchanged(
     links: Sequence[Collection[Link]], gold: Sequence[GoldLinks], file: str | Path, option: str = ""
 ) -> None:
-    """Issues an InputWarning if exchanging source and target in all links halves their error, and lowers it
-    by ten points at least. file: the one that may list target-source; option: the one that reads it so."""
+    """Issues an InputWarning if exchanging source and target in all links halves their error, and
+    lowers it by ten points at least. file: the one that may list target-source; option: the one
+    that reads it so."""
     given = alignment_error(links, gold).aer
     exchanged = alignment_error([{link[::-1] for link in each} for each in links], gold).aer
     if exchanged < min(given / 2, given - 0.1):
-        rates = f"AER is {100 * exchanged:.2f} with source and target exchanged, {100 * given:.2f} without"
+        rates = (
+            f"AER is {100 * exchanged:.2f} with source and target exchanged, {100 * given:.2f}"
+            " without"
+        )
         remedy = f"{option}{' or: ' if option else ''}{EXCHANGE}"
         text = f"{file}: {rates}. If the file lists target-source: {remedy}"
         warnings.warn(text, InputWarning, stacklevel=2)
@@ -133,10 +140,11 @@ def _counts(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> NDA
 
 
 def read_pharaoh(path: str | Path) -> list[set[Link]]:
-    """Reads the links of a Pharaoh file, one sentence per line: `i-j`, source-target, 0-based. An empty line
-    is a sentence without links. JSON lines are read as well (`parse_links`).
+    """Reads the links of a Pharaoh file, one sentence per line: `i-j`, source-target, 0-based. An
+    empty line is a sentence without links. JSON lines are read as well (`parse_links`).
 
-    Possible links, written `i?j` or `ipj` in gold files, count as links here; `read_gold` keeps them apart.
+    Possible links, written `i?j` or `ipj` in gold files, count as links here; `read_gold` keeps
+    them apart.
     Raises InputError with file and line for anything else.
     """
     lines = enumerate(read_link_lines(path), 1)
@@ -146,23 +154,26 @@ def read_pharaoh(path: str | Path) -> list[set[Link]]:
 def read_gold(
     path: str | Path, *, first: int | None = None, pairs: Sequence[tuple[str, str]] = ()
 ) -> list[GoldLinks]:
-    """Reads gold links in sentence order, from a NAACL file (named .wa or .wa.gz, or recognised by its first
-    line) or a file that `read_pharaoh` reads.
+    """Reads gold links in sentence order, from a NAACL file (named .wa or .wa.gz, or recognised by
+    its first line) or a file that `read_pharaoh` reads.
 
-    first: the position of the first word, 0 or 1; if None, it is 1 in a NAACL file and 0 in others, and
-    InputError is raised for links that seem to count otherwise. pairs: the text, if it is known, by which
-    links of the second kind are judged.
+    first: the position of the first word, 0 or 1; if None, it is 1 in a NAACL file and 0 in others,
+    and InputError is raised for links that seem to count otherwise. pairs: the text, if it is
+    known, by which links of the second kind are judged.
 
-    A NAACL line is `sentence source_position target_position [S|P] [confidence]`; sentences count from 1.
-    Without a letter the link is sure. If words count from 1, position 0 is the empty word: such a line adds
-    no link, but its sentence counts. Blank lines are skipped.
-    Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out a
-    sentence: the n-th entry must belong to the n-th line of the text.
+    A NAACL line is `sentence source_position target_position [S|P] [confidence]`; sentences count
+    from 1.
+    Without a letter the link is sure. If words count from 1, position 0 is the empty word: such a
+    line adds no link, but its sentence counts. Blank lines are skipped.
+    Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out
+    a sentence: the n-th entry must belong to the n-th line of the text.
     """
     lines = list(read_link_lines(path))
     if not _is_naacl(lines, path):
         numbered = enumerate(lines, 1)
-        found = [parse_gold_links(line, path, number, first=first or 0) for number, line in numbered]
+        found = [
+            parse_gold_links(line, path, number, first=first or 0) for number, line in numbered
+        ]
         if first is None and count_from_one(_word_counts(found, pairs)):
             raise from_one(path)
         return found
@@ -172,12 +183,17 @@ def read_gold(
             raise InputError(
                 f"there is no line for sentence {expected}, but one for sentence {number}",
                 file=path,
-                remedy=f"number the sentences from 1; write a sentence without links as '{expected} 0 0'",
+                remedy=(
+                    f"number the sentences from 1; write a sentence without links as '{expected}"
+                    " 0 0'"
+                ),
             )
     return [sentences[number] for number in sorted(sentences)]
 
 
-def _word_counts(gold: Sequence[GoldLinks], pairs: Sequence[tuple[str, str]]) -> Iterator[PairWordCounts]:
+def _word_counts(
+    gold: Sequence[GoldLinks], pairs: Sequence[tuple[str, str]]
+) -> Iterator[PairWordCounts]:
     for links, pair in zip(gold, pairs, strict=False):
         source, target = (len(given_words(line)) for line in pair)
         yield PairWordCounts(list(links.possible), (source, target), (source, target))
@@ -186,12 +202,16 @@ def _word_counts(gold: Sequence[GoldLinks], pairs: Sequence[tuple[str, str]]) ->
 def from_one(path: str | Path) -> InputError:
     """Returns the error for gold links that seem to count words from 1."""
     what = "its gold links seem to count words from 1: none has position 0"
-    return InputError(what, file=path, remedy="add --gold-from 1, or --gold-from 0 if they count from 0")
+    return InputError(
+        what, file=path, remedy="add --gold-from 1, or --gold-from 0 if they count from 0"
+    )
 
 
-def require_same_start(gold: Sequence[GoldLinks], path: str | Path, links: Sequence[set[Link]]) -> None:
-    """Raises InputError if links have position 0 and the gold links have not, so that they seem to count from
-    1, or the other way round. path: of the gold links."""
+def require_same_start(
+    gold: Sequence[GoldLinks], path: str | Path, links: Sequence[set[Link]]
+) -> None:
+    """Raises InputError if links have position 0 and the gold links have not, so that they seem to
+    count from 1, or the other way round. path: of the gold links."""
     ours = {position for sentence in links for link in sentence for position in link}
     theirs = {position for sentence in gold for link in sentence.possible for position in link}
     if ours and theirs and (0 in ours) != (0 in theirs):
@@ -204,15 +224,22 @@ def require_same_start(gold: Sequence[GoldLinks], path: str | Path, links: Seque
 def require_words(
     gold: Sequence[GoldLinks], words: Iterable[Sequence[Sequence[str]]], file: str | Path
 ) -> None:
-    """Raises InputError for a gold link to a word that its sentence does not have. words: those of both sides
-    of each sentence, which are in a line of `file`; nothing is said of a sentence without any."""
+    """Raises InputError for a gold link to a word that its sentence does not have. words: those of
+    both sides of each sentence, which are in a line of `file`; nothing is said of a sentence
+    without any."""
     for number, (sentence, sides) in enumerate(zip(gold, words, strict=False), 1):
         for link in sorted(sentence.possible):
             for side, position, have in zip(("source", "target"), link, sides, strict=False):
                 if position >= len(have):
-                    what = f"the gold link {link[0]}-{link[1]} (counted from 0) needs {position + 1} {side}"
+                    what = (
+                        f"the gold link {link[0]}-{link[1]} (counted from 0) needs {position + 1}"
+                        f" {side}"
+                    )
                     what += f" words, but the sentence has {len(have)} here"
-                    remedy = "align the words that the gold links count: --align.words given or tokenised"
+                    remedy = (
+                        "align the words that the gold links count: --align.words given or"
+                        " tokenised"
+                    )
                     raise InputError(what, file=file, line=number, remedy=remedy)
 
 
@@ -237,7 +264,9 @@ def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> d
         match = _NAACL_LINE.fullmatch(line.strip())
         if match is None or int(match[1]) == 0:
             what = f"{line.strip()!r} is not a NAACL link"
-            remedy = "write a line as: sentence source_position target_position [S|P], counted from 1"
+            remedy = (
+                "write a line as: sentence source_position target_position [S|P], counted from 1"
+            )
             if _is_named_naacl(path):
                 remedy += "; if these are Pharaoh links, rename the file: .wa says NAACL"
             raise InputError(what, file=path, line=line_number, remedy=remedy)
@@ -250,7 +279,8 @@ def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> d
     for sentence in sorted(without) if first is None else ():
         if any(found[sentence]):
             what = (
-                f"its links seem to count words from 0: sentence {sentence} has '{sentence} 0 0' and others"
+                f"its links seem to count words from 0: sentence {sentence} has '{sentence} 0 0'"
+                " and others"
             )
             remedy = "add --gold-from 0, or --gold-from 1 if 0 is the empty word"
             raise InputError(what, file=path, remedy=remedy)
@@ -258,8 +288,8 @@ def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> d
 
 
 def entropy(weights: NDArray[np.floating]) -> float:
-    """Returns the mean over the rows of −Σ_j α_ij ln α_ij, in nats: 0 for hard alignments, ln J for uniform
-    ones over J source words.
+    """Returns the mean over the rows of −Σ_j α_ij ln α_ij, in nats: 0 for hard alignments, ln J for
+    uniform ones over J source words.
 
     weights: (target, source), rows sum to 1 (Eq. 6); 0 ln 0 is 0. Without rows the mean is 0.
     """
@@ -276,19 +306,20 @@ def _quotient(part: int, whole: int) -> float:
 
 
 def coverage(weights: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Returns the sum of the attention on each source word, Σ_i α_ij (Tu et al. 2016; GNMT's penalty): about
-    1 if it was translated once.
+    """Returns the sum of the attention on each source word, Σ_i α_ij (Tu et al. 2016; GNMT's
+    penalty): about 1 if it was translated once.
 
-    weights: (target, source), rows sum to 1 (Eq. 6). Returns (source,). The end of sentence is a word if
-    `weights` has its column.
+    weights: (target, source), rows sum to 1 (Eq. 6). Returns (source,). The end of sentence is a
+    word if `weights` has its column.
     """
     total: NDArray[np.float64] = np.asarray(weights, dtype=np.float64).sum(axis=0)
     return total
 
 
 def monotone(links: Collection[Link]) -> tuple[int, int]:
-    """Returns (number of jumps that do not go back, number of all jumps). A jump is the move of the source
-    position from one linked target word to the next; a word with several links has their mean position."""
+    """Returns (number of jumps that do not go back, number of all jumps). A jump is the move of the
+    source position from one linked target word to the next; a word with several links has their
+    mean position."""
     sources: dict[int, list[int]] = {}
     for source, target in set(links):
         sources.setdefault(target, []).append(source)
@@ -305,11 +336,11 @@ def agreement(one: Collection[Link], other: Collection[Link]) -> tuple[int, int]
 def behaviour(
     weights: NDArray[np.floating], links: Collection[Link], reverse: Collection[Link] | None = None
 ) -> Behaviour:
-    """Returns the counts of one sentence: entropy of target words in nats, under- and over-translated source
-    words, monotone jumps, links that both directions share.
+    """Returns the counts of one sentence: entropy of target words in nats, under- and
+    over-translated source words, monotone jumps, links that both directions share.
 
-    weights: (target, source) with the end of the source sentence as the last column. links: those made from
-    the weights. reverse: links (source, target) of the reverse run.
+    weights: (target, source) with the end of the source sentence as the last column. links: those
+    made from the weights. reverse: links (source, target) of the reverse run.
     """
     covered = coverage(weights[:, :-1])
     counts: Behaviour = {
@@ -322,10 +353,15 @@ def behaviour(
 
 
 def link_errors(links: Collection[Link], gold: GoldLinks) -> Behaviour:
-    """Returns the counts behind AER, precision and recall of one sentence, as in `alignment_error`."""
+    """Returns the counts behind AER, precision and recall of one sentence, as in
+    `alignment_error`."""
     found, in_sure, in_possible, sure, _ = _counts([links], [gold])[0].tolist()
     errors = found + sure - in_sure - in_possible
-    return {"aer": (errors, found + sure), "precision": (in_possible, found), "recall": (in_sure, sure)}
+    return {
+        "aer": (errors, found + sure),
+        "precision": (in_possible, found),
+        "recall": (in_sure, sure),
+    }
 
 
 def summed(sentences: Iterable[Behaviour]) -> Behaviour:
@@ -339,8 +375,8 @@ def summed(sentences: Iterable[Behaviour]) -> Behaviour:
 
 
 def shares(counts: Behaviour) -> dict[str, float]:
-    """Returns measure → count / total. If a total is 0, precision, recall and the share of monotone jumps are
-    1, agreement is left out, and the others are 0."""
+    """Returns measure → count / total. If a total is 0, precision, recall and the share of monotone
+    jumps are 1, agreement is left out, and the others are 0."""
     return {
         name: part / of if of else float(name in ("monotone", "precision", "recall"))
         for name, (part, of) in counts.items()

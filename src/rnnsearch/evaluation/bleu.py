@@ -22,7 +22,9 @@ References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each line, or several lists of these, which are one reference each."""
 
 # Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha: codes of ISO 639-1 and 639-3.
-_WITHOUT_SPACES = frozenset(["th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"])
+_WITHOUT_SPACES = frozenset(
+    ["th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"]
+)
 
 # White space to str.split(), which sacreBLEU uses, but letters to multi-bleu.perl, which reads
 # bytes.
@@ -42,10 +44,12 @@ _SCRIPTS = {
 
 
 def unspaced_tokenisation(lines: Sequence[str]) -> str:
-    """Returns the tokenisation for text in Chinese, Japanese, Korean, Thai, Lao, Tibetan, Burmese or Khmer
-    letters, on which 13a counts whole phrases as words; empty for other text."""
+    """Returns the tokenisation for text in Chinese, Japanese, Korean, Thai, Lao, Tibetan, Burmese
+    or Khmer letters, on which 13a counts whole phrases as words; empty for other text."""
     text = "".join(lines[:1000])
-    counts = {language: len(re.findall(f"[{letters}]", text)) for language, letters in _SCRIPTS.items()}
+    counts = {
+        language: len(re.findall(f"[{letters}]", text)) for language, letters in _SCRIPTS.items()
+    }
     if 2 * sum(counts.values()) <= sum(map(str.isalpha, text)):
         return ""
     # Japanese has kana in every sentence
@@ -57,15 +61,16 @@ def bleu(hypotheses: Sequence[str], references: References, *, tokenise: str = "
     """Returns cased corpus BLEU (Papineni et al. 2002) of detokenised lines; 0 to 100.
 
     tokenise: sacreBLEU's name of the tokenisation inside the metric: 13a, intl, zh, char, none, …
-    Raises InputError for different numbers of lines, no line at all, or a tokenisation that is unknown or not
-    installed.
+    Raises InputError for different numbers of lines, no line at all, or a tokenisation that is
+    unknown or not installed.
     """
     return bleu_statistics(hypotheses, references, tokenise=tokenise).score()
 
 
 def tokenisation_of(language: str) -> str:
-    """Returns sacreBLEU's tokenisation for a language: zh, ja-mecab or ko-mecab; char without their packages
-    and for other languages without spaces; else 13a. language: its code, such as zh, zh-TW or zho."""
+    """Returns sacreBLEU's tokenisation for a language: zh, ja-mecab or ko-mecab; char without their
+    packages and for other languages without spaces; else 13a. language: its code, such as zh, zh-TW
+    or zho."""
     code = language.lower().replace("_", "-").partition("-")[0]
     if code in ("zh", "zho", "chi", "cmn", "yue"):
         return "zh"
@@ -87,16 +92,17 @@ def chrf(hypotheses: Sequence[str], references: References) -> Score:
 def bleu_statistics(
     hypotheses: Sequence[str], references: References, *, tokenise: str = "13a"
 ) -> SufficientStatistics:
-    """Returns the statistics of `bleu`. The numbers of a row are words of the hypothesis, words of the
-    reference, matching n-grams and n-grams (1 to 4)."""
+    """Returns the statistics of `bleu`. The numbers of a row are words of the hypothesis, words of
+    the reference, matching n-grams and n-grams (1 to 4)."""
     return _statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)
 
 
 def chrf_statistics(hypotheses: Sequence[str], references: References) -> SufficientStatistics:
-    """Returns the statistics of corpus chrF2 (Popović 2015), over character 6-grams, cased, spaces ignored; 0
-    to 100.
+    """Returns the statistics of corpus chrF2 (Popović 2015), over character 6-grams, cased, spaces
+    ignored; 0 to 100.
 
-    A row has, for each n, the numbers of character n-grams of the hypothesis, of the reference, and of both.
+    A row has, for each n, the numbers of character n-grams of the hypothesis, of the reference, and
+    of both.
     Raises InputError for different numbers of lines or no line at all.
     """
     from sacrebleu.metrics.chrf import CHRF
@@ -107,12 +113,12 @@ def chrf_statistics(hypotheses: Sequence[str], references: References) -> Suffic
 def multi_bleu_statistics(
     hypotheses: Sequence[str], references: References, tokeniser: Tokeniser | None = None
 ) -> SufficientStatistics:
-    """Returns BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper was
-    measured (Sec. 5.1): not smoothed.
+    """Returns BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper
+    was measured (Sec. 5.1): not smoothed.
 
-    tokeniser: splits the lines into words; None if they are tokenised already. It also decides whether case
-    counts. If all hypotheses are empty, the score is 0, while the script fails. Compare only scores with the
-    same tokeniser. Rows are as in `bleu_statistics`.
+    tokeniser: splits the lines into words; None if they are tokenised already. It also decides
+    whether case counts. If all hypotheses are empty, the score is 0, while the script fails.
+    Compare only scores with the same tokeniser. Rows are as in `bleu_statistics`.
     Raises InputError as `chrf_statistics` does.
     """
     from sacrebleu.metrics.bleu import BLEU
@@ -137,7 +143,8 @@ def length_ratio_statistics(statistics: SufficientStatistics) -> SufficientStati
 
 
 def lengths(lines: Sequence[str], tokenise: str = "13a") -> list[int]:
-    """Counts the words of every line by sacreBLEU's tokenisation. Raises InputError as `bleu` does."""
+    """Counts the words of every line by sacreBLEU's tokenisation. Raises InputError as `bleu`
+    does."""
     metric = _bleu_metric(tokenise)
     return [len(metric.tokenizer(line.rstrip()).split()) for line in lines]
 
@@ -147,15 +154,21 @@ def _bleu_metric(tokenise: str) -> Any:
 
     if tokenise not in BLEU.TOKENIZERS:
         raise InputError(
-            f"there is no BLEU tokenisation {tokenise!r}", remedy=f"use one of {', '.join(BLEU.TOKENIZERS)}"
+            f"there is no BLEU tokenisation {tokenise!r}",
+            remedy=f"use one of {', '.join(BLEU.TOKENIZERS)}",
         )
     try:
         return BLEU(tokenize=tokenise)
     except (ImportError, RuntimeError) as error:  # the tokeniser's package is not installed
         raise InputError(f"BLEU tokenisation {tokenise!r} cannot be used: {error}") from None
     except OSError as error:  # its model cannot be downloaded
-        what = f"sacreBLEU cannot download what the tokenisation {tokenise!r} needs: {one_line(str(error))}"
-        raise InputError(what, remedy="try again with a network connection: it is needed once") from None
+        what = (
+            f"sacreBLEU cannot download what the tokenisation {tokenise!r} needs:"
+            f" {one_line(str(error))}"
+        )
+        raise InputError(
+            what, remedy="try again with a network connection: it is needed once"
+        ) from None
 
 
 def _statistics(
@@ -169,13 +182,17 @@ def _statistics(
                 remedy="line n must be the same sentence in both files",
             )
     if not hypotheses:
-        raise InputError("no sentence to score", remedy="the hypotheses and the references are empty")
+        raise InputError(
+            "no sentence to score", remedy="the hypotheses and the references are empty"
+        )
     sentences = list(zip(hypotheses, *streams, strict=True))
     places = {sentence: place for place, sentence in enumerate(dict.fromkeys(sentences))}
     texts, *others = map(list, zip(*places, strict=True))  # a file may hold a million empty lines
     rows = np.array(metric._extract_corpus_statistics(texts, others), np.float64)
     values = rows[[places[sentence] for sentence in sentences]]
-    return SufficientStatistics(name, str(metric.get_signature()), values, partial(_of_sums, metric))
+    return SufficientStatistics(
+        name, str(metric.get_signature()), values, partial(_of_sums, metric)
+    )
 
 
 def _of_sums(metric: Any, sums: Sequence[float]) -> float:
@@ -192,6 +209,8 @@ def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
 
 def _streams(references: References) -> list[list[str]]:
     """Returns one or several lists of references. Raises InputError for what is no texts."""
-    several = isinstance(references, (list, tuple)) and references and not isinstance(references[0], str)
+    several = (
+        isinstance(references, (list, tuple)) and references and not isinstance(references[0], str)
+    )
     streams: Any = references if several else [references]
     return [given_texts(stream, "references") for stream in streams]

@@ -1,8 +1,8 @@
 """The confidence of a word: its probability, mapped to the share of such words that are right.
 
-The probabilities of a network are usually too low or too high. A logistic map with two parameters, fitted on
-a development set (`scripts/fit_confidence.py`), corrects them (Platt 1999): c = σ(slope · logit p + bias).
-It keeps the order of words.
+The probabilities of a network are usually too low or too high. A logistic map with two parameters,
+fitted on a development set (`scripts/fit_confidence.py`), corrects them (Platt 1999): c = σ(slope ·
+logit p + bias). It keeps the order of words.
 """
 
 from __future__ import annotations
@@ -22,15 +22,22 @@ Probabilities = NDArray[np.float64]
 
 
 def word_confidence(
-    log_p: Sequence[float], word_of: Sequence[int], words: int, calibration: tuple[float, float] = IDENTITY
+    log_p: Sequence[float],
+    word_of: Sequence[int],
+    words: int,
+    calibration: tuple[float, float] = IDENTITY,
 ) -> list[float]:
     """Returns the confidence of each word.
 
-    log_p: log-probability of each subword. word_of: index of each subword's word; a word's probability is the
-    product over its subwords. calibration: slope and bias.
+    log_p: log-probability of each subword. word_of: index of each subword's word; a word's
+    probability is the product over its subwords. calibration: slope and bias.
     """
     sums = np.zeros(words)
-    np.add.at(sums, np.asarray(word_of, dtype=np.intp), np.asarray(log_p[: len(word_of)], dtype=np.float64))
+    np.add.at(
+        sums,
+        np.asarray(word_of, dtype=np.intp),
+        np.asarray(log_p[: len(word_of)], dtype=np.float64),
+    )
     return [float(value) for value in calibrated(np.exp(sums), calibration)]
 
 

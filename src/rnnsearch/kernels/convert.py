@@ -25,12 +25,12 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def convert(network: TranslationNetwork, dtype: torch.dtype = torch.float32) -> TranslationNetwork:
-    """Returns a network with the same parameters that computes faster, with rounding errors of its own. Where
-    an equation is edited, it computes as the given network does.
+    """Returns a network with the same parameters that computes faster, with rounding errors of its
+    own. Where an equation is edited, it computes as the given network does.
 
     The copy keeps weights in the precision of the products: once they change, convert again.
-    dtype: of the products of float32 layers: float32, bfloat16, or int8 (only without gradients). Parameters,
-    states, softmax and gradients stay float32.
+    dtype: of the products of float32 layers: float32, bfloat16, or int8 (only without gradients).
+    Parameters, states, softmax and gradients stay float32.
     """
     return _copy(network, Precision(dtype), {})
 

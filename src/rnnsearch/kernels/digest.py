@@ -1,5 +1,5 @@
-"""Digests of the source of plain functions. A kernel equals functions as they were when it was written; once
-one of them is edited, plain PyTorch computes in its place."""
+"""Digests of the source of plain functions. A kernel equals functions as they were when it was
+written; once one of them is edited, plain PyTorch computes in its place."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from typing import Any
 from rnnsearch.system.progress import note
 
 DIGESTS = resources.files(__package__) / "digests.json"
-"""Function, as `module:name` under rnnsearch → the digest of the source that the kernels equal; written
-by `make digests`, which first tests that they do."""
+"""Function, as `module:name` under rnnsearch → the digest of the source that the kernels equal;
+written by `make digests`, which first tests that they do."""
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
 def source_digest(name: str) -> str | None:
-    """Returns a digest of a function's source without comments, docstring and layout; None if there is no
-    source."""
+    """Returns a digest of a function's source without comments, docstring and layout; None if there
+    is no source."""
     module, _, path = name.partition(":")
     found: Any = import_module(f"rnnsearch.{module}")
     for part in path.split("."):
@@ -48,8 +48,8 @@ def _digests() -> dict[str, str]:
 
 
 def edited(names: Iterable[str]) -> list[str]:
-    """Returns those of the functions whose source differs from the one that the kernels equal, each as
-    `model/decoder.py: Decoder.attend`."""
+    """Returns those of the functions whose source differs from the one that the kernels equal, each
+    as `model/decoder.py: Decoder.attend`."""
     found = []
     for name in names:
         if source_digest(name) not in (None, _digests().get(name)):
@@ -60,8 +60,8 @@ def edited(names: Iterable[str]) -> list[str]:
 
 @cache
 def plain_instead(names: tuple[str, ...], what: str) -> list[str]:
-    """Returns a line for each edited function, which says that plain PyTorch computes in place of its
-    kernel; the first call also prints them. what: such as "training computes the decoder"."""
+    """Returns a line for each edited function, which says that plain PyTorch computes in place of
+    its kernel; the first call also prints them. what: such as "training computes the decoder"."""
     lines = [f"{name} is edited, so {what} in plain PyTorch (slower)" for name in edited(names)]
     for line in lines:
         note(line)

@@ -1,19 +1,21 @@
-"""The decoder with the paper's cell and alignment model on a CPU, for which a whole target sentence is one
-autograd function.
+"""The decoder with the paper's cell and alignment model on a CPU, for which a whole target sentence
+is one autograd function.
 
-It computes the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are adjacent in
-memory: one product gives the pre-activations of both gates, another, with r∘s instead of s, that of the
-candidate. The inputs are [r∘s | c | e | s] with [U | C | W] and [C | W | U], and the gradients of
-the matrices are computed once for all steps. States, gates and energies have the network's dtype, products
-that of the conversion. Gradients are of first order only; `of_x` is the gradient of x.
+It computes the steps of `model/cells.py` and `model/decoder.py`. The inputs of a step are adjacent
+in memory: one product gives the pre-activations of both gates, another, with r∘s instead of s, that
+of the candidate. The inputs are [r∘s | c | e | s] with [U | C | W] and [C | W | U], and the
+gradients of the matrices are computed once for all steps. States, gates and energies have the
+network's dtype, products that of the conversion. Gradients are of first order only; `of_x` is the
+gradient of x.
 
-An energy is e_ij = v_aᵀ tanh(q_i + k_j) with q_i = W_a s_{i−1} and k_j = U_a h_j. The intermediate tensor is
-n' times as large as the energies (1,000 at the paper's size), so it is made for a few sentences at a time,
-which fit a core's cache, and backward makes it again. With σ = σ(2 (q_i + k_j)), an energy is 2 vᵀσ − Σ v and
-its derivative 4 v∘(σ − σ²): two passes suffice, and the factor v_a is applied once after the sum over time.
+An energy is e_ij = v_aᵀ tanh(q_i + k_j) with q_i = W_a s_{i−1} and k_j = U_a h_j. The intermediate
+tensor is n' times as large as the energies (1,000 at the paper's size), so it is made for a few
+sentences at a time, which fit a core's cache, and backward makes it again. With σ = σ(2 (q_i +
+k_j)), an energy is 2 vᵀσ − Σ v and its derivative 4 v∘(σ − σ²): two passes suffice, and the factor
+v_a is applied once after the sum over time.
 
-Autograd gives gradients only to tensors among the arguments of a function's `forward`, so these have more
-arguments than others.
+Autograd gives gradients only to tensors among the arguments of a function's `forward`, so these
+have more arguments than others.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ from rnnsearch.model.decoder import Decoder, DecoderState, Source
 
 
 class FastDecoder(Decoder):
-    """A decoder that teacher-forces a whole target at once, if it has a gated cell and the paper's alignment
-    model and learns on a CPU."""
+    """A decoder that teacher-forces a whole target at once, if it has a gated cell and the paper's
+    alignment model and learns on a CPU."""
 
     precision: Precision
     WHAT = "training computes the decoder"
@@ -71,12 +73,14 @@ class FastDecoder(Decoder):
     ) -> DecoderState:
         """Computes the same as `Decoder.teacher_force`.
 
-        All decoder variants have the same steps: c from s, then s from y, c and s. They differ in the first
-        word and in the state from which p(y_i) is read.
+        All decoder variants have the same steps: c from s, then s from y, c and s. They differ in
+        the first word and in the state from which p(y_i) is read.
         """
         cell, alignment = self.cell, self.alignment
         if not torch.is_grad_enabled():
-            return _in_place(self.predicting_states(previous, start, source, known), previous.shape[1])
+            return _in_place(
+                self.predicting_states(previous, start, source, known), previous.shape[1]
+            )
         if (
             type(cell) is not GatedCell
             or type(alignment) is not AdditiveAlignment
@@ -128,8 +132,8 @@ def weight_gradient(
 
 
 def _in_place(states: Iterable[DecoderState], positions: int) -> DecoderState:
-    """Joins the states of `positions` words. Rows kept apart would fragment the memory between the energies'
-    intermediate tensors, which then grows by gigabytes for long sentences."""
+    """Joins the states of `positions` words. Rows kept apart would fragment the memory between the
+    energies' intermediate tensors, which then grows by gigabytes for long sentences."""
     parts: list[Tensor] = []
     for i, state in enumerate(states):
         rows = state.cell, state.context, state.weights
@@ -149,7 +153,8 @@ def _matrices(cell: GatedCell) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 class _Steps:
-    """The steps of a gated cell, forward and backward. words: e, (batch, steps, m). keep: dropout mask of s.
+    """The steps of a gated cell, forward and backward. words: e, (batch, steps, m). keep: dropout
+    mask of s.
     matrices: as `_matrices` returns them."""
 
     def __init__(
@@ -163,7 +168,8 @@ class _Steps:
         batch, steps, m = words.shape
         self.inner, self.gates, self.bias = (each.to(dtype) for each in matrices)
         self.n, self.context, self.keep = len(self.inner), context_size, keep
-        self.rows = self.inner.new_empty(steps, batch, 2 * self.n + context_size + m)  # [r∘s | c | e | s]
+        # [r∘s | c | e | s]
+        self.rows = self.inner.new_empty(steps, batch, 2 * self.n + context_size + m)
         self.rows[..., self.n + context_size : -self.n] = words.transpose(0, 1)
         self.zr = words.new_empty(steps, batch, 2 * self.n)
         self.candidates = words.new_empty(steps, batch, self.n)
@@ -200,7 +206,9 @@ class _Steps:
         self.of_bias += of_sum.sum(0)
         deltas[:, :n] = of_sum
         of_rows = (deltas[:, :n] @ self.inner).to(state.dtype)  # [r∘s | c | e]
-        deltas[:, n : 2 * n] = torch.ops.aten.sigmoid_backward((candidate - state).mul_(gradient), z)
+        deltas[:, n : 2 * n] = torch.ops.aten.sigmoid_backward(
+            (candidate - state).mul_(gradient), z
+        )
         deltas[:, 2 * n :] = torch.ops.aten.sigmoid_backward(of_rows[:, :n] * kept, r)
         of_gates = (deltas[:, n:] @ self.gates).to(state.dtype)  # [c | e | s]
         of_kept = of_gates[:, -n:].addcmul_(of_rows[:, :n], r)
@@ -221,10 +229,11 @@ class _Steps:
 
 
 class _TeacherForce(torch.autograd.Function):
-    """`teacher_force` with a gradient. Returns states, s_0 included, contexts and weights, (steps, batch, …).
+    """`teacher_force` with a gradient. Returns states, s_0 included, contexts and weights, (steps,
+    batch, …).
 
-    first: s_0. known: row k is for the context of step k. contexts: their number; after the last one there
-    may be no new state.
+    first: s_0. known: row k is for the context of step k. contexts: their number; after the last
+    one there may be no new state.
     """
 
     @staticmethod
@@ -263,7 +272,9 @@ class _TeacherForce(torch.autograd.Function):
             torch.bmm(attended[k].unsqueeze(1), annotations, out=context[k].unsqueeze(1))  # Eq. 5
             if k < steps:
                 cell.advance(k, states[k], context[k], states[k + 1])
-        ctx.save_for_backward(annotations, twice_keys, low, v_a, queries, states, weights, attended, forced)
+        ctx.save_for_backward(
+            annotations, twice_keys, low, v_a, queries, states, weights, attended, forced
+        )
         ctx.set_materialize_grads(False)
         return states, context, weights
 
@@ -272,7 +283,9 @@ class _TeacherForce(torch.autograd.Function):
     def backward(
         ctx: Any, of_states: Tensor | None, of_contexts: Tensor | None, of_weights: Tensor | None
     ) -> tuple[Tensor | None, ...]:
-        annotations, twice_keys, W_a, v_a, queries, states, weights, attended, forced = ctx.saved_tensors
+        annotations, twice_keys, W_a, v_a, queries, states, weights, attended, forced = (
+            ctx.saved_tensors
+        )
         cell: _Steps = ctx.cell
         cell.begin_backward()
         steps, contexts = len(states) - 1, len(weights)
@@ -296,8 +309,12 @@ class _TeacherForce(torch.autograd.Function):
                 of_alpha.masked_fill_(forced[:, k], 0.0)
             if of_weights is not None:
                 of_alpha += of_weights[k]
-            of_energies = torch._softmax_backward_data(of_alpha, weights[k], -1, weights.dtype).unsqueeze(1)
-            of_queries[k] = add_gradients(queries[k], twice_keys, v_a, of_energies, of_keys, of_v).squeeze(1)
+            of_energies = torch._softmax_backward_data(
+                of_alpha, weights[k], -1, weights.dtype
+            ).unsqueeze(1)
+            of_queries[k] = add_gradients(
+                queries[k], twice_keys, v_a, of_energies, of_keys, of_v
+            ).squeeze(1)
             of_state += of_queries[k] @ W_a
         of_state += of_states[0]
         of_annotations = torch.bmm(attended.permute(1, 2, 0), of_context.transpose(0, 1))
@@ -336,8 +353,8 @@ def energies_of(twice_query: QueryOfStep, twice_keys: Keys, v: V) -> Energies:
 def add_gradients(
     twice_query: QueryOfStep, twice_keys: Keys, v: V, gradient: Energies, of_keys: Keys, of_v: V
 ) -> QueryOfStep:
-    """Returns the gradient of W_a s_{i−1}, given that of the energies. Adds to `of_v` the gradient of v, and
-    to `of_keys` that of the keys without its factor 4 v."""
+    """Returns the gradient of W_a s_{i−1}, given that of the energies. Adds to `of_v` the gradient
+    of v, and to `of_keys` that of the keys without its factor 4 v."""
     of_query = torch.empty_like(twice_query)
     for rows, sigmoid in _sigmoids(twice_query, twice_keys):
         g = gradient[rows].unsqueeze(-1)  # (rows, hypotheses, source, 1)
@@ -353,8 +370,8 @@ def add_gradients(
 def _sigmoids(
     twice_query: QueryOfStep, twice_keys: Keys
 ) -> Iterator[tuple[slice, Float[Tensor, "rows hypotheses source key"]]]:
-    """Yields a few sentences at a time, and their σ(2 (q + k)) in the same memory for all: new memory would
-    not be in the cache."""
+    """Yields a few sentences at a time, and their σ(2 (q + k)) in the same memory for all: new
+    memory would not be in the cache."""
     of_sentence = twice_query.shape[1], *twice_keys.shape[1:]
     size = max(1, ENERGIES_AT_ONCE // max(1, math.prod(of_sentence)))
     buffer = twice_query.new_empty(min(size, len(twice_query)), *of_sentence)

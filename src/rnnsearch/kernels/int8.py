@@ -12,12 +12,12 @@ from rnnsearch.system.tensors import quantised, scales_of
 
 
 class Int8Linear:
-    """y ≈ W x + b in int8: W is quantised once, with a scale for each row, and every x when it is multiplied,
-    with its own scale.
+    """y ≈ W x + b in int8: W is quantised once, with a scale for each row, and every x when it is
+    multiplied, with its own scale.
 
-    The scale of a row of W is its largest absolute weight / 127, that of an x its largest absolute element /
-    `input_limit()`. Integer sums are exact, and the result for one x does not depend on the others. Raises
-    InputError if torch has no int8 products.
+    The scale of a row of W is its largest absolute weight / 127, that of an x its largest absolute
+    element / `input_limit()`. Integer sums are exact, and the result for one x does not depend on
+    the others. Raises InputError if torch has no int8 products.
     """
 
     def __init__(
@@ -28,7 +28,8 @@ class Int8Linear:
     ) -> None:
         if not has_int8(matrix.device):
             raise InputError(
-                "there are no int8 products on this device", remedy='set search.precision = "bfloat16"'
+                "there are no int8 products on this device",
+                remedy='set search.precision = "bfloat16"',
             )
         integers, self.scales = quantised(matrix)
         self.prepared = torch.ops.onednn.qlinear_prepack(integers, None)
@@ -63,7 +64,8 @@ MOST_SHARED = 5
 
 
 class SharedInputs:
-    """The last inputs of the layers of a network, so that an input of several layers is quantised once."""
+    """The last inputs of the layers of a network, so that an input of several layers is quantised
+    once."""
 
     def __init__(self) -> None:
         self.limit = input_limit()
@@ -73,8 +75,8 @@ class SharedInputs:
     def quantised(
         self, x: Float[Tensor, "*rest in"]
     ) -> tuple[UInt8[Tensor, "rows in"], Float[Tensor, "rows 1"]]:
-        """Returns (the rows of x in units of their scales, shifted by limit + 1 so that none is negative;
-        their scales)."""
+        """Returns (the rows of x in units of their scales, shifted by limit + 1 so that none is
+        negative; their scales)."""
         if x.is_inference():  # such tensors do not count their changes
             return quantised_input(x, self.limit)
         for known, version, result in self._last:
@@ -91,6 +93,7 @@ def quantised_input(
     """Returns what `SharedInputs.quantised` does."""
     rows = x.reshape(-1, x.shape[-1]).float()
     scales = scales_of(rows, limit)
-    # To int8 first: torch converts to uint8 several times more slowly. The sum wraps around, as it should.
+    # To int8 first: torch converts to uint8 several times more slowly. The sum wraps around, as it
+    # should.
     integers = (rows / scales).round_().to(torch.int8).view(torch.uint8).add_(limit + 1)
     return integers, scales

@@ -1,9 +1,10 @@
 """The loss of the output layer, with logits, softmax and gradient computed a few rows at a time.
 
-This is half of the arithmetic of training. All logits of a batch (80 × 50 positions × 30,000 words) would
-take half a gigabyte, and their gradients as much. So they are computed for a group of rows at a time, enough
-rows for efficient products with W_o. Within a group the softmax works on a chunk of rows, few enough for a
-core's cache. On a GPU a chunk is a whole group, because every chunk costs a dozen kernel launches.
+This is half of the arithmetic of training. All logits of a batch (80 × 50 positions × 30,000 words)
+would take half a gigabyte, and their gradients as much. So they are computed for a group of rows at
+a time, enough rows for efficient products with W_o. Within a group the softmax works on a chunk of
+rows, few enough for a core's cache. On a GPU a chunk is a whole group, because every chunk costs a
+dozen kernel launches.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ LOSS_CHUNK = 200_000
 GROUP_ELEMENTS = 32_000_000
 """Logits, later their gradients, in memory at once, in the dtype of the products."""
 GROUP_ROWS = 512
-"""Largest number of rows in a group on a CPU. More rows make products no more efficient, and with few words
-they would not fit its shared cache."""
+"""Largest number of rows in a group on a CPU. More rows make products no more efficient, and with
+few words they would not fit its shared cache."""
 
 
 LOSS_EQUALS = ("training.loss:negative_log_likelihood", "model.readout:OutputLayer.logits")
@@ -35,15 +36,16 @@ WHAT = "training computes the loss"
 
 
 def fast_loss(dtype: torch.dtype) -> partial[tuple[Tensor, Tensor]] | None:
-    """Returns the kernel of `training.loss:negative_log_likelihood`; None if that function is edited. dtype:
-    of the three products of a float32 layer."""
+    """Returns the kernel of `training.loss:negative_log_likelihood`; None if that function is
+    edited. dtype: of the three products of a float32 layer."""
     if plain_instead(LOSS_EQUALS, WHAT):
         return None
     return partial(chunked_nll, dtype=dtype)
 
 
 def edited_equations() -> list[str]:
-    """Returns a line for each edited equation, which training therefore computes in plain PyTorch."""
+    """Returns a line for each edited equation, which training therefore computes in plain
+    PyTorch."""
     found = [line for one in FASTER.values() for line in plain_instead(one.EQUALS, one.WHAT)]
     return found + plain_instead(LOSS_EQUALS, WHAT)
 
@@ -69,7 +71,8 @@ def chunked_nll(
 class _OutputLoss(torch.autograd.Function):
     """(loss, NLL). `forward` computes the gradients, too.
 
-    Autograd gives gradients only to tensors among the arguments, so weight and bias are two of them.
+    Autograd gives gradients only to tensors among the arguments, so weight and bias are two of
+    them.
     """
 
     @staticmethod
@@ -89,14 +92,17 @@ class _OutputLoss(torch.autograd.Function):
         by_feature = low_weight.t().contiguous()
         wanted = any(ctx.needs_input_grad[:3])
         of_features, of_weight, of_bias = gradients = [
-            torch.zeros_like(each) if wanted else each.new_empty(0) for each in (features, weight, bias)
+            torch.zeros_like(each) if wanted else each.new_empty(0)
+            for each in (features, weight, bias)
         ]
         counted = (
-            features.new_ones(len(features), 1) if real is None else real.unsqueeze(1).to(features.dtype)
+            features.new_ones(len(features), 1)
+            if real is None
+            else real.unsqueeze(1).to(features.dtype)
         )
         log_sum, of_target = torch.empty_like(counted), torch.empty_like(counted)
-        # One buffer for all groups: (rows of a group, K). New pages of memory would cost a third of the
-        # product's time.
+        # One buffer for all groups: (rows of a group, K). New pages of memory would cost a third of
+        # the product's time.
         buffer = low.new_empty(min(group, len(targets)), words)
         for rows in _slices(len(targets), group):
             deltas = buffer[: rows.stop - rows.start]  # the logits without b, then their gradients
@@ -120,7 +126,8 @@ class _OutputLoss(torch.autograd.Function):
                     of_weight += deltas.t() @ low[rows]
         nll = ((log_sum - of_target) * counted).sum(dtype=torch.float64)
         loss = nll.clone()
-        if smoothing:  # the uniform part of the reference distribution costs no pass over the logits
+        # the uniform part of the reference distribution costs no pass over the logits
+        if smoothing:
             mean = (features @ weight.mean(0) + bias.mean()).unsqueeze(1)
             uniform = ((log_sum - mean) * counted).sum(dtype=torch.float64)
             loss = (1.0 - smoothing) * nll + smoothing * uniform
@@ -156,7 +163,8 @@ def _slices(length: int, size: int) -> Iterator[slice]:
 def _softmax(
     logits: Float[Tensor, "rows words"], counted: Float[Tensor, "rows 1"]
 ) -> Float[Tensor, "rows 1"]:
-    """Returns log Σ_k exp of each row. In place, the logits become p, times `counted`, which is 0 or 1."""
+    """Returns log Σ_k exp of each row. In place, the logits become p, times `counted`, which is 0
+    or 1."""
     highest = logits.amax(1, keepdim=True)
     total = logits.sub_(highest).exp_().sum(1, keepdim=True)
     logits.mul_(counted / total)

@@ -1,8 +1,8 @@
 """Linear layers whose weights are converted once, to the precision of their products.
 
-Search multiplies few rows, a dozen for one sentence, so most of a product's time is spent on reading the
-matrix. int8 is read four times as fast as float32, and CPUs with int8 products compute them about
-twice as fast as bfloat16. In training a conversion lasts for one batch.
+Search multiplies few rows, a dozen for one sentence, so most of a product's time is spent on
+reading the matrix. int8 is read four times as fast as float32, and CPUs with int8 products compute
+them about twice as fast as bfloat16. In training a conversion lasts for one batch.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ Product = Callable[[Tensor], Tensor]
 
 
 class Precision:
-    """The precision of a converted network's products. Inputs, outputs and gradients stay float32; layers of
-    other dtypes are unchanged.
+    """The precision of a converted network's products. Inputs, outputs and gradients stay float32;
+    layers of other dtypes are unchanged.
 
-    dtype: float32, bfloat16 or int8. int8: the inputs that int8 layers share; None for other dtypes.
+    dtype: float32, bfloat16 or int8. int8: the inputs that int8 layers share; None for other
+    dtypes.
     """
 
     def __init__(self, dtype: torch.dtype) -> None:
@@ -39,7 +40,8 @@ class Precision:
         return self.dtype if weight.dtype == torch.float32 else weight.dtype
 
     def product(self, layer: HasWeight) -> Product:
-        """Returns the function that maps x to the outputs of a layer, whose weights must not change."""
+        """Returns the function that maps x to the outputs of a layer, whose weights must not
+        change."""
         matrix, bias = layer.weight, layer.bias
         if self.int8 and len(matrix) >= FEWEST_OUTPUTS:
             return Int8Linear(matrix, bias, self.int8)

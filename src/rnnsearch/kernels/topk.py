@@ -17,12 +17,14 @@ SCORE_BLOCK = 256
 
 
 def fast_best_sums(
-    before: Float[Tensor, "batch hypotheses"], after: Float[Tensor, "batch hypotheses words"], count: int
+    before: Float[Tensor, "batch hypotheses"],
+    after: Float[Tensor, "batch hypotheses words"],
+    count: int,
 ) -> tuple[Float[Tensor, "batch best"], Int[Tensor, "batch best"]]:
     """Computes the same as `search.beam:best_sums`, but without forming most of the sums.
 
-    The largest sums of a row are in the `count` blocks with the highest maxima, or in no whole block. Of
-    blocks with equal maxima, the first ones come first, as of equal sums.
+    The largest sums of a row are in the `count` blocks with the highest maxima, or in no whole
+    block. Of blocks with equal maxima, the first ones come first, as of equal sums.
     """
     hypotheses, words = after.shape[1:]
     blocks = words // SCORE_BLOCK
@@ -34,13 +36,17 @@ def fast_best_sums(
         or plain_instead(SUMS_EQUALS, "search sorts")
     ):
         return beam.best_sums(before, after, count)
-    rows, starts = torch.arange(len(after)).unsqueeze(1), torch.arange(hypotheses).unsqueeze(1) * words
+    rows, starts = (
+        torch.arange(len(after)).unsqueeze(1),
+        torch.arange(hypotheses).unsqueeze(1) * words,
+    )
     inside = after[:, :, : blocks * SCORE_BLOCK].unflatten(2, (blocks, SCORE_BLOCK))
     # Rounding is monotone: the sum of the maximum is the maximum of the sums.
     maxima = (before.unsqueeze(2) + inside.amax(3)).flatten(1)  # (batch, hypotheses × blocks)
     chosen = _order(maxima, torch.arange(hypotheses * blocks)).topk(count, sorted=False).indices
     slot, block = chosen // blocks, chosen % blocks  # (batch, count)
-    sums = before.gather(1, slot).unsqueeze(2) + inside[rows, slot, block]  # (batch, count, SCORE_BLOCK)
+    # (batch, count, SCORE_BLOCK)
+    sums = before.gather(1, slot).unsqueeze(2) + inside[rows, slot, block]
     first = (slot * words + block * SCORE_BLOCK).unsqueeze(2)
     left = before.unsqueeze(2) + after[:, :, blocks * SCORE_BLOCK :]
     left_at = (starts + torch.arange(blocks * SCORE_BLOCK, words)).flatten().expand(len(after), -1)
@@ -53,12 +59,13 @@ def fast_best_sums(
 def _order(
     values: Float32[Tensor, "batch some"], indices: Int64[Tensor, "*#batch some"]
 ) -> Int64[Tensor, "batch some"]:
-    """Returns integers in the order of the values, and of equal values in the reverse order of their indices.
-    NaN is above all, as in a sort.
+    """Returns integers in the order of the values, and of equal values in the reverse order of
+    their indices. NaN is above all, as in a sort.
 
     The bits of a float are its magnitude in order, after a sign.
     """
-    bits = torch.nan_to_num(values, nan=math.inf, posinf=math.inf, neginf=-math.inf).add_(0.0)  # no −0
+    # no −0
+    bits = torch.nan_to_num(values, nan=math.inf, posinf=math.inf, neginf=-math.inf).add_(0.0)
     integers = bits.view(torch.int32)
     ascending = integers ^ ((integers >> 31) & 0x7FFFFFFF)
     return ascending.long().mul_(1 << 32).sub_(indices)

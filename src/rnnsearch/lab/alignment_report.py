@@ -1,5 +1,5 @@
-"""A report on word alignments that `align --format matrices` has written, of one run or several side by
-side."""
+"""A report on word alignments that `align --format matrices` has written, of one run or several
+side by side."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class Matrices(BaseModel):
 
     def aligned(self) -> AlignedPair:
         """Returns the pair."""
-        source, own = self.source_tokens[:-1], self._result(self.tokens, self.source_tokens, self.alignment)
+        source, own = (
+            self.source_tokens[:-1],
+            self._result(self.tokens, self.source_tokens, self.alignment),
+        )
         forward = self.links if self.forward_links is None else self.forward_links
         pair = AlignedPair(" ".join(source), own.text, own, self.links, forward)
         if self.reverse_alignment is None:
@@ -78,8 +81,8 @@ class Matrices(BaseModel):
 
 
 def read_matrices(file: str | Path) -> list[AlignedPair]:
-    """Reads what `align --format matrices` has written. Raises InputError, with the line, for anything
-    else."""
+    """Reads what `align --format matrices` has written. Raises InputError, with the line, for
+    anything else."""
     pairs = []
     for number, line in enumerate(read_lines(file), 1):
         try:
@@ -93,13 +96,15 @@ def read_matrices(file: str | Path) -> list[AlignedPair]:
 def report_alignments(
     files: Sequence[str], out: Path, gold: str = "", gold_from: int | None = None, title: str = ""
 ) -> Path:
-    """Writes a page of the alignments of one or several runs, pictures of the first pairs, and for each run a
-    table of measures. Returns the path of the page.
+    """Writes a page of the alignments of one or several runs, pictures of the first pairs, and for
+    each run a table of measures. Returns the path of the page.
 
-    files: `[NAME=]FILE`, as `read_matrices` reads them. gold: file of gold links. Raises InputError for files
-    of different numbers of pairs, and gold links that do not fit.
+    files: `[NAME=]FILE`, as `read_matrices` reads them. gold: file of gold links. Raises InputError
+    for files of different numbers of pairs, and gold links that do not fit.
     """
-    runs = {name or Path(file).name.partition(".")[0]: file for name, file in map(split_name, files)}
+    runs = {
+        name or Path(file).name.partition(".")[0]: file for name, file in map(split_name, files)
+    }
     if len(runs) < len(files):
         raise InputError("two files have the same name", remedy="--alignments NAME=FILE")
     found = {name: read_matrices(file) for name, file in runs.items()}
@@ -108,10 +113,15 @@ def report_alignments(
     truths: list[Any] = [None] * len(first)
     if gold:
         truths = read_gold(gold, first=gold_from, pairs=texts)
-    for file, number in [*zip(runs.values(), map(len, found.values()), strict=True), (gold, len(truths))]:
+    for file, number in [
+        *zip(runs.values(), map(len, found.values()), strict=True),
+        (gold, len(truths)),
+    ]:
         if number != len(first):
             what = f"has {number:,} sentences, but {runs[next(iter(runs))]} has {len(first):,}"
-            raise InputError(what, file=file, remedy="line n must belong to line n of the first file")
+            raise InputError(
+                what, file=file, remedy="line n must belong to line n of the first file"
+            )
     if gold:
         words = [(source.split(), target.split()) for source, target in texts]
         require_words(truths, words, runs[next(iter(runs))])
@@ -128,9 +138,15 @@ def report_alignments(
         note(f"{name}: {values}")
         if gold:
             warn_if_exchanged([one.links for one in pairs], truths, gold)
-    for number, (truth, *pairs) in enumerate(zip(truths[:PICTURES], *found.values(), strict=False), 1):
-        panels = [panel for name, one in zip(found, pairs, strict=True) for panel in one.panels(name)]
+    for number, (truth, *pairs) in enumerate(
+        zip(truths[:PICTURES], *found.values(), strict=False), 1
+    ):
+        panels = [
+            panel for name, one in zip(found, pairs, strict=True) for panel in one.panels(name)
+        ]
         comparison_figure(panels, out / "pictures" / f"{number:06d}.png", truth)
     page = out / "index.html"
-    write_text(page, alignment_page(sentences, title or "Word alignments", ", ".join(runs.values())))
+    write_text(
+        page, alignment_page(sentences, title or "Word alignments", ", ".join(runs.values()))
+    )
     return page

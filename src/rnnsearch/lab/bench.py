@@ -1,4 +1,5 @@
-"""Measures how fast a network trains and translates on this machine, with synthetic ids of one length."""
+"""Measures how fast a network trains and translates on this machine, with synthetic ids of one
+length."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ from rnnsearch.translation.forced import forced_decoding
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """The speed of a network. Times are medians over the repetitions; words are target words with the end of
-    sentence.
+    """The speed of a network. Times are medians over the repetitions; words are target words with
+    the end of sentence.
 
     what: the work, such as "training on". length: words of a sentence without it. target_words: in
-    the vocabulary. seconds: of one repetition. peak_memory: in bytes, of the whole process, or torch's
-    allocation on the GPU during timing.
+    the vocabulary. seconds: of one repetition. peak_memory: in bytes, of the whole process, or
+    torch's allocation on the GPU during timing.
     """
 
     what: str
@@ -52,17 +53,17 @@ class Throughput:
     def text(self) -> str:
         """Returns three lines for a person."""
         return (
-            f"{self.what} {self.sentences:,} sentences of {self.length} words on {self.hardware}\n"
-            f"{self.parameters:,} parameters, {self.target_words:,} target words, {self.precision} products, "
-            f"torch {self.torch}\n"
-            f"{self.words_per_second:,.0f} target words/s, {self.sentences_per_second:,.2f} sentences/s, "
-            f"{self.seconds:.3f} s per batch (medians), peak memory {self.peak_memory / 2**30:.2f} GiB"
+            f"{self.what} {self.sentences:,} sentences of {self.length} words on"
+            f" {self.hardware}\n{self.parameters:,} parameters, {self.target_words:,} target words,"
+            f" {self.precision} products, torch {self.torch}\n{self.words_per_second:,.0f} target"
+            f" words/s, {self.sentences_per_second:,.2f} sentences/s, {self.seconds:.3f} s per"
+            f" batch (medians), peak memory {self.peak_memory / 2**30:.2f} GiB"
         )
 
 
 def bench_training(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
-    """Measures complete updates of the settings' network, with `training.batch_size` pairs of `length` words
-    per side.
+    """Measures complete updates of the settings' network, with `training.batch_size` pairs of
+    `length` words per side.
 
     words: vocabulary size K of both sides, at least 3.
     """
@@ -82,25 +83,32 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
 
 
 def random_batch(settings: Settings, words: int, length: int) -> Batch:
-    """Returns a batch of `training.batch_size` sentence pairs of one length, with word links, which only some
-    settings use."""
+    """Returns a batch of `training.batch_size` sentence pairs of one length, with word links, which
+    only some settings use."""
     training = settings.training
     ids, lengths = random_ids(training.batch_size, length, words)
     known = torch.eye(length + 1).repeat(training.batch_size, 1, 1)
     return Batch(ids, lengths, ids.flip(0), lengths, known).to(training.device)
 
 
-def bench_translation(settings: Settings, *, words: int, length: int, repetitions: int) -> Throughput:
-    """Measures beam search for `search.batch_size` sentences of `length` words; every translation has the
-    same length."""
-    limits = settings.search.model_copy(update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1})
+def bench_translation(
+    settings: Settings, *, words: int, length: int, repetitions: int
+) -> Throughput:
+    """Measures beam search for `search.batch_size` sentences of `length` words; every translation
+    has the same length."""
+    limits = settings.search.model_copy(
+        update={"min_length_ratio": 1.0, "max_length_ratio": 1.0, "nbest": 1}
+    )
     device = settings.training.device
     network = random_network(settings, words).to(device)
     ids, lengths = (part.to(device) for part in random_ids(limits.batch_size, length, words))
     fast = convert(network, getattr(torch, limits.precision))
 
     def translate() -> None:
-        forced, find = partial(forced_decoding, [network]), partial(beam_search, sums=fast_best_sums)
+        forced, find = (
+            partial(forced_decoding, [network]),
+            partial(beam_search, sums=fast_best_sums),
+        )
         search_directions([fast], forced, ids, lengths, limits, find)
 
     seconds = timed(translate, repetitions, device)
@@ -116,13 +124,16 @@ def random_network(settings: Settings, words: int) -> TranslationNetwork:
 
 
 def random_ids(sentences: int, length: int, words: int) -> tuple[Tensor, Tensor]:
-    """Returns random sentences with the end of sentence: ids (sentences, length + 1), and lengths."""
+    """Returns random sentences with the end of sentence: ids (sentences, length + 1), and
+    lengths."""
     ids = torch.randint(2, words, (sentences, length + 1))
     ids[:, -1] = 0
     return ids, torch.full((sentences,), length + 1)
 
 
-def timed(work: Callable[[], object], repetitions: int, device: str, *, warm_up: bool = True) -> list[float]:
+def timed(
+    work: Callable[[], object], repetitions: int, device: str, *, warm_up: bool = True
+) -> list[float]:
     """Returns the seconds of each repetition. warm_up: whether to call `work` once before."""
     seconds = []
     if device.startswith("cuda"):
@@ -144,7 +155,8 @@ def _throughput(
     sizes: tuple[int, int, int],
     seconds: list[float],
 ) -> Throughput:
-    """Returns the speed in `seconds`, one for each repetition. sizes: sentences, their length, vocabulary."""
+    """Returns the speed in `seconds`, one for each repetition. sizes: sentences, their length,
+    vocabulary."""
     sentences, length, words = sizes
     median = statistics.median(seconds)
     return Throughput(
@@ -164,7 +176,10 @@ def _throughput(
 
 
 def peak_memory(device: str) -> int:
-    """Returns the peak memory of this process, or of torch's allocation on a GPU since `timed` began."""
+    """Returns the peak memory of this process, or of torch's allocation on a GPU since `timed`
+    began."""
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated(device)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )

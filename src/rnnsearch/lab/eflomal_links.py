@@ -40,19 +40,20 @@ def require_eflomal() -> None:
     """Raises InputError if eflomal is not installed, before the corpus is read."""
     if find_spec("eflomal") is None:
         remedy = (
-            "pip install 'rnnsearch[align]', which needs a C compiler; or give another aligner's files with "
-            "--forward and --reverse"
+            "pip install 'rnnsearch[align]', which needs a C compiler; or give another aligner's"
+            " files with --forward and --reverse"
         )
         raise InputError("aligning words needs the package eflomal", remedy=remedy)
 
 
 def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
-    """Writes Pharaoh files (source-target) of both directions for two files of words between spaces.
+    """Writes Pharaoh files (source-target) of both directions for two files of words between
+    spaces.
 
-    forward: every target word has one source word or none. reverse: every source word has one target word or
-    none. A pair with more than LONGEST_SIDE words on a side has no links. eflomal ignores case, uses
-    two threads unless OMP_NUM_THREADS is set, and has its usual iterations: 5,000 / √pairs. Raises
-    InputError if it fails.
+    forward: every target word has one source word or none. reverse: every source word has one
+    target word or none. A pair with more than LONGEST_SIDE words on a side has no links. eflomal
+    ignores case, uses two threads unless OMP_NUM_THREADS is set, and has its usual iterations:
+    5,000 / √pairs. Raises InputError if it fails.
     """
     import eflomal
 
@@ -70,26 +71,35 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path, seed: 
         program = seeded(Path(eflomal.__file__).parent / "bin" / "eflomal", Path(work), seed)
         most = max(2, round(5000 / math.sqrt(pairs)))
         options = {"m": 3, "s": ids[0], "t": ids[1], "n": 3, "N": 0.2}
-        options |= {"f": forward.absolute(), "r": reverse.absolute()}  # the program has another folder
+        # the program has another folder
+        options |= {"f": forward.absolute(), "r": reverse.absolute()}
         options |= {"1": max(2, most // 4), "2": max(1, most // 4), "3": most}
         words = [word for name, value in options.items() for word in (f"-{name}", str(value))]
         try:
             subprocess.run([program, "-q", *words], check=True, cwd=work)
         except subprocess.CalledProcessError as error:
-            how = f"signal {-error.returncode}" if error.returncode < 0 else f"exit code {error.returncode}"
-            remedy = "check the free disk space and memory; eflomal holds the whole corpus in memory"
+            how = (
+                f"signal {-error.returncode}"
+                if error.returncode < 0
+                else f"exit code {error.returncode}"
+            )
+            remedy = (
+                "check the free disk space and memory; eflomal holds the whole corpus in memory"
+            )
             raise InputError(f"eflomal ended with {how}", remedy=remedy) from None
 
 
 def seeded(program: Path, folder: Path, seed: int) -> Path:
-    """Returns a copy of eflomal in the folder, where it must be started, that takes its random numbers from
-    the seed; eflomal itself reads RANDOM_DEVICE, and has no option for it.
+    """Returns a copy of eflomal in the folder, where it must be started, that takes its random
+    numbers from the seed; eflomal itself reads RANDOM_DEVICE, and has no option for it.
 
     Issues an InputWarning and returns the program itself if that is not possible.
     """
     code = program.read_bytes()
     if sys.platform != "linux" or code.count(RANDOM_DEVICE) != 1:
-        what = "this eflomal takes its random seed from the system, so that each run gives other links"
+        what = (
+            "this eflomal takes its random seed from the system, so that each run gives other links"
+        )
         warnings.warn(f"{what} (keep the file)", InputWarning, stacklevel=2)
         return program
     numbers = "random.bytes"  # as long as the path that it replaces
@@ -108,20 +118,24 @@ def align_texts(
     words: LinkWords = "tokenised",
     progress: Progress = silent,
 ) -> list[int]:
-    """Runs eflomal on all texts together and writes its link files of both directions (forward, reverse).
+    """Runs eflomal on all texts together and writes its link files of both directions (forward,
+    reverse).
     Returns the number of pairs of each text.
 
-    words: the words that are aligned: those of the tokeniser with these settings, or those between spaces in
-    the lines. Text without spaces is aligned by characters. Issues an InputWarning for pairs that eflomal
-    leaves out. Raises InputError without eflomal, and for texts that cannot be read, have no words, or are
-    not split into words that could be given.
+    words: the words that are aligned: those of the tokeniser with these settings, or those between
+    spaces in the lines. Text without spaces is aligned by characters. Issues an InputWarning for
+    pairs that eflomal leaves out. Raises InputError without eflomal, and for texts that cannot be
+    read, have no words, or are not split into words that could be given.
     """
     require_eflomal()
     sizes = [0] * len(texts)
     with tempfile.TemporaryDirectory(prefix="rnnsearch-") as work:
         paths = Path(work) / "source", Path(work) / "target"
         with ExitStack() as stack:
-            files = [stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths]
+            files = [
+                stack.enter_context(path.open("w", encoding="utf-8", newline="\n"))
+                for path in paths
+            ]
             splits = [_split(side, settings, words) for side in SIDES]
             languages = settings.source_language, settings.target_language
             whole = [0, 0]  # lines of one long word
@@ -142,10 +156,14 @@ def align_texts(
         for name, count in zip(SIDES, whole, strict=True):
             if side_tokeniser(name, settings).unspaced and count > sum(sizes) / 2:
                 what = f"{count:,} of {sum(sizes):,} {name} lines have no spaces"
-                raise InputError(what, remedy="split them into words first, or leave out --words given")
+                raise InputError(
+                    what, remedy="split them into words first, or leave out --words given"
+                )
         if all(path.stat().st_size == sum(sizes) for path in paths):  # line feeds alone
             names = ", ".join(text.name for text in texts)
-            raise InputError(f"{names}: there are no words", remedy="give files with one sentence per line")
+            raise InputError(
+                f"{names}: there are no words", remedy="give files with one sentence per line"
+            )
         progress("aligning words in both directions", 0, None)
         run_eflomal(*paths, *directions, settings.seed)
     return sizes
@@ -155,7 +173,9 @@ def _warn_of_long_pairs(name: str, numbers: Sequence[int]) -> None:
     """Issues an InputWarning for pairs with these numbers, if there are any."""
     if numbers:
         first = f"{', '.join(map(str, numbers[:5]))}{', …' * (len(numbers) > 5)}"
-        which = f"line {first} gets" if len(numbers) == 1 else f"{len(numbers):,} lines ({first}) get"
+        which = (
+            f"line {first} gets" if len(numbers) == 1 else f"{len(numbers):,} lines ({first}) get"
+        )
         reason = f"eflomal aligns at most {LONGEST_SIDE:,} words on a side"
         text = f"{name}: {which} no links: {reason} (write one sentence per line)"
         warnings.warn(text, InputWarning, stacklevel=3)
@@ -171,10 +191,13 @@ def _split(side: Side, settings: DataSettings, words: LinkWords) -> Callable[[st
 def linked_words(
     texts: Sequence[ParallelText], links: Sequence[Path], settings: DataSettings, words: LinkWords
 ) -> Iterator[LinkedPair]:
-    """Yields the words of every pair, and their links in files that `link_texts` wrote with these options."""
+    """Yields the words of every pair, and their links in files that `link_texts` wrote with these
+    options."""
     splits = [_split(side, settings, words) for side in SIDES]
     for text, file in zip(texts, links, strict=True):
-        for number, (pair, line) in enumerate(zip(text.pairs(), read_link_lines(file), strict=True), 1):
+        for number, (pair, line) in enumerate(
+            zip(text.pairs(), read_link_lines(file), strict=True), 1
+        ):
             source, target = (split(side) for side, split in zip(pair, splits, strict=True))
             yield source, target, parse_links(line, file, number)
 
@@ -199,7 +222,9 @@ def link_texts(
         report = link_files(*directions, outs, sizes=sizes, method=method)
     sides = (side_tokeniser(side, settings) for side in SIDES)
     for language in (side.language for side in sides if side.unspaced):
-        report += f"words    {language} has no spaces: links count characters, Latin words and numbers\n"
+        report += (
+            f"words    {language} has no spaces: links count characters, Latin words and numbers\n"
+        )
     return report
 
 
@@ -211,11 +236,11 @@ def link_files(
     sizes: Sequence[int | None] = (None,),
     method: str = DEFAULT,
 ) -> str:
-    """Symmetrises the link files (source-target) of any aligner and writes a Pharaoh file with one line per
-    pair for each text, completely or not at all. Returns a report.
+    """Symmetrises the link files (source-target) of any aligner and writes a Pharaoh file with one
+    line per pair for each text, completely or not at all. Returns a report.
 
-    sizes: pairs of each text; None: all. method: one of METHODS. Raises InputError for an invalid link, if
-    one file has more lines, and if both are empty.
+    sizes: pairs of each text; None: all. method: one of METHODS. Raises InputError for an invalid
+    link, if one file has more lines, and if both are empty.
     """
     pairs, counts = _pairs(forward, reverse), Counter[str]()
     with ExitStack() as stack:
@@ -229,9 +254,12 @@ def link_files(
                 counts.update(exchanged=len(set(one).intersection(link[::-1] for link in other)))
                 counts.update(written=len(links), without=not (one or other))
         if not counts["pairs"]:
-            raise InputError("is empty", file=forward, remedy="give files with one line for each pair")
+            raise InputError(
+                "is empty", file=forward, remedy="give files with one line for each pair"
+            )
     agreement, exchanged = (
-        200 * counts[found] / max(counts["forward"] + counts["reverse"], 1) for found in ("both", "exchanged")
+        200 * counts[found] / max(counts["forward"] + counts["reverse"], 1)
+        for found in ("both", "exchanged")
     )
     if exchanged > max(2 * agreement, agreement + 20):
         what = f"{forward} and {reverse} have {agreement:.1f} % of their links in common, but "
@@ -239,17 +267,19 @@ def link_files(
         what += f"target-source: {EXCHANGE}"
         warnings.warn(what, InputWarning, stacklevel=2)
     return (
-        f"pairs    {counts['pairs']:,}, {counts['without']:,} without links\n"
-        f"links    {counts['forward']:,} forward, {counts['reverse']:,} reverse, {counts['both']:,} in both "
-        f"(agreement {agreement:.1f} %); {counts['written']:,} written ({method})\n"
+        f"pairs    {counts['pairs']:,}, {counts['without']:,} without links\nlinks   "
+        f" {counts['forward']:,} forward, {counts['reverse']:,} reverse, {counts['both']:,} in both"
+        f" (agreement {agreement:.1f} %); {counts['written']:,} written ({method})\n"
     )
 
 
-def vote_files(networks: Path, forward: Path, reverse: Path, out: Path, least: Sequence[float]) -> None:
+def vote_files(
+    networks: Path, forward: Path, reverse: Path, out: Path, least: Sequence[float]
+) -> None:
     """Writes the links that `vote` accepts.
 
-    networks: lines of `align --format jsonl`. forward, reverse: link files of another aligner. least: as in
-    `vote`. Raises InputError for an invalid link, and if the files differ in length.
+    networks: lines of `align --format jsonl`. forward, reverse: link files of another aligner.
+    least: as in `vote`. Raises InputError for an invalid link, and if the files differ in length.
     """
     remedy = f"delete {networks.parent}, and begin again"
     pairs = in_step(read_lines(networks), _pairs(forward, reverse), (networks, forward), remedy)
@@ -257,7 +287,9 @@ def vote_files(networks: Path, forward: Path, reverse: Path, out: Path, least: S
         for line, directions in pairs:
             with reading(networks, "delete it, and give the same command", "is damaged"):
                 found = json.loads(line)
-                probable = dict(zip(map(tuple, found["links"]), found["probabilities"], strict=True))
+                probable = dict(
+                    zip(map(tuple, found["links"]), found["probabilities"], strict=True)
+                )
             print(format_links(vote(probable, *directions, least)), file=file)
 
 

@@ -1,5 +1,6 @@
-"""Charts of several systems, as in the paper's Figure 2. matplotlib's pictures as files and as elements of
-a page, with real text, colours for light and dark, and descriptions for screen readers."""
+"""Charts of several systems, as in the paper's Figure 2. matplotlib's pictures as files and as
+elements of a page, with real text, colours for light and dark, and descriptions for screen
+readers."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 WIDTH, HEIGHT = 5.2, 3.6
-"""In inches: the width of a telephone, where letters stay legible; a screen shows several side by side."""
+"""In inches: the width of a telephone, where letters stay legible; a screen shows several side by
+side."""
 FONT = 11.0
 _LONGEST_NAME = 22
 STYLE: Any = {
@@ -36,10 +38,16 @@ STYLE: Any = {
         f"{axis}tick.{name}": value
         for axis in "xy"
         # letters are smaller, so that the labels of seven buckets do not touch
-        for name, value in {"color": DIM, "major.size": 0, "major.pad": 5, "labelsize": 0.92 * FONT}.items()
+        for name, value in {
+            "color": DIM,
+            "major.size": 0,
+            "major.pad": 5,
+            "labelsize": 0.92 * FONT,
+        }.items()
     },
 }
-"""Only horizontal hairlines and the lower axis, in the palette's colours; `$` in a name is a letter."""
+"""Only horizontal hairlines and the lower axis, in the palette's colours; `$` in a name is a
+letter."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,9 @@ class Curve:
     high: Sequence[float | None] = ()
 
 
-def curve_figure(curves: Sequence[Curve], x_label: str, y_label: str, *, ticks: Sequence[str] = ()) -> Figure:
+def curve_figure(
+    curves: Sequence[Curve], x_label: str, y_label: str, *, ticks: Sequence[str] = ()
+) -> Figure:
     """Draws the curves. ticks: texts at x = 0, 1, …, in place of numbers."""
     with drawing(STYLE):
         from matplotlib.figure import Figure
@@ -73,19 +83,21 @@ def curve_figure(curves: Sequence[Curve], x_label: str, y_label: str, *, ticks: 
         if ticks:
             axes.set_xticks(range(len(ticks)), ticks)
         axes.set_xlabel(x_label)
-        axes.set_title(y_label, loc="left", fontsize=FONT, color=DIM)  # horizontal text is easier to read
+        # horizontal text is easier to read
+        axes.set_title(y_label, loc="left", fontsize=FONT, color=DIM)
         _draw_legend(figure, lines, [shorten(curve.name, _LONGEST_NAME) for curve in curves])
     return figure
 
 
 def _draw_legend(figure: Figure, lines: Sequence[Line2D], names: Sequence[str]) -> None:
-    """Draws the legend in as many columns, at most three, as the figure is wide. What is higher than
-    an inch makes the figure higher."""
+    """Draws the legend in as many columns, at most three, as the figure is wide. What is higher
+    than an inch makes the figure higher."""
     for columns in range(min(3, max(1, len(lines))), 0, -1):
         legend = figure.legend(
             lines, [""] * len(lines), loc="outside lower center", ncols=columns, frameon=False
         )
-        for text, name in zip(legend.get_texts(), names, strict=True):  # `_a` would be left out as a label
+        # `_a` would be left out as a label
+        for text, name in zip(legend.get_texts(), names, strict=True):
             text.set_text(name)
         extent = legend.get_window_extent()
         if columns == 1 or extent.width <= figure.bbox.width:
@@ -95,10 +107,13 @@ def _draw_legend(figure: Figure, lines: Sequence[Line2D], names: Sequence[str]) 
 
 
 def _draw(axes: Axes, curve: Curve) -> Line2D:
-    """Draws and returns the line, with markers and band. A colour that recurs has another dash and marker."""
+    """Draws and returns the line, with markers and band. A colour that recurs has another dash and
+    marker."""
     again, place = divmod(curve.place, len(SERIES))
     colour, marker = SERIES[place], MARKERS[(place + again) % len(MARKERS)]
-    y, low, high = (np.array(values, dtype=np.float64) for values in (curve.y, curve.low, curve.high))
+    y, low, high = (
+        np.array(values, dtype=np.float64) for values in (curve.y, curve.low, curve.high)
+    )
     (line,) = axes.plot(
         curve.x,
         y,
@@ -137,7 +152,8 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
 def inline(drawn: str, name: str, title: str, description: str) -> str:
     """Turns matplotlib's SVG file into an element of a page, with the page's colours and font.
 
-    name: prefix of every id, because a page holds several pictures. title, description: for screen readers.
+    name: prefix of every id, because a page holds several pictures. title, description: for screen
+    readers.
     """
     body = drawn[drawn.index(">", drawn.index("<svg")) + 1 :]
     box = re.search(r'viewBox="([0-9. -]+)"', drawn)
@@ -146,12 +162,14 @@ def inline(drawn: str, name: str, title: str, description: str) -> str:
     body = _ATTRIBUTE.sub(lambda match: match[1] + name + "-", body)
     for colour, variable in VARIABLES.items():
         body = body.replace(colour, f"var({variable})")
-    body = re.sub(r'style="([^"]*)"', lambda match: f'style="{_FAMILY.sub(_only_size, match[1])}"', body)
+    body = re.sub(
+        r'style="([^"]*)"', lambda match: f'style="{_FAMILY.sub(_only_size, match[1])}"', body
+    )
     width = float(box[1].split()[2])
     opening = (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'viewBox="{box[1]}" '
-        f'style="--width: {width:.0f}px" role="img" aria-labelledby="{name}-title {name}-description">'
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        f' viewBox="{box[1]}" style="--width: {width:.0f}px" role="img"'
+        f' aria-labelledby="{name}-title {name}-description">'
     )
     words = (
         f'<title id="{name}-title">{escape(title)}</title><desc '

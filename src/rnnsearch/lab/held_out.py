@@ -1,4 +1,5 @@
-"""Pairs of a corpus that are held out for development and for the test, and the files of the three parts."""
+"""Pairs of a corpus that are held out for development and for the test, and the files of the three
+parts."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.readers import LinePair, ParallelText
 
 FEWEST_PAIRS, HELD_OUT = 500, 500
-"""Minimum number of usable pairs; maximum number of pairs held out for development, and the same for the
-test."""
+"""Minimum number of usable pairs; maximum number of pairs held out for development, and the same
+for the test."""
 STRETCHES = 20
 """Number of stretches of neighbouring pairs in each of the two."""
 HELD_OUT_LENGTHS = range(10, 250)
@@ -25,9 +26,9 @@ COMPARED = 20_000
 
 
 def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
-    """Returns the pairs to hold out: number → dev or test. They are in stretches of neighbours, because
-    neighbours resemble each other, and one in the training text would make the other easy. In a small corpus
-    they have different source lines.
+    """Returns the pairs to hold out: number → dev or test. They are in stretches of neighbours,
+    because neighbours resemble each other, and one in the training text would make the other easy.
+    In a small corpus they have different source lines.
 
     Raises InputError if the text is not parallel, too small, or the same on both sides.
     """
@@ -53,7 +54,8 @@ def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
     length = max(1, each // STRETCHES)
     starts = range(0, len(usable) - length + 1, length)
     drawn = [
-        usable[start : start + length] for start in random.Random(1).sample(starts, 2 * (each // length))
+        usable[start : start + length]
+        for start in random.Random(1).sample(starts, 2 * (each // length))
     ]
     dev, test = chain.from_iterable(drawn[::2]), chain.from_iterable(drawn[1::2])
     return dict.fromkeys(dev, "dev") | dict.fromkeys(test, "test")
@@ -70,17 +72,21 @@ def write_corpus(
     sides: Sequence[str] = SIDES,
     most: int | None = None,
 ) -> str:
-    """Writes train, dev and test into a folder; returns a message with their sizes. No line of dev or test is
-    in train, on either side. sides: endings of the files. most: maximum number of pairs of train. Raises
-    InputError as `choose_held_out` does."""
+    """Writes train, dev and test into a folder; returns a message with their sizes. No line of dev
+    or test is in train, on either side. sides: endings of the files. most: maximum number of pairs
+    of train. Raises InputError as `choose_held_out` does."""
     held_out = choose_held_out(texts)
-    held = {line for number, pair in enumerate(pairs_of(texts)) if number in held_out for line in pair}
+    held = {
+        line for number, pair in enumerate(pairs_of(texts)) if number in held_out for line in pair
+    }
     count = 0
     folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         files = {
             part: [
-                stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n"))
+                stack.enter_context(
+                    (folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n")
+                )
                 for side in sides
             ]
             for part in CORPUS_PARTS

@@ -1,7 +1,8 @@
-"""`rnnsearch links --aligner`: word links of networks, one for each direction, and of eflomal together.
+"""`rnnsearch links --aligner`: word links of networks, one for each direction, and of eflomal
+together.
 
-The networks are those of a model, or learn from eflomal's links here. A work folder keeps finished steps
-(eflomal's links, datasets, runs). The same command continues.
+The networks are those of a model, or learn from eflomal's links here. A work folder keeps finished
+steps (eflomal's links, datasets, runs). The same command continues.
 """
 
 from __future__ import annotations
@@ -39,14 +40,15 @@ LINKS_RECIPE = "aligner"
 AS_GIVEN: dict[str, Any] = {"french_elisions": False}
 """Settings of the text: `align` counts the words of the given lines, so nothing is repaired."""
 UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
-"""Minimum and maximum number of updates; in between, a corpus gets one update for every 25 pairs that it
-has."""
+"""Minimum and maximum number of updates; in between, a corpus gets one update for every 25 pairs
+that it has."""
 
 
 class Aligners(NamedTuple):
-    """Networks and eflomal that align a corpus together. files: its lines as networks read them. runs:
-    networks of both directions. eflomal: its link files of both directions. step: makes further steps in
-    their work folder."""
+    """Networks and eflomal that align a corpus together. files: its lines as networks read them.
+    runs:
+    networks of both directions. eflomal: its link files of both directions. step: makes further
+    steps in their work folder."""
 
     files: Sequence[Path]
     runs: tuple[str, str]
@@ -58,12 +60,12 @@ class Aligners(NamedTuple):
 def learn_links(
     files: Sequence[Path], folder: Path, words: LinkWords, recipe: str, own: Sequence[str]
 ) -> Iterator[Aligners]:
-    """Aligns two files of lines by eflomal, and trains networks of both directions on its links; they can
-    also align similar files.
+    """Aligns two files of lines by eflomal, and trains networks of both directions on its links;
+    they can also align similar files.
 
-    words: those that links refer to. own: settings, `section.key=value`. Raises InputError without eflomal,
-    for files that are not a parallel corpus or too small, for a folder with other files, and if another
-    process works in it; TrainingInterrupted after Ctrl-C during training.
+    words: those that links refer to. own: settings, `section.key=value`. Raises InputError without
+    eflomal, for files that are not a parallel corpus or too small, for a folder with other files,
+    and if another process works in it; TrainingInterrupted after Ctrl-C during training.
     """
     need("train")
     require_eflomal()
@@ -73,7 +75,9 @@ def learn_links(
     key = content_key(files, settings.model_dump_json(), words)
     with work_folder(folder, "links", key) as step, progress_bar() as progress:
         eflomal = eflomal_links(step, files, settings.data, words, learn_from=said)
-        teacher = step("teacher.links", lambda out: link_files(*eflomal, [out], method="intersection"))
+        teacher = step(
+            "teacher.links", lambda out: link_files(*eflomal, [out], method="intersection")
+        )
         reversed_data = {
             "source_language": settings.data.target_language,
             "target_language": settings.data.source_language,
@@ -85,11 +89,18 @@ def learn_links(
             ("forward", files, settings.data),
             ("backward", files[::-1], settings.data.model_copy(update=reversed_data)),
         ):
-            note(f"{data.source_language} → {data.target_language}: a network learns from these links")
-            options = PrepareOptions(links=[teacher], links_reversed=way == "backward", progress=progress)
+            note(
+                f"{data.source_language} → {data.target_language}: a network learns from these"
+                " links"
+            )
+            options = PrepareOptions(
+                links=[teacher], links_reversed=way == "backward", progress=progress
+            )
             make = partial(prepare_texts, parallel_texts(some), settings=data, options=options)
             store = step(f"{way}.data", make)
-            train(load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True)
+            train(
+                load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True
+            )
         yield Aligners(files, (str(folder / "forward"), str(folder / "backward")), eflomal, step)
 
 
@@ -99,8 +110,8 @@ def align_with_models(
 ) -> Iterator[Aligners]:
     """Aligns two files of lines by eflomal, for a model and the model of the opposite direction.
 
-    Raises InputError if eflomal or either model is not installed, for files of other languages, and as
-    `learn_links` does.
+    Raises InputError if eflomal or either model is not installed, for files of other languages, and
+    as `learn_links` does.
     """
     require_eflomal()
     run = Run.open(model)
@@ -108,15 +119,22 @@ def align_with_models(
     opposite = opposite_model(data)
     if not opposite:
         what = (
-            f"--aligner {model}: no model from {data.target_language} to {data.source_language} is installed"
+            f"--aligner {model}: no model from {data.target_language} to {data.source_language} is"
+            " installed"
         )
         raise InputError(
             what, remedy="use two runs of your own by `align --reverse-run`, or --aligner rnnsearch"
         )
-    named, wanted = [language_of(file) for file in files], [data.source_language, data.target_language]
+    named, wanted = (
+        [language_of(file) for file in files],
+        [data.source_language, data.target_language],
+    )
     if any(len(one) == 2 and one != other for one, other in zip(named, wanted, strict=True)):
         what = f"--aligner {model} needs a file in {wanted[0]}, then one in {wanted[1]}"
-        remedy = f"exchange the files, or use --aligner {opposite}; --aligner rnnsearch for other languages"
+        remedy = (
+            f"exchange the files, or use --aligner {opposite}; --aligner rnnsearch for other"
+            " languages"
+        )
         raise InputError(what, remedy=remedy)
     key = content_key(files, run.checksum, Run.open(opposite).checksum, words)
     check_pairs(*files)
@@ -137,10 +155,14 @@ def as_read(step: MakeOnce, file: Path, language: str) -> Path:
 
 
 def eflomal_links(
-    step: MakeOnce, files: Sequence[Path], settings: DataSettings, words: LinkWords, learn_from: str = ""
+    step: MakeOnce,
+    files: Sequence[Path],
+    settings: DataSettings,
+    words: LinkWords,
+    learn_from: str = "",
 ) -> tuple[Path, Path]:
-    """Returns eflomal's link files of both directions. learn_from: the languages of the texts if a network is
-    to learn from them; texts that are too small for that are refused."""
+    """Returns eflomal's link files of both directions. learn_from: the languages of the texts if a
+    network is to learn from them; texts that are too small for that are refused."""
 
     def make(out: Path) -> None:
         texts = parallel_texts(files)
@@ -158,9 +180,13 @@ def eflomal_links(
 
 
 def training_limits(source: Path) -> list[str]:
-    """Returns the settings of training, `section.key=value`, that depend on the size of the corpus and on
-    this machine."""
+    """Returns the settings of training, `section.key=value`, that depend on the size of the corpus
+    and on this machine."""
     fewest, most = UPDATES
     updates = min(most, max(fewest, (count_lines(source) or 0) // PAIRS_PER_UPDATE))
-    float32 = [] if fastest_precision(torch.device("cpu")) == "bfloat16" else ["training.precision=float32"]
+    float32 = (
+        []
+        if fastest_precision(torch.device("cpu")) == "bfloat16"
+        else ["training.precision=float32"]
+    )
     return [f"stopping.max_updates={updates}", *float32]

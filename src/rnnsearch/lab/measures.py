@@ -36,10 +36,20 @@ from rnnsearch.word_links import GoldLinks, Link
 
 NUMBERS = ("system", "metric", "pairs", "sentences", "value", "low", "high")
 """Fields of a score in the file with one row per number."""
-NUMBER_COLUMNS = ("table", "system", "other", *NUMBERS[1:3], "shortest", "longest", *NUMBERS[3:], "p")
+NUMBER_COLUMNS = (
+    "table",
+    "system",
+    "other",
+    *NUMBERS[1:3],
+    "shortest",
+    "longest",
+    *NUMBERS[3:],
+    "p",
+)
 """Its columns. table: scores, lengths or significance."""
 ALL, KNOWN = "all", "without unknown words"
-"""Pairs on which a score is computed: all, or those whose words all runs know (Table 1's second column)."""
+"""Pairs on which a score is computed: all, or those whose words all runs know (Table 1's second
+column)."""
 
 Statistics = dict[str, SufficientStatistics]
 """Metric → statistics of one system."""
@@ -47,11 +57,13 @@ Statistics = dict[str, SufficientStatistics]
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """A choice of further measures. BLEU and chrF2 are always computed, likelihood and alignment error for
-    runs.
+    """A choice of further measures. BLEU and chrF2 are always computed, likelihood and alignment
+    error for runs.
 
-    tokenise: sacreBLEU's tokenisation for BLEU; empty: the one for the letters of the references. multi_bleu:
-    the tokeniser for multi-BLEU. by_length: whether to score the paper's length buckets. significance:
+    tokenise: sacreBLEU's tokenisation for BLEU; empty: the one for the letters of the references.
+    multi_bleu:
+    the tokeniser for multi-BLEU. by_length: whether to score the paper's length buckets.
+    significance:
     metrics by which each pair of systems is tested. samples: of the bootstrap intervals.
     """
 
@@ -69,8 +81,8 @@ class MeasureOptions:
 
 @dataclass(frozen=True, slots=True)
 class SystemScore:
-    """A number of a table or a point of a curve, with its bootstrap interval. value: None if no sentence has
-    such a length. pairs: ALL or KNOWN. words: range of lengths; None for all."""
+    """A number of a table or a point of a curve, with its bootstrap interval. value: None if no
+    sentence has such a length. pairs: ALL or KNOWN. words: range of lengths; None for all."""
 
     system: str
     metric: str
@@ -91,9 +103,9 @@ class SystemScore:
 class Measures:
     """All measures on one test set.
 
-    statistics: system → metric → statistics. known: indices of the pairs without unknown words; None if no
-    run says which they are. lengths: source words of each pair, as sacreBLEU counts them. buckets: the bands
-    of lengths in `by_length` that have sentences.
+    statistics: system → metric → statistics. known: indices of the pairs without unknown words;
+    None if no run says which they are. lengths: source words of each pair, as sacreBLEU counts
+    them. buckets: the bands of lengths in `by_length` that have sentences.
     """
 
     test: TestSet
@@ -110,17 +122,23 @@ class Measures:
     def score(self, system: str, metric: str, pairs: str = ALL) -> SystemScore | None:
         """Returns one score; None where a system has no such score."""
         named = system, metric, pairs
-        return next((one for one in self.scores if (one.system, one.metric, one.pairs) == named), None)
+        return next(
+            (one for one in self.scores if (one.system, one.metric, one.pairs) == named), None
+        )
 
 
-def measure(test: TestSet, systems: Sequence[System], options: MeasureOptions = MeasureOptions()) -> Measures:
-    """Measures every system on all pairs, and on the pairs without unknown words if a run says which they
-    are.
+def measure(
+    test: TestSet, systems: Sequence[System], options: MeasureOptions = MeasureOptions()
+) -> Measures:
+    """Measures every system on all pairs, and on the pairs without unknown words if a run says
+    which they are.
 
     Raises InputError if there is no system, if two have the same name, and as the metrics do.
     """
     if not systems:
-        raise InputError("there is no system to evaluate", remedy="name a run or a file of translations")
+        raise InputError(
+            "there is no system to evaluate", remedy="name a run or a file of translations"
+        )
     require_different([system.name for system in systems], "systems", "--system NAME=FILE")
     options = options.of(test)
     statistics = {system.name: system_statistics(test, system, options) for system in systems}
@@ -128,7 +146,8 @@ def measure(test: TestSet, systems: Sequence[System], options: MeasureOptions = 
     scores = _scores(statistics, [None], options, ALL)
     if known:
         parts = {
-            one.name: _on_known_pairs(test, one, statistics[one.name], known, options) for one in systems
+            one.name: _on_known_pairs(test, one, statistics[one.name], known, options)
+            for one in systems
         }
         scores += _scores(parts, [None], options, KNOWN)
     lengths = bleu.lengths(test.source, bleu.unspaced_tokenisation(test.source) or "13a")
@@ -152,7 +171,9 @@ def measure(test: TestSet, systems: Sequence[System], options: MeasureOptions = 
             comparison
             for metric in _metrics(statistics)
             if metric in options.significance
-            for comparison in comparisons({name: found[metric] for name, found in statistics.items()})
+            for comparison in comparisons(
+                {name: found[metric] for name, found in statistics.items()}
+            )
         ],
     )
 
@@ -160,8 +181,9 @@ def measure(test: TestSet, systems: Sequence[System], options: MeasureOptions = 
 def system_statistics(
     test: TestSet, system: System, options: MeasureOptions = MeasureOptions()
 ) -> Statistics:
-    """Compares one system's texts with the references by every metric. For a run, adds its likelihood of the
-    references and, if there are gold links, the error of its links by α and by the posterior."""
+    """Compares one system's texts with the references by every metric. For a run, adds its
+    likelihood of the references and, if there are gold links, the error of its links by α and by
+    the posterior."""
     run, found = system.run, Statistics()
     if system.texts:
         found |= _text_statistics(system.texts, test.references, options.of(test))
@@ -179,17 +201,22 @@ def counted_links(
 ) -> tuple[list[set[Link]], list[GoldLinks]]:
     """Returns (links in the positions that the gold links use, gold links).
 
-    links: (source, target) positions of the words of `sides`. Gold links count words between spaces, or the
-    tokenisers' words; which of the two is recognised as by `prepare`.
+    links: (source, target) positions of the words of `sides`. Gold links count words between
+    spaces, or the tokenisers' words; which of the two is recognised as by `prepare`.
     Raises InputError for gold links outside their sentences.
     """
     assert test.gold is not None
     words = [
-        [(given_words(line), side.tokeniser.link_words(line)) for line, side in zip(pair, sides, strict=True)]
+        [
+            (given_words(line), side.tokeniser.link_words(line))
+            for line, side in zip(pair, sides, strict=True)
+        ]
         for pair in test.pairs
     ]
     counted = [
-        PairWordCounts(sorted(sentence.possible), *zip(*(map(len, side) for side in pair), strict=True))
+        PairWordCounts(
+            sorted(sentence.possible), *zip(*(map(len, side) for side in pair), strict=True)
+        )
         for sentence, pair in zip(test.gold, words, strict=True)
     ]
     tokenised = recognise(counted) == "tokenised"
@@ -198,8 +225,8 @@ def counted_links(
         for j, i in possible:
             if j >= source or i >= target:
                 what = (
-                    f"sentence {number}: the gold link {j}-{i} (counted from 0) is outside its {source} "
-                    f"source and {target} target words"
+                    f"sentence {number}: the gold link {j}-{i} (counted from 0) is outside its"
+                    f" {source} source and {target} target words"
                 )
                 remedy = "gold links must count words between spaces, or the tokeniser's words"
                 raise InputError(what, file=test.gold_file, remedy=remedy)
@@ -214,8 +241,8 @@ def counted_links(
 
 
 def _given_positions(test: TestSet, given: list[str], words: list[str]) -> list[int]:
-    """Returns, for each of the tokeniser's words, the index of the given word that contains it; of several,
-    the first."""
+    """Returns, for each of the tokeniser's words, the index of the given word that contains it; of
+    several, the first."""
     ranges = tokeniser_ranges(given, words)
     if ranges is None:
         what = (
@@ -231,10 +258,11 @@ def _given_positions(test: TestSet, given: list[str], words: list[str]) -> list[
 
 
 def nll_statistics(references: Sequence[Translation]) -> Statistics:
-    """Returns −log p(reference | source) per sentence and per word, in nats; words are counted, not subwords,
-    and the end of sentence is one.
+    """Returns −log p(reference | source) per sentence and per word, in nats; words are counted, not
+    subwords, and the end of sentence is one.
 
-    Models can be compared only if they have the same target vocabulary: a short shortlist makes UNK probable.
+    Models can be compared only if they have the same target vocabulary: a short shortlist makes UNK
+    probable.
     """
     nll = [-result.score for result in references]
     counts = {
@@ -244,12 +272,14 @@ def nll_statistics(references: Sequence[Translation]) -> Statistics:
     return {name: ratio(name, "nats", nll, of) for name, of in counts.items()}
 
 
-def departure(references: Sequence[Translation], links: Sequence[Collection[Link]]) -> SufficientStatistics:
-    """Returns how far α is from known links: the mean, over the target words that have links, of the weight
-    on other source words.
+def departure(
+    references: Sequence[Translation], links: Sequence[Collection[Link]]
+) -> SufficientStatistics:
+    """Returns how far α is from known links: the mean, over the target words that have links, of
+    the weight on other source words.
 
-    references: results of forced decoding. links: (source, target) of every sentence. Links outside a
-    sentence are left out.
+    references: results of forced decoding. links: (source, target) of every sentence. Links outside
+    a sentence are left out.
     """
     distances, words = [], []
     for result, known in zip(references, links, strict=True):
@@ -285,8 +315,11 @@ def _text_statistics(
 
 
 def _known_pairs(systems: Sequence[System]) -> list[int] | None:
-    """Returns the indices of the pairs whose words all runs know; all systems are measured on these."""
-    of_runs = [set(one.run.without_unk) for one in systems if one.run and one.run.without_unk is not None]
+    """Returns the indices of the pairs whose words all runs know; all systems are measured on
+    these."""
+    of_runs = [
+        set(one.run.without_unk) for one in systems if one.run and one.run.without_unk is not None
+    ]
     return sorted(set.intersection(*of_runs)) if of_runs else None
 
 
@@ -299,7 +332,9 @@ def _on_known_pairs(
     """
     part = {metric: replace(found, values=found.values[known]) for metric, found in whole.items()}
     texts = system.run.without_unk if system.run else None
-    rows = [row for row, number in enumerate(known) if texts and texts[number] != system.texts[number]]
+    rows = [
+        row for row, number in enumerate(known) if texts and texts[number] != system.texts[number]
+    ]
     if texts and rows:
         numbers = [known[row] for row in rows]
         references = [[lines[number] for number in numbers] for lines in test.references]
@@ -321,8 +356,8 @@ def _scores(
     options: MeasureOptions,
     pairs: str = "",
 ) -> list[SystemScore]:
-    """Returns the scores of all systems on these lengths. Without `pairs`, NLL per sentence is left out: it
-    grows with the length anyway."""
+    """Returns the scores of all systems on these lengths. Without `pairs`, NLL per sentence is left
+    out: it grows with the length anyway."""
     scores = []
     for metric in _metrics(statistics):
         for system, found in statistics.items():
@@ -335,12 +370,17 @@ def _scores(
                 if not sentences:
                     scores.append(SystemScore(system, metric, band, 0))
                     continue
-                value, (low, high) = one.score(chosen).value, one.interval(chosen, samples=options.samples)
+                value, (low, high) = (
+                    one.score(chosen).value,
+                    one.interval(chosen, samples=options.samples),
+                )
                 score = SystemScore(system, metric, band, sentences, value, low, high, pairs)
                 scores.append(score)
                 if metric == NLL_PER_WORD and pairs:
                     value, low, high = map(perplexity, (value, low, high))
-                    scores.append(replace(score, metric=PERPLEXITY, value=value, low=low, high=high))
+                    scores.append(
+                        replace(score, metric=PERPLEXITY, value=value, low=low, high=high)
+                    )
     return scores
 
 

@@ -1,4 +1,5 @@
-"""The measures that tables, figures and pages show: what each is called and means, and how it is written."""
+"""The measures that tables, figures and pages show: what each is called and means, and how it is
+written."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ AER, POSTERIOR_AER, DEPARTURE = "AER", "posterior AER", "distance from the links
 
 
 class Metric(NamedTuple):
-    """A measure. heading: of its column. factor: multiplies the value where it is shown. better: which
-    numbers of a column are the best.
+    """A measure. heading: of its column. factor: multiplies the value where it is shown. better:
+    which numbers of a column are the best.
 
-    of_texts: whether it compares texts with the references; others need a run's network, or follow from
-    these. known: whether Table 1 has it on the pairs without unknown words, too. tested: whether a report
-    tests its differences. drawn: whether a report draws it by length; unit: of that axis. in_study: whether
-    the tables of a study have it, with the heading `short`, if given. by_length: name of its table and figure
-    by length in a study; "" for none.
+    of_texts: whether it compares texts with the references; others need a run's network, or follow
+    from these. known: whether Table 1 has it on the pairs without unknown words, too. tested:
+    whether a report tests its differences. drawn: whether a report draws it by length; unit: of
+    that axis. in_study: whether the tables of a study have it, with the heading `short`, if given.
+    by_length: name of its table and figure by length in a study; "" for none.
     """
 
     heading: str
@@ -63,7 +64,13 @@ SCORES = {
     LENGTH_RATIO: Metric("Length ratio", digits=3),
     NLL_PER_SENTENCE: Metric("NLL per sentence", better="lowest"),
     NLL_PER_WORD: Metric(
-        "NLL per word", digits=3, better="lowest", drawn=True, unit="in nats", in_study=True, short="NLL/word"
+        "NLL per word",
+        digits=3,
+        better="lowest",
+        drawn=True,
+        unit="in nats",
+        in_study=True,
+        short="NLL/word",
     ),
     PERPLEXITY: Metric("Perplexity", better="lowest"),
 }
@@ -98,21 +105,23 @@ OF_PAIRS = {
     "target_words": Metric("target words", "Words of the target sentence, without its end."),
     "log_probability": Metric(
         "log p per word",
-        "Log-probability of the target sentence per word, its end included, in nats; 0 is the best.",
+        "Log-probability of the target sentence per word, its end included, in nats; 0 is the"
+        " best.",
     ),
     "aer": Metric(
         "AER",
-        "Alignment error rate, 1 − (|A∩S| + |A∩P|) / (|A| + |S|), of the links A, sure S and possible P; 0 "
-        "is the best.",
+        "Alignment error rate, 1 − (|A∩S| + |A∩P|) / (|A| + |S|), of the links A, sure S and"
+        " possible P; 0 is the best.",
     ),
     "precision": Metric(
-        "precision", "Share of the links that are possible gold links (sure ones are possible, too)."
+        "precision",
+        "Share of the links that are possible gold links (sure ones are possible, too).",
     ),
     "recall": Metric("recall", "Share of the sure gold links that were found."),
     "entropy": Metric(
         "entropy",
-        "Mean entropy of the weights of a target word, in nats; 0 if every word attends to one source word "
-        "alone.",
+        "Mean entropy of the weights of a target word, in nats; 0 if every word attends to one"
+        " source word alone.",
     ),
     "under_translated": Metric(
         "under-translated", f"Share of the source words whose weights sum to less than {LEFT_OUT}."
@@ -122,7 +131,8 @@ OF_PAIRS = {
     ),
     "monotone": Metric(
         "monotone",
-        "Share of the steps from one linked target word to the next that do not go back in the source.",
+        "Share of the steps from one linked target word to the next that do not go back in the"
+        " source.",
     ),
     "agreement": Metric(
         "agreement",

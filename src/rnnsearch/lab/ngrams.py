@@ -1,4 +1,5 @@
-"""An n-gram language model in NumPy: interpolated modified Kneser–Ney (Chen & Goodman 1998, Sec. 3)."""
+"""An n-gram language model in NumPy: interpolated modified Kneser–Ney (Chen & Goodman 1998, Sec.
+3)."""
 
 from __future__ import annotations
 
@@ -18,21 +19,21 @@ Floats = Float64[np.ndarray, " _"]
 NO_NGRAM = -1
 
 FALLBACK = (0.5, 1.0, 1.5)
-"""D_1, D_2, D_3+ where a text is too small to estimate them: some n-grams must occur once, some twice, some
-three and four times."""
+"""D_1, D_2, D_3+ where a text is too small to estimate them: some n-grams must occur once, some
+twice, some three and four times."""
 
 
 class EncodedText(NamedTuple):
-    """Sentences of ids in one array: <s> w_1 … w_n </s>, one after the other. starts: where each sentence
-    begins, and where the last ends."""
+    """Sentences of ids in one array: <s> w_1 … w_n </s>, one after the other. starts: where each
+    sentence begins, and where the last ends."""
 
     ids: Ids  # position
     starts: Ids  # sentence + 1
 
 
 def encode_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> EncodedText:
-    """Encodes sentences of words; words outside the vocabulary are its UNK. The id of <s>, which is no word,
-    is len(vocabulary)."""
+    """Encodes sentences of words; words outside the vocabulary are its UNK. The id of <s>, which is
+    no word, is len(vocabulary)."""
     sentences = list(sentences)
     starts = np.cumsum([0, *(len(sentence) + 2 for sentence in sentences)])
     ids = np.full(starts[-1], NO_NGRAM)
@@ -42,17 +43,18 @@ def encode_text(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> E
 
 
 class NgramModel(NamedTuple):
-    """log p(w | the order − 1 words before it), for every word of a closed vocabulary, the unknown word and
-    the end of sentence among them.
+    """log p(w | the order − 1 words before it), for every word of a closed vocabulary, the unknown
+    word and the end of sentence among them.
 
-    Each n-gram has a number: the index of its key among the keys of its length, where key = (number of the
-    n-gram without its last word) × (words + 1) + (id of its last word), and 0 is the number of no word. So a
-    single word's number is its id.
+    Each n-gram has a number: the index of its key among the keys of its length, where key = (number
+    of the n-gram without its last word) × (words + 1) + (id of its last word), and 0 is the number
+    of no word. So a single word's number is its id.
 
-    keys: for each length from 1 on, ascending. logs: log p of each n-gram's last word after its others.
-    backoffs: log γ of each n-gram's context, the logarithm of the weight of the shorter context, by the
-    context's number. words: size of the vocabulary; this is also the id of <s>, with which every sentence
-    begins and which is never predicted.
+    keys: for each length from 1 on, ascending. logs: log p of each n-gram's last word after its
+    others.
+    backoffs: log γ of each n-gram's context, the logarithm of the weight of the shorter context, by
+    the context's number. words: size of the vocabulary; this is also the id of <s>, with which
+    every sentence begins and which is never predicted.
     """
 
     words: int
@@ -66,8 +68,13 @@ class NgramModel(NamedTuple):
         model, grams = cls(words, [], [], []), _grams(text, words, order)
         probabilities = np.array([1 / words])
         for length, gram in enumerate(grams, 1):
-            # Of shorter n-grams, the different words to their left count. Nothing stands to the left of <s>.
-            left = np.bincount(grams[length].suffixes, minlength=len(gram.keys)) if length < order else 0
+            # Of shorter n-grams, the different words to their left count. Nothing stands to the
+            # left of <s>.
+            left = (
+                np.bincount(grams[length].suffixes, minlength=len(gram.keys))
+                if length < order
+                else 0
+            )
             counts = np.where(gram.begins | (length == order), gram.counts, left)
             amount = discounts(counts)[np.minimum(counts, 3)]
             contexts = gram.keys // (words + 1)
@@ -94,7 +101,9 @@ class NgramModel(NamedTuple):
             numbers = _places(keys, before * (self.words + 1) + text.ids[ends])
             # `numbers` may be NO_NGRAM, -1: then the last entry is looked up in vain.
             result[ends] = np.where(
-                numbers != NO_NGRAM, logs[numbers] if len(logs) else 0, result[ends] + backoffs[before]
+                numbers != NO_NGRAM,
+                logs[numbers] if len(logs) else 0,
+                result[ends] + backoffs[before],
             )
             contexts = np.full(len(contexts), NO_NGRAM)
             contexts[ends[ends < len(contexts) - 1] + 1] = numbers[ends < len(contexts) - 1]
@@ -102,8 +111,8 @@ class NgramModel(NamedTuple):
         return result
 
     def cross_entropies(self, text: EncodedText) -> Floats:
-        """Returns the cross-entropy of each sentence, in bits per word, the end of sentence counted as
-        one."""
+        """Returns the cross-entropy of each sentence, in bits per word, the end of sentence counted
+        as one."""
         if len(text.starts) == 1:
             return np.zeros(0)
         sums: Floats = np.add.reduceat(self.log_probabilities(text), text.starts[:-1])
@@ -131,7 +140,8 @@ class _Grams(NamedTuple):
 
 
 def _grams(text: EncodedText, words: int, order: int) -> list[_Grams]:
-    place = np.arange(len(text.ids)) - np.repeat(text.starts[:-1], np.diff(text.starts))  # in its sentence
+    # in its sentence
+    place = np.arange(len(text.ids)) - np.repeat(text.starts[:-1], np.diff(text.starts))
     ids = np.arange(words + 1)
     counts = np.bincount(text.ids, minlength=words + 1)
     counts[words] = 0  # <s> is never predicted
@@ -151,8 +161,8 @@ def _grams(text: EncodedText, words: int, order: int) -> list[_Grams]:
 
 
 def discounts(counts: Ids) -> Floats:
-    """Returns (0, D_1, D_2, D_3+): the discounts of n-grams with the counts 0, 1, 2, and 3 or more (Chen &
-    Goodman 1998, Eq. 26)."""
+    """Returns (0, D_1, D_2, D_3+): the discounts of n-grams with the counts 0, 1, 2, and 3 or more
+    (Chen & Goodman 1998, Eq. 26)."""
     n1, n2, n3, n4 = (int((counts == count).sum()) for count in (1, 2, 3, 4))
     if n1 and n2 and n3 and n4:
         y = n1 / (n1 + 2 * n2)

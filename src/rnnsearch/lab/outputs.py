@@ -1,5 +1,6 @@
-"""The outputs of a run for a test set: translations, translations without UNK, and references in forced
-decoding. Each is made once, and kept in a file of JSON lines: a header, then a line for each sentence."""
+"""The outputs of a run for a test set: translations, translations without UNK, and references in
+forced decoding. Each is made once, and kept in a file of JSON lines: a header, then a line for each
+sentence."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ FORCED_BATCH = 64
 OUTPUT_FORMAT = 2
 """A part of every key: outputs in another format are made again."""
 SMALLEST_WEIGHT = 5e-4
-"""Smaller weights are not written, except the largest of each row. In a long sentence, only a few weights
-matter."""
+"""Smaller weights are not written, except the largest of each row. In a long sentence, only a few
+weights matter."""
 PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
 """Fields of a translation that are written as they are."""
 
@@ -50,11 +51,11 @@ NumberedPair = tuple[int, str, str]
 
 
 class Kind(StrEnum):
-    """TRANSLATIONS: translations of all source lines. WITHOUT_UNK: translations, without UNK, of the pairs in
-    which the run knows every word (Table 1).
+    """TRANSLATIONS: translations of all source lines. WITHOUT_UNK: translations, without UNK, of
+    the pairs in which the run knows every word (Table 1).
 
-    REFERENCES: the references in forced decoding; their score is log p(reference | source). POSTERIOR: the
-    same, with posterior alignments.
+    REFERENCES: the references in forced decoding; their score is log p(reference | source).
+    POSTERIOR: the same, with posterior alignments.
     """
 
     TRANSLATIONS = "translations"
@@ -67,9 +68,10 @@ class Kind(StrEnum):
 class OutputLine:
     """The output of a run for one sentence.
 
-    number: the sentence's number in the input, from 0. seconds: its share of its batch's time, in proportion
-    to source words.
-    posterior: (target, source) float32, the alignment posterior of a reference (translation/forced.py).
+    number: the sentence's number in the input, from 0. seconds: its share of its batch's time, in
+    proportion to source words.
+    posterior: (target, source) float32, the alignment posterior of a reference
+    (translation/forced.py).
     """
 
     number: int
@@ -79,10 +81,13 @@ class OutputLine:
 
 
 def as_line(output: OutputLine) -> str:
-    """Returns one line of JSON, without its line feed. alignment, posterior: a list of (source position,
-    weight in millionths) for each target word."""
+    """Returns one line of JSON, without its line feed. alignment, posterior: a list of (source
+    position, weight in millionths) for each target word."""
     translation = output.translation
-    fields: dict[str, Any] = {"number": output.number, **{name: getattr(translation, name) for name in PLAIN}}
+    fields: dict[str, Any] = {
+        "number": output.number,
+        **{name: getattr(translation, name) for name in PLAIN},
+    }
     fields["log_probabilities"] = [round(value, 5) for value in translation.log_probabilities]
     if translation.confidence:
         fields["confidence"] = [round(value, 5) for value in translation.confidence]
@@ -93,20 +98,23 @@ def as_line(output: OutputLine) -> str:
 
 
 def from_line(line: str) -> OutputLine:
-    """Reads what `as_line` wrote; weights have six digits, and their rows sum to 1 again. Raises the JSON
-    parser's errors, or KeyError and TypeError, for a damaged line."""
+    """Reads what `as_line` wrote; weights have six digits, and their rows sum to 1 again. Raises
+    the JSON parser's errors, or KeyError and TypeError, for a damaged line."""
     fields = parse_json(line)
     width = len(fields["source_tokens"])
     plain = {name: fields[name] for name in (*PLAIN, "log_probabilities")}
     translation = Translation(
-        **plain, alignment=_dense(fields["alignment"], width), confidence=fields.get("confidence", [])
+        **plain,
+        alignment=_dense(fields["alignment"], width),
+        confidence=fields.get("confidence", []),
     )
     posterior = _dense(fields["posterior"], width) if "posterior" in fields else None
     return OutputLine(fields["number"], translation, fields["seconds"], posterior)
 
 
 def read_outputs(path: Path) -> tuple[dict[str, Any], list[OutputLine]]:
-    """Returns the header and the outputs of a file. Raises InputError, with the line, where it is damaged."""
+    """Returns the header and the outputs of a file. Raises InputError, with the line, where it is
+    damaged."""
     header: dict[str, Any] = {}
     outputs, number = [], 1
     with path.open("rb") as file:
@@ -117,7 +125,9 @@ def read_outputs(path: Path) -> tuple[dict[str, Any], list[OutputLine]]:
                 outputs.append(from_line(line.decode("utf-8", "surrogatepass")))
         except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
             remedy = "remove it; its sentences are then translated again"
-            raise InputError(f"is damaged: {error}", file=path, line=number, remedy=remedy) from None
+            raise InputError(
+                f"is damaged: {error}", file=path, line=number, remedy=remedy
+            ) from None
     return header, outputs
 
 
@@ -156,8 +166,9 @@ class System:
 class OpenedRun:
     """A run and its outputs for a test set. Its network is loaded only if an output is missing.
 
-    name: its name in tables. settings: those of the run, with changes. outputs: lines of each kind that was
-    asked for, in the order of the test set. header: of a file of outputs: hardware, parameters.
+    name: its name in tables. settings: those of the run, with changes. outputs: lines of each kind
+    that was asked for, in the order of the test set. header: of a file of outputs: hardware,
+    parameters.
     """
 
     name: str
@@ -171,7 +182,9 @@ class OpenedRun:
     def translator(self) -> Translator:
         """Returns the run with its network. Raises InputError as `Translator.load` does."""
         place = self.loading
-        translator = Translator.load(self.run.path, device=place.device, trust_code=place.trust_code)
+        translator = Translator.load(
+            self.run.path, device=place.device, trust_code=place.trust_code
+        )
         translator.settings = self.settings
         return translator
 
@@ -198,8 +211,8 @@ class OpenedRun:
 
     @property
     def links(self) -> dict[str, list[list[Link]]]:
-        """The links of the references: "" → by α, "posterior " → by the alignment posterior. Empty if α says
-        nothing (RNNencdec)."""
+        """The links of the references: "" → by α, "posterior " → by the alignment posterior. Empty
+        if α says nothing (RNNencdec)."""
         known = [line.posterior for line in self.outputs[Kind.REFERENCES]]
         found = {
             "": [result.links() for result in self.references],
@@ -209,7 +222,8 @@ class OpenedRun:
 
     @property
     def without_unk(self) -> dict[int, str] | None:
-        """Index of a pair whose words the run knows → its translation without UNK; None if not asked for."""
+        """Index of a pair whose words the run knows → its translation without UNK; None if not
+        asked for."""
         lines = self.outputs.get(Kind.WITHOUT_UNK)
         return None if lines is None else {line.number: line.translation.text for line in lines}
 
@@ -226,8 +240,8 @@ def open_run(
     search: dict[str, Any] | None = None,
     loading: Loading = DEFAULT_LOADING,
 ) -> OpenedRun:
-    """Opens a run. search: settings changed from its own. Raises InputError as `Run.open` and `changed`
-    do."""
+    """Opens a run. search: settings changed from its own. Raises InputError as `Run.open` and
+    `changed` do."""
     run = Run.open(path)
     settings = changed(run.settings, (search or {}) | {"search.nbest": 1})
     return OpenedRun(name, run, settings, loading)
@@ -240,9 +254,9 @@ def run_answers(
     progress: Progress,
     kinds: Collection[Kind] = (Kind.TRANSLATIONS, Kind.WITHOUT_UNK),
 ) -> OpenedRun:
-    """Returns the run with its outputs for a test set: the references, and those of the other kinds that are
-    asked for. Outputs that are already in `folder` are not made again; translations are also written as text,
-    one per line, into RUN/TEST.txt.
+    """Returns the run with its outputs for a test set: the references, and those of the other kinds
+    that are asked for. Outputs that are already in `folder` are not made again; translations are
+    also written as text, one per line, into RUN/TEST.txt.
     """
     forced = Outputs(run, test, Kind.POSTERIOR, folder)
     if Kind.POSTERIOR not in kinds and not forced.path.exists():  # a study may have made them
@@ -264,8 +278,8 @@ def run_answers(
 
 @dataclass(frozen=True)
 class Outputs:
-    """The outputs of one kind of a run for a test set, in a file in `folder`. Outputs of other weights or
-    search settings have other files there."""
+    """The outputs of one kind of a run for a test set, in a file in `folder`. Outputs of other
+    weights or search settings have other files there."""
 
     run: OpenedRun
     test: TestSet
@@ -282,7 +296,9 @@ class Outputs:
         """The settings that the outputs depend on."""
         if self.forced:
             return {"rounds": ROUNDS} if self.kind == Kind.POSTERIOR else {}
-        return self.run.search | {"no_unk": self.kind == Kind.WITHOUT_UNK or self.run.search["no_unk"]}
+        return self.run.search | {
+            "no_unk": self.kind == Kind.WITHOUT_UNK or self.run.search["no_unk"]
+        }
 
     @cached_property
     def key(self) -> str:
@@ -290,7 +306,12 @@ class Outputs:
         references = [] if self.kind == Kind.TRANSLATIONS else self.test.reference
         settings = json.dumps(self.settings, sort_keys=True)
         return checksum(
-            str(OUTPUT_FORMAT), self.kind, self.run.run.checksum, settings, *self.test.source, *references
+            str(OUTPUT_FORMAT),
+            self.kind,
+            self.run.run.checksum,
+            settings,
+            *self.test.source,
+            *references,
         )
 
     @cached_property
@@ -301,22 +322,29 @@ class Outputs:
 
     @cached_property
     def pairs(self) -> list[NumberedPair]:
-        """The pairs that have outputs: all, or those without words unknown to the run, in source and
-        reference (Table 1, second column)."""
+        """The pairs that have outputs: all, or those without words unknown to the run, in source
+        and reference (Table 1, second column)."""
         pairs = enumerate(self.test.pairs)
-        return [(n, *pair) for n, pair in pairs if self.kind != Kind.WITHOUT_UNK or self._knows(pair)]
+        return [
+            (n, *pair) for n, pair in pairs if self.kind != Kind.WITHOUT_UNK or self._knows(pair)
+        ]
 
     def _knows(self, pair: tuple[str, str]) -> bool:
         codecs = self.run.run.source, self.run.run.target
-        return all(UNK not in codec.encode(line).ids for codec, line in zip(codecs, pair, strict=True))
+        return all(
+            UNK not in codec.encode(line).ids for codec, line in zip(codecs, pair, strict=True)
+        )
 
     def _length(self, pair: NumberedPair) -> int:
-        codec, line = (self.run.run.target, pair[2]) if self.forced else (self.run.run.source, pair[1])
+        codec, line = (
+            (self.run.run.target, pair[2]) if self.forced else (self.run.run.source, pair[1])
+        )
         return len(codec.encode(line).ids)
 
     def read(self, progress: Progress) -> tuple[dict[str, Any], list[OutputLine]]:
-        """Returns the header of the file, and the outputs in the order of the test set; those already in the
-        file are not made again. Raises InputError for a file that is damaged or cannot be written."""
+        """Returns the header of the file, and the outputs in the order of the test set; those
+        already in the file are not made again. Raises InputError for a file that is damaged or
+        cannot be written."""
         if not self.pairs:
             return {}, []
         if not self.path.exists():
@@ -325,7 +353,10 @@ class Outputs:
 
     def _make(self, progress: Progress) -> None:
         """Makes the outputs that are missing, block by block."""
-        run, batch_size = self.run, FORCED_BATCH if self.forced else int(self.run.search["batch_size"])
+        run, batch_size = (
+            self.run,
+            FORCED_BATCH if self.forced else int(self.run.search["batch_size"]),
+        )
         header = {
             "format": OUTPUT_FORMAT,
             "key": self.key,
@@ -337,16 +368,19 @@ class Outputs:
             "hardware": hardware(run.loading.device),
             "rnnsearch": package_version(),
         }
-        self._work(self.pairs[:1])  # the first call converts the weights, which is not translation time
-        with LineFile(self.path, self.key, head=f"{json.dumps(header, ensure_ascii=False)}\n") as file:
+        # the first call converts the weights, which is not translation time
+        self._work(self.pairs[:1])
+        with LineFile(
+            self.path, self.key, head=f"{json.dumps(header, ensure_ascii=False)}\n"
+        ) as file:
             for block in batches(file.missing(self.pairs), READ_AHEAD * batch_size):
                 made = batched_by_length(block, self._length, batch_size, self._timed)
                 file.append(block, map(as_line, made))
                 progress(f"{run.name}, {self.test.name}: {self.kind}", file.done, len(self.pairs))
 
     def _timed(self, batch: Sequence[NumberedPair]) -> list[OutputLine]:
-        """Returns the outputs of one batch, each with its share of the time, in proportion to source
-        words."""
+        """Returns the outputs of one batch, each with its share of the time, in proportion to
+        source words."""
         begun = time.perf_counter()
         made = self._work(batch)
         seconds = time.perf_counter() - begun
@@ -362,14 +396,17 @@ class Outputs:
         translator = self.run.translator
         if not self.forced:
             without_unk = {"search.no_unk": self.settings["no_unk"]}
-            return list(map(OutputLine, numbers, translator.translate(sources, settings=without_unk)))
+            return list(
+                map(OutputLine, numbers, translator.translate(sources, settings=without_unk))
+            )
         given = list(zip(sources, references, strict=True))
         results = list(map(OutputLine, numbers, translator.force(given)))
         if self.kind == Kind.REFERENCES:
             return results
         known = translator.force(given, posterior=True, exact=True)
         return [
-            replace(result, posterior=other.alignment) for result, other in zip(results, known, strict=True)
+            replace(result, posterior=other.alignment)
+            for result, other in zip(results, known, strict=True)
         ]
 
 
@@ -378,12 +415,14 @@ def _without_unk(
 ) -> list[OutputLine]:
     """Returns the translations, without UNK, of the pairs in which the run knows every word.
 
-    The existing translations serve if `no_unk` is set, or if the run writes subwords and none of them
-    contains UNK. Otherwise the pairs are translated again.
+    The existing translations serve if `no_unk` is set, or if the run writes subwords and none of
+    them contains UNK. Otherwise the pairs are translated again.
     """
     run, known = outputs.run, {number for number, *_ in outputs.pairs}
     found = [line for line in translations if line.number in known]
     has_unk = any(UNKNOWN in token for line in found for token in line.translation.tokens)
-    if translations and (run.search["no_unk"] or (run.run.target.subwords is not None and not has_unk)):
+    if translations and (
+        run.search["no_unk"] or (run.run.target.subwords is not None and not has_unk)
+    ):
         return found
     return outputs.read(progress)[1]

@@ -1,8 +1,8 @@
-"""A page as data: sections of paragraphs, tables, pictures and sentences, with its HTML, Markdown, JSON, CSV
-and LaTeX forms; and the folder of a page.
+"""A page as data: sections of paragraphs, tables, pictures and sentences, with its HTML, Markdown,
+JSON, CSV and LaTeX forms; and the folder of a page.
 
-HTML, Markdown and LaTeX come from templates. An HTML page is a single file that works offline, with a
-Content-Security-Policy. All text is escaped.
+HTML, Markdown and LaTeX come from templates. An HTML page is a single file that works offline, with
+a Content-Security-Policy. All text is escaped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,12 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _MODULE = re.compile(r"^(import .*\n|export )", re.MULTILINE)
 _LATEX = re.compile(r"[\\&%$#_{}~^<>|−±α–]")
 _IN_LATEX = {
-    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"},
+    **{
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "|": r"\textbar{}",
+    },
     **{"<": "$<$", ">": "$>$", "−": "$-$", "±": r"$\pm$", "α": r"$\alpha$", "–": "--"},
 }
 
@@ -53,7 +58,8 @@ class TableCell(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. form: format specification of its numbers. best: which of them is in bold.
+    """A column of a table. form: format specification of its numbers. best: which of them is in
+    bold.
 
     numeric: whether it holds numbers, or texts such as "20.1 ± 0.3", which are aligned as numbers.
     """
@@ -85,8 +91,9 @@ def columns(*names: str) -> list[Column]:
 
 @dataclass(frozen=True)
 class Table:
-    """A table, whose first column names the rows. name: of its CSV file and its anchor. notes: how to read
-    it. made: how it was made, such as signatures. latex: whether `write_page` writes it in LaTeX, too."""
+    """A table, whose first column names the rows. name: of its CSV file and its anchor. notes: how
+    to read it. made: how it was made, such as signatures. latex: whether `write_page` writes it in
+    LaTeX, too."""
 
     name: str
     caption: str
@@ -105,18 +112,23 @@ class Table:
     def cells(self) -> list[tuple[TableCell, ...]]:
         """The formatted cells of each row."""
         columns = [
-            column.cells([row[place] for row in self.rows]) for place, column in enumerate(self.columns)
+            column.cells([row[place] for row in self.rows])
+            for place, column in enumerate(self.columns)
         ]
         return list(zip(*columns, strict=True))
 
 
 def as_text(table: Table) -> str:
-    """Returns the rows for a terminal, with two spaces between columns; numbers have an ASCII minus."""
+    """Returns the rows for a terminal, with two spaces between columns; numbers have an ASCII
+    minus."""
     rows = [[column.name for column in table.columns]]
     rows += [[cell.text.replace("−", "-") for cell in row] for row in table.cells]
     columns = []
     for place, column in enumerate(zip(*rows, strict=True)):
-        pad, width = pad_left if place in table.numeric else set_cell_size, max(map(cell_len, column))
+        pad, width = (
+            pad_left if place in table.numeric else set_cell_size,
+            max(map(cell_len, column)),
+        )
         columns.append([pad(cell, width) for cell in column])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
@@ -124,7 +136,9 @@ def as_text(table: Table) -> str:
 def as_csv(table: Table) -> str:
     """Returns one table as CSV, with unrounded numbers; None becomes an empty cell."""
     file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([[column.name for column in table.columns], *table.rows])
+    csv.writer(file, lineterminator="\n").writerows(
+        [[column.name for column in table.columns], *table.rows]
+    )
     return file.getvalue()
 
 
@@ -135,8 +149,8 @@ def as_latex(tables: Iterable[Table]) -> str:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture. name: of its files and its ids. caption: the text below it. alt: describes it to those who
-    cannot see it."""
+    """A picture. name: of its files and its ids. caption: the text below it. alt: describes it to
+    those who cannot see it."""
 
     name: str
     caption: str
@@ -151,8 +165,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Pictures:
-    """The pictures of one figure, side by side where there is room. wide: whether they keep their size and
-    are scrolled on a narrow screen."""
+    """The pictures of one figure, side by side where there is room. wide: whether they keep their
+    size and are scrolled on a narrow screen."""
 
     name: str
     caption: str
@@ -170,8 +184,8 @@ class Paragraph:
 
 
 class SentenceText(NamedTuple):
-    """One text of a sentence. name: who wrote it. words: (text, whether it is marked), with the spaces
-    between them. role: empty for a translation."""
+    """One text of a sentence. name: who wrote it. words: (text, whether it is marked), with the
+    spaces between them. role: empty for a translation."""
 
     name: str
     words: Sequence[tuple[str, bool]]
@@ -181,7 +195,8 @@ class SentenceText(NamedTuple):
 
 @dataclass(frozen=True)
 class Sentences:
-    """Sentences chosen by one rule: (title, its texts). open: whether they are unfolded at first."""
+    """Sentences chosen by one rule: (title, its texts). open: whether they are unfolded at
+    first."""
 
     name: str
     caption: str
@@ -194,7 +209,8 @@ Block = Table | Pictures | Paragraph | Sentences | Markup
 
 
 class Browser(NamedTuple):
-    """A list of sentences with their alignments, to sort, to search and to look at. data: for the script.
+    """A list of sentences with their alignments, to sort, to search and to look at. data: for the
+    script.
     measures: name and meaning of each. gold: whether there are gold links."""
 
     data: dict[str, Any]
@@ -214,10 +230,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A page. lead: the first paragraph. made: versions, files, settings and so on, as (name, value).
+    """A page. lead: the first paragraph. made: versions, files, settings and so on, as (name,
+    value).
 
-    beside: files and pages that belong to it, as (path from the page, description). browser: takes the place
-    of the sections. refresh: seconds after which the page loads itself again; 0 for never.
+    beside: files and pages that belong to it, as (path from the page, description). browser: takes
+    the place of the sections. refresh: seconds after which the page loads itself again; 0 for
+    never.
     """
 
     title: str
@@ -248,12 +266,14 @@ class Document:
 
 
 def _blocks(sections: Sequence[Section]) -> list[Block]:
-    return [block for section in sections for block in (*section.blocks, *_blocks(section.sections))]
+    return [
+        block for section in sections for block in (*section.blocks, *_blocks(section.sections))
+    ]
 
 
 def as_json(document: Document) -> str:
-    """Returns one JSON object. tables: name → caption, rows as objects with unrounded numbers, and how it was
-    made. figures: name → caption."""
+    """Returns one JSON object. tables: name → caption, rows as objects with unrounded numbers, and
+    how it was made. figures: name → caption."""
     tables = {}
     for table in document.tables:
         names = [column.name for column in table.columns]
@@ -281,13 +301,14 @@ def render(template: str, **values: Any) -> str:
 
 
 def as_html(document: Document) -> str:
-    """Returns the document as an HTML page. Every table and figure says how it was made: it may be copied
-    alone."""
+    """Returns the document as an HTML page. Every table and figure says how it was made: it may be
+    copied alone."""
     return render("document.html", document=document)
 
 
 def as_markdown(document: Document) -> str:
-    """Returns the document in Markdown; its pictures are in figures/ and its tables as CSV in tables/."""
+    """Returns the document in Markdown; its pictures are in figures/ and its tables as CSV in
+    tables/."""
     return _BLANK_LINES.sub("\n\n", render("document.md", document=document)).strip() + "\n"
 
 
@@ -295,9 +316,9 @@ PAGE = "index.html"
 
 
 def write_page(document: Document, out: Path, name: str) -> Path:
-    """Writes the page, its Markdown and its numbers (`name`.md, `name`.json), table.tex, tables/ as CSV, and
-    figures/ as SVG and PDF; returns the page. Tables and figures of an earlier page that this one does not
-    have are removed."""
+    """Writes the page, its Markdown and its numbers (`name`.md, `name`.json), table.tex, tables/ as
+    CSV, and figures/ as SVG and PDF; returns the page. Tables and figures of an earlier page that
+    this one does not have are removed."""
     page, numbers = out / PAGE, out / f"{name}.json"
     earlier = _files_of(numbers)
     with writing(out):
@@ -358,7 +379,9 @@ def _environment() -> Environment:
 
 def _latex(text: str) -> str:
     """Escapes LaTeX's characters, and joins the lines."""
-    return _LATEX.sub(lambda found: _IN_LATEX.get(found[0], "\\" + found[0]), " ".join(text.split()))
+    return _LATEX.sub(
+        lambda found: _IN_LATEX.get(found[0], "\\" + found[0]), " ".join(text.split())
+    )
 
 
 def one_script(modules: str) -> str:

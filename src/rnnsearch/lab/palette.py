@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from rnnsearch.figure3 import GOLD
 
-_LIGHT_SERIES = ("#0a5fa5", "#b3470a", "#0b7a57", "#9c3a79", "#4a2c0a", "#6a2fd0", "#141f5c", "#72757a")
-_DARK_SERIES = ("#6db3f2", "#ff9c5b", "#4fd0a3", "#f08fc8", "#f5ec6b", "#8f72fa", "#d9595c", "#c3c8ce")
+_LIGHT_SERIES = (
+    "#0a5fa5",
+    "#b3470a",
+    "#0b7a57",
+    "#9c3a79",
+    "#4a2c0a",
+    "#6a2fd0",
+    "#141f5c",
+    "#72757a",
+)
+_DARK_SERIES = (
+    "#6db3f2",
+    "#ff9c5b",
+    "#4fd0a3",
+    "#f08fc8",
+    "#f5ec6b",
+    "#8f72fa",
+    "#d9595c",
+    "#c3c8ce",
+)
 
 LIGHT = {
     "text": "#1c2024",
@@ -35,27 +53,32 @@ DARK = {
     "bad": "#ff9a94",
     **{f"series-{place}": colour for place, colour in enumerate(_DARK_SERIES)},
 }
-"""Name of the style sheet's custom property → colour. Figures are drawn in LIGHT; on a page their colours
-become the properties."""
+"""Name of the style sheet's custom property → colour. Figures are drawn in LIGHT; on a page their
+colours become the properties."""
 
 FONTS = {
     "sans": 'system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif',
     "serif": 'Charter, "Bitstream Charter", "Iowan Old Style", Georgia, "DejaVu Serif", serif',
-    "mono": 'ui-monospace, "SF Mono", "Noto Sans Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace',
+    "mono": (
+        'ui-monospace, "SF Mono", "Noto Sans Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace'
+    ),
 }
-"""Fonts of all pages: for text, headings, code. Every system has one of each, so no page loads a font."""
+"""Fonts of all pages: for text, headings, code. Every system has one of each, so no page loads a
+font."""
 
 ON_GREY = {"gold": GOLD, "link": "#1a85ff"}
-"""Colours of gold links and links on an alignment matrix. They are visible on black, white and every grey, so
-the same in light and dark."""
+"""Colours of gold links and links on an alignment matrix. They are visible on black, white and
+every grey, so the same in light and dark."""
 
 TEXT, DIM, RULE = LIGHT["text"], LIGHT["dim"], LIGHT["rule"]
 SERIES = _LIGHT_SERIES
-"""Colours of systems, runs, variants or sides, in their order. The colour-blind can distinguish them, too."""
+"""Colours of systems, runs, variants or sides, in their order. The colour-blind can distinguish
+them, too."""
 
 
 def properties() -> str:
-    """Returns palette and fonts as CSS custom properties. A printed page always has the light palette."""
+    """Returns palette and fonts as CSS custom properties. A printed page always has the light
+    palette."""
     light, dark = (
         " ".join(f"--{name}: {colour};" for name, colour in colours.items())
         for colours in (LIGHT | ON_GREY | FONTS, DARK)

@@ -49,8 +49,8 @@ from rnnsearch.translation.translator import Translator
 
 RECIPE = "multi30k"
 UNSPACED_VOCABULARY = "data.vocabulary_size=8000"
-"""Setting for Chinese, Japanese and others: half of the subwords are single characters, and nearly all
-characters of a text are among 4,000."""
+"""Setting for Chinese, Japanese and others: half of the subwords are single characters, and nearly
+all characters of a text are among 4,000."""
 SMALLER = [
     "model.embedding_size=128",
     "model.hidden_size=256",
@@ -69,7 +69,8 @@ CURVES = {"train_nll_per_word": "loss per word", "dev_bleu": "BLEU (development)
 PAGE_SCORES = ("BLEU", "95 % interval", "chrF2", "Length ratio")
 """Columns of the report's Table 1 that the page shows."""
 FOR_UPDATES = 0.75
-"""Share of the minutes for updates; validations and what is slower than it was measured have the rest."""
+"""Share of the minutes for updates; validations and what is slower than it was measured have the
+rest."""
 REFRESH = 10
 """Seconds after which the page loads itself again."""
 
@@ -81,25 +82,34 @@ def try_corpus(
     overrides: Sequence[str],
     show: Callable[[Path], None],
 ) -> dict[str, Any]:
-    """Trains a translator on a corpus in about `minutes`, or continues; returns its scores on held-out text.
+    """Trains a translator on a corpus in about `minutes`, or continues; returns its scores on
+    held-out text.
 
-    files: as for `prepare`. overrides: settings, `section.key=value`. show: called with the page, which loads
-    itself again during training. Raises InputError for files that are not a parallel corpus or too
-    small, for a folder with other files, and if another process works in it; TrainingInterrupted after Ctrl-C
-    during training."""
+    files: as for `prepare`. overrides: settings, `section.key=value`. show: called with the page,
+    which loads itself again during training. Raises InputError for files that are not a parallel
+    corpus or too small, for a folder with other files, and if another process works in it;
+    TrainingInterrupted after Ctrl-C during training."""
     overrides, languages = with_languages(files, RECIPE, overrides)
     settings = load_config(RECIPE, overrides).data
     if any(side_tokeniser(side, settings).unspaced for side in SIDES):
         overrides = [UNSPACED_VOCABULARY, *overrides]
         settings = load_config(RECIPE, overrides).data
     key = content_key(files, *overrides)
-    layout = Layout(source_language=settings.source_language, target_language=settings.target_language)
+    layout = Layout(
+        source_language=settings.source_language, target_language=settings.target_language
+    )
     texts = parallel_texts(files, layout=layout)
     with work_folder(folder, "try", key) as step, progress_bar() as progress:
-        corpus = step("corpus", lambda out: note(f"languages {languages}\n{write_corpus(texts, out)}"))
-        learned, dev, test = ((corpus / f"{part}.source", corpus / f"{part}.target") for part in CORPUS_PARTS)
+        corpus = step(
+            "corpus", lambda out: note(f"languages {languages}\n{write_corpus(texts, out)}")
+        )
+        learned, dev, test = (
+            (corpus / f"{part}.source", corpus / f"{part}.target") for part in CORPUS_PARTS
+        )
         options = PrepareOptions(progress=progress)
-        store = step("store", lambda out: prepare(*learned, out, dev=dev, settings=settings, options=options))
+        store = step(
+            "store", lambda out: prepare(*learned, out, dev=dev, settings=settings, options=options)
+        )
         data = Corpus.open(store)
 
         def measure(out: Path) -> None:
@@ -129,8 +139,8 @@ def try_corpus(
 
 
 def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list[str], str]:
-    """Measures updates on this machine. Returns changes of the recipe for the largest network that can be
-    trained in time, and a text with the expected time."""
+    """Measures updates on this machine. Returns changes of the recipe for the largest network that
+    can be trained in time, and a text with the expected time."""
     pairs, words = len(corpus.train), len(corpus.target.vocabulary)
     length = max(1, round(float(corpus.train.target.lengths.mean())))
     batch = 160 if pairs >= LARGE else 32
@@ -142,7 +152,9 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
     for size in ([], SMALLER):  # the smaller network if the whole one takes too long
         settings = load_config(RECIPE, [*common, *size, *overrides, "search.beam=1"])
         update = bench_training(settings, words=words, length=length, repetitions=3).seconds
-        speed = bench_translation(settings, words=words, length=length, repetitions=1).sentences_per_second
+        speed = bench_translation(
+            settings, words=words, length=length, repetitions=1
+        ).sentences_per_second
         validation = len(corpus.dev_source_lines) / speed
         if update * updates <= FOR_UPDATES * 60 * minutes:
             break
@@ -151,23 +163,28 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
     validations = max(2, min(VALIDATIONS, int(0.2 * update * updates / validation)))
     seconds = update * updates + validation * validations
     text = (
-        f"recipe {RECIPE}{' at half its size' if size else ''}: {updates:,} updates of {batch} pairs "
-        f"({epochs:.1f} epochs), {update:.2f} s each, and {validations} validations: "
-        f"about {math.ceil(seconds / 60):,} min of training, by 3 updates and a search measured just now, "
-        f"and {minutes:g} at most; the report takes some more"
+        f"recipe {RECIPE}{' at half its size' if size else ''}: {updates:,} updates of {batch}"
+        f" pairs ({epochs:.1f} epochs), {update:.2f} s each, and {validations} validations: about"
+        f" {math.ceil(seconds / 60):,} min of training, by 3 updates and a search measured just"
+        f" now, and {minutes:g} at most; the report takes some more"
     )
     text += "; too little to learn much, so give more --minutes" if epochs < 1 else ""
     every = math.ceil(updates / validations)
-    limits = [f"stopping.max_updates={updates}", "stopping.max_epochs=0", f"stopping.max_minutes={minutes}"]
+    limits = [
+        f"stopping.max_updates={updates}",
+        "stopping.max_epochs=0",
+        f"stopping.max_minutes={minutes}",
+    ]
     limits += [f"stopping.validate_every={every}", f"stopping.save_every={every}"]
     return [*common, *size, *limits, *overrides], text
 
 
 class PageDisplay(Display):
-    """A display of training that also writes index.html into `page`, with curves and with translations as
-    they improve.
+    """A display of training that also writes index.html into `page`, with curves and with
+    translations as they improve.
 
-    The sentences are short ones of the development text. Their translations so far are kept in growth.json.
+    The sentences are short ones of the development text. Their translations so far are kept in
+    growth.json.
     """
 
     def __init__(self, run: Path, page: Path, corpus: Corpus, about: str) -> None:
@@ -206,7 +223,8 @@ class PageDisplay(Display):
             write_text(self.page / PAGE, as_html(page))
 
     def sentences(self, rows: Sequence[dict[str, Any]]) -> Iterator[Section]:
-        """Yields the sentences as the best weights so far translate them, with their earlier translations."""
+        """Yields the sentences as the best weights so far translate them, with their earlier
+        translations."""
         results = list[Translation]()
         if rows:
             results = Translator.load(self.run).translate([source for source, _ in self.pairs])
@@ -216,7 +234,10 @@ class PageDisplay(Display):
         for place, ((source, reference), result) in enumerate(zip_longest(self.pairs, results)):
             grown = [(update, texts[place]) for update, texts in self.growth]
             changed = [next(same) for _, same in groupby(grown, lambda one: one[1])][::-1][:8]
-            heads, name = [Column("Update"), Column("Translation", numeric=False)], f"sentence-{place}"
+            heads, name = (
+                [Column("Update"), Column("Translation", numeric=False)],
+                f"sentence-{place}",
+            )
             table = Table(f"{name}-grown", "Translations so far", heads, changed)
             drawn = Markup(result._repr_html_() if result else "")
             yield Section(name, source, [Paragraph(f"Reference: {reference}"), table, drawn])

@@ -1,7 +1,8 @@
-"""Corpora larger than one machine: Ray Data gives their shards to workers, on one machine or on a cluster.
+"""Corpora larger than one machine: Ray Data gives their shards to workers, on one machine or on a
+cluster.
 
-A row of the dataset is a shard, and its worker writes the answers as one file. Ray's own reader of text would
-also end lines at characters such as U+2028, and not know their numbers.
+A row of the dataset is a shard, and its worker writes the answers as one file. Ray's own reader of
+text would also end lines at characters such as U+2028, and not know their numbers.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ ADDRESS_SPACE = 10 << 30
 
 @dataclass(frozen=True)
 class Shard:
-    """A file of a corpus, or one of each side. name: relative to the corpus. files: paths or URLs. key:
-    changes with the files."""
+    """A file of a corpus, or one of each side. name: relative to the corpus. files: paths or URLs.
+    key: changes with the files."""
 
     name: str
     files: list[str]
@@ -55,10 +56,10 @@ class Shard:
 class Job:
     """The work on each shard. Workers get it without the models.
 
-    layout: of the lines (OneSide) or pairs of a shard. load: loads the models, and returns the function that
-    turns lines or pairs into answers. find_key: returns a checksum of all that the answers depend on, except
-    the text; it must be `key` on each machine. out: folder or URL. suffix: of the files of answers. threads,
-    gpu: what a worker needs.
+    layout: of the lines (OneSide) or pairs of a shard. load: loads the models, and returns the
+    function that turns lines or pairs into answers. find_key: returns a checksum of all that the
+    answers depend on, except the text; it must be `key` on each machine. out: folder or URL.
+    suffix: of the files of answers. threads, gpu: what a worker needs.
     """
 
     layout: Layout
@@ -74,8 +75,8 @@ class Job:
 def find_shards(corpora: Sequence[str]) -> list[Shard]:
     """Returns the shards of a corpus, or of the two sides of one, sorted by name.
 
-    A corpus is a file, a folder, a pattern or a URL of these. Raises InputError if there are none, and unless
-    the shards of two sides have the same names, apart from their last suffix.
+    A corpus is a file, a folder, a pattern or a URL of these. Raises InputError if there are none,
+    and unless the shards of two sides have the same names, apart from their last suffix.
     """
     shards = []
     for several in zip_longest(*map(_files, corpora)):
@@ -83,7 +84,10 @@ def find_shards(corpora: Sequence[str]) -> list[Shard]:
             what = f"only one side has the shard {next(filter(None, several)).name}"
             remedy = "shards of both sides need the same names, apart from the last suffix"
             raise InputError(what, file=" | ".join(corpora), remedy=remedy)
-        files, key = [file for one in several for file in one.files], checksum(*(one.key for one in several))
+        files, key = (
+            [file for one in several for file in one.files],
+            checksum(*(one.key for one in several)),
+        )
         shards.append(Shard(several[0].name, files, key))
     return shards
 
@@ -117,8 +121,8 @@ def _storage(name: str) -> tuple[Any, str]:
 
 
 def unanswered(job: Job, shards: Sequence[Shard], overwrite: bool) -> list[Shard]:
-    """Returns the shards whose answers are not there, or are those of another text. Raises InputError if
-    there are answers of another job, unless they may be replaced."""
+    """Returns the shards whose answers are not there, or are those of another text. Raises
+    InputError if there are answers of another job, unless they may be replaced."""
     system, out = _storage(job.out)
     there = set(system.find(f"{out}/answers"))
     records = system.cat_ranges([f"{out}/records/{shard.name}" for shard in shards], None, None)
@@ -137,12 +141,14 @@ class Worker:
     """An actor of Ray Data, which answers one shard at a time."""
 
     def __init__(self, job: Job) -> None:
-        """Keeps the job. Models are loaded later: an error of a machine is then one of its shards."""
+        """Keeps the job. Models are loaded later: an error of a machine is then one of its
+        shards."""
         self.job = job
 
     @cached_property
     def work(self) -> Callable[[Iterator[Any]], Iterable[str]]:
-        """Loads the models. Raises InputError if they, or rnnsearch, differ from those of the command."""
+        """Loads the models. Raises InputError if they, or rnnsearch, differ from those of the
+        command."""
         if self.job.find_key() != self.job.key:
             what = f"rnnsearch or the run on {platform.node()} differs from that of the command"
             raise InputError(what, remedy="install one version on all machines, and share the run")
@@ -159,10 +165,11 @@ class Worker:
         return {"name": shard.name, "error": one_line(error)}
 
     def answer(self, shard: Shard, folder: Path) -> None:
-        """Writes the answers of a shard, which get their name when they are complete, and then its record.
+        """Writes the answers of a shard, which get their name when they are complete, and then its
+        record.
 
-        folder: for temporary files. All lines are read once before the work begins. Raises InputError, with
-        the line, for a shard that cannot be read or worked on.
+        folder: for temporary files. All lines are read once before the work begins. Raises
+        InputError, with the line, for a shard that cannot be read or worked on.
         """
         files = [_local_copy(file, folder / str(side)) for side, file in enumerate(shard.files)]
         deque(_lines(files, self.job.layout), maxlen=0)
@@ -196,11 +203,12 @@ def _lines(files: list[Path], layout: Layout) -> Iterator[Any]:
 def answer_corpus(
     job: Job, shards: Sequence[Shard], address: str, workers: int | None, overwrite: bool
 ) -> None:
-    """Answers the shards that are not answered yet, with so many workers; None: one per core or GPU.
+    """Answers the shards that are not answered yet, with so many workers; None: one per core or
+    GPU.
 
-    address: local (a Ray for this command), auto or HOST:PORT. Raises InputError if a shard fails, after all
-    others; if there are answers of another job, unless they may be replaced; and if the cluster cannot be
-    reached or has no room for a worker.
+    address: local (a Ray for this command), auto or HOST:PORT. Raises InputError if a shard fails,
+    after all others; if there are answers of another job, unless they may be replaced; and if the
+    cluster cannot be reached or has no room for a worker.
     """
     todo, errors = unanswered(job, shards, overwrite), {}
     if todo:
@@ -210,13 +218,20 @@ def answer_corpus(
                 errors[row["name"]] = row["error"]
     failed = unanswered(job, todo, overwrite)
     before = len(shards) - len(todo)
-    note(f"{len(shards) - len(failed):,} of {len(shards):,} shards are done, {before:,} of them before")
+    note(
+        f"{len(shards) - len(failed):,} of {len(shards):,} shards are done, {before:,} of them"
+        " before"
+    )
     for shard in failed:
-        lost = f"its worker died {TRIES} times, or does not share --out (use fewer workers, or a URL)"
+        lost = (
+            f"its worker died {TRIES} times, or does not share --out (use fewer workers, or a URL)"
+        )
         print(f"rnnsearch: {shard.name}: {errors.get(shard.name) or lost}", file=sys.stderr)
     if failed:
         remedy = "correct them; the same command does what is missing"
-        raise InputError(f"{len(failed):,} of {len(shards):,} shards failed", file=job.out, remedy=remedy)
+        raise InputError(
+            f"{len(failed):,} of {len(shards):,} shards failed", file=job.out, remedy=remedy
+        )
 
 
 def _rows(ray: Any, job: Job, shards: list[Shard], workers: int | None) -> Iterator[dict[str, str]]:
@@ -225,7 +240,9 @@ def _rows(ray: Any, job: Job, shards: list[Shard], workers: int | None) -> Itera
     room = int(ray.cluster_resources().get(kind, 0) // needed)
     if not room:
         remedy = "use --device cpu, or a smaller --threads"
-        raise InputError(f"a worker needs {needed} {kind}, which the cluster does not have", remedy=remedy)
+        raise InputError(
+            f"a worker needs {needed} {kind}, which the cluster does not have", remedy=remedy
+        )
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars, context.max_errored_blocks = False, -1
     yield from (
@@ -245,11 +262,14 @@ def _rows(ray: Any, job: Job, shards: list[Shard], workers: int | None) -> Itera
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Yields the module ray, connected to a cluster, or to one of this machine that ends with the command.
+    """Yields the module ray, connected to a cluster, or to one of this machine that ends with the
+    command.
     Raises InputError if that is impossible."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
-        what = f"Ray needs {ADDRESS_SPACE:,} bytes of address space, and this shell allows {limit:,}"
+        what = (
+            f"Ray needs {ADDRESS_SPACE:,} bytes of address space, and this shell allows {limit:,}"
+        )
         raise InputError(what, remedy="ulimit -v unlimited")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's authors
     # Ray reports on its processes to stdout, which is for results.
@@ -263,7 +283,8 @@ def _connected(address: str) -> Iterator[Any]:
 
             logging.getLogger("ray.data").setLevel(logging.CRITICAL)
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-        except (Exception, SystemExit) as error:  # bare Exceptions, and an exit if one of its processes fails
+        # bare Exceptions, and an exit if one of its processes fails
+        except (Exception, SystemExit) as error:
             what = f"--address {address} cannot be used: {error!r}"
             remedy = "start Ray with `ray start --head`, or see /tmp/ray/session_latest/logs"
             raise InputError(what[:300], remedy=remedy) from None

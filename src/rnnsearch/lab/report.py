@@ -1,5 +1,5 @@
-"""Pages of systems: the paper's Section 5 for any runs, test sets and other systems (Tables 1 to 3, Figures 2
-and 3), and a study; each with its Markdown twin and the numbers behind it."""
+"""Pages of systems: the paper's Section 5 for any runs, test sets and other systems (Tables 1 to 3,
+Figures 2 and 3), and a study; each with its Markdown twin and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ SHOWN = ("beam", "normalise", "no_unk", "replace_unk", "precision")
 LENGTHS = (10, 20, 30, 45)
 """Lengths in source words: one sentence of about each is drawn."""
 SENTENCES, SHORTEST = 3, 10
-"""Sentences shown of each kind, and fewest source words of a best or worst one: many shorter sentences score
-very high or very low, which says little."""
+"""Sentences shown of each kind, and fewest source words of a best or worst one: many shorter
+sentences score very high or very low, which says little."""
 BESIDE_STUDY = (
     ("table.md", "this page in Markdown"),
     ("table.tex", "scores and differences in LaTeX"),
@@ -95,9 +95,9 @@ Systems = Mapping[str, Mapping[str, Sequence[str]]]
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """How a report is made. search: settings that replace each run's own. command: the command line shown in
-    the report. translations: folder of the outputs, default out/translations; those that are there are reused
-    if weights, settings and text are the same."""
+    """How a report is made. search: settings that replace each run's own. command: the command line
+    shown in the report. translations: folder of the outputs, default out/translations; those that
+    are there are reused if weights, settings and text are the same."""
 
     search: dict[str, Any] | None = None
     loading: Loading = DEFAULT_LOADING
@@ -115,11 +115,11 @@ def make_report(
     options: ReportOptions = ReportOptions(),
     progress: Progress = silent,
 ) -> Path:
-    """Writes index.html, report.md, report.json, tables/, figures/ and translations/ into `out`; returns the
-    page. Tables and figures of an earlier report are removed.
+    """Writes index.html, report.md, report.json, tables/, figures/ and translations/ into `out`;
+    returns the page. Tables and figures of an earlier report are removed.
 
-    systems: hypotheses of other systems. Raises InputError for two systems with the same name, for a folder
-    that holds other files, and for runs and settings that `Translator` refuses.
+    systems: hypotheses of other systems. Raises InputError for two systems with the same name, for
+    a folder that holds other files, and for runs and settings that `Translator` refuses.
     """
     systems, out = systems or {}, Path(out)
     names = [*runs, *systems]
@@ -134,14 +134,19 @@ def make_report(
     folder, parts = options.translations or out / "translations", []
     for test in tests:
         compared = [run_answers(run, test, folder, progress).system for run in opened]
-        compared += [System(name, found[test.name]) for name, found in systems.items() if test.name in found]
+        compared += [
+            System(name, found[test.name]) for name, found in systems.items() if test.name in found
+        ]
         prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
         parts.append(TestSetReport(measure(test, compared, wanted), prefix, names))
     learned = [Section("learning", "Learning", [learning_table(parts[0].runs)])] if opened else []
     sets = ", ".join(f"{test.name} ({len(test.source):,} pairs)" for test in tests)
     document = Document(
         title=options.title or "Translations compared",
-        lead=f"{', '.join(names)} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio (2015).",
+        lead=(
+            f"{', '.join(names)} on {sets}, measured as in Section 5 of Bahdanau, Cho and Bengio"
+            " (2015)."
+        ),
         sections=[part.section() for part in parts] + learned,
         made=[*_provenance(opened, tests), ("Metrics", "; ".join(signatures(parts[0].measures)))],
         files=[table for part in parts for table in part.files()],
@@ -160,7 +165,10 @@ def _begin_folder(out: Path) -> None:
     with writing(out):
         make_folder(out)
         if any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
-            what, remedy = "exists and holds files that are not a report's", "name another folder with --out"
+            what, remedy = (
+                "exists and holds files that are not a report's",
+                "name another folder with --out",
+            )
             raise InputError(what, file=out, remedy=remedy)
 
 
@@ -168,7 +176,9 @@ def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tup
     facts = [("rnnsearch", package_version())]
     for run in runs:
         settings = ", ".join(f"{key} {run.search[key]}" for key in SHOWN)
-        facts.append((f"Run {run.name}", f"{run.run.path}, checksum {run.run.checksum[:12]}, {settings}"))
+        facts.append(
+            (f"Run {run.name}", f"{run.run.path}, checksum {run.run.checksum[:12]}, {settings}")
+        )
     for test in tests:
         files = " and ".join(test.files) if all(test.files) else "given as lines"
         facts.append((f"Test set {test.name}", files))
@@ -177,8 +187,8 @@ def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tup
 
 @dataclass(frozen=True)
 class TestSetReport:
-    """A test set's part of the report. prefix: of all names in it, because a report may have several test
-    sets. names: all systems of the report; the place of one decides its colour."""
+    """A test set's part of the report. prefix: of all names in it, because a report may have
+    several test sets. names: all systems of the report; the place of one decides its colour."""
 
     __test__ = False
     measures: Measures
@@ -188,7 +198,9 @@ class TestSetReport:
     @property
     def runs(self) -> dict[str, OpenedRun]:
         """Our runs by name."""
-        return {system.name: system.run for system in self.measures.systems if system.run is not None}
+        return {
+            system.name: system.run for system in self.measures.systems if system.run is not None
+        }
 
     @cached_property
     def chrf(self) -> dict[str, list[float]]:
@@ -196,7 +208,8 @@ class TestSetReport:
         return {name: found[CHRF].by_sentence() for name, found in self.measures.statistics.items()}
 
     def section(self) -> Section:
-        """Returns the section of the test set, without the parts that need runs if there are none."""
+        """Returns the section of the test set, without the parts that need runs if there are
+        none."""
         parts = [
             ("scores", "Scores", self.scores()),
             ("length", "Length of the sentence", by_length(self.measures, self.prefix, self.names)),
@@ -204,12 +217,16 @@ class TestSetReport:
             ("figure-3", "Alignments", self.alignments()),
             ("timing-section", "Time of translation", self.timing()),
         ]
-        inner = [Section(self.prefix + name, title, blocks) for name, title, blocks in parts if blocks]
-        return Section(self.prefix + "results", f"Results on {self.measures.test.name}", sections=inner)
+        inner = [
+            Section(self.prefix + name, title, blocks) for name, title, blocks in parts if blocks
+        ]
+        return Section(
+            self.prefix + "results", f"Results on {self.measures.test.name}", sections=inner
+        )
 
     def files(self) -> list[Table]:
-        """Returns the tables that are too long for the page: all measured numbers, and every sentence with
-        every translation."""
+        """Returns the tables that are too long for the page: all measured numbers, and every
+        sentence with every translation."""
         measures = self.measures
         rows = [[row.get(column) for column in NUMBER_COLUMNS] for row in number_rows(measures)]
         caption = "All measures, with 95 % bootstrap intervals"
@@ -222,7 +239,10 @@ class TestSetReport:
         }
         for one in measures.systems:
             texts |= {one.name: one.texts, f"{one.name}, chrF2": self.chrf[one.name]}
-        caption, lines = "Every sentence with every translation", list(zip(*texts.values(), strict=True))
+        caption, lines = (
+            "Every sentence with every translation",
+            list(zip(*texts.values(), strict=True)),
+        )
         return [numbers, Table(self.prefix + "sentences", caption, columns(*texts), lines)]
 
     def scores(self) -> list[Block]:
@@ -231,7 +251,10 @@ class TestSetReport:
         tested = [each for each in measures.comparisons if each.metric == BLEU]
         if not tested:
             return [first]
-        made = f"Bootstrap intervals, chrF2 and all p-values unrounded: tables/{self.prefix}measures.csv"
+        made = (
+            "Bootstrap intervals, chrF2 and all p-values unrounded:"
+            f" tables/{self.prefix}measures.csv"
+        )
         differences = difference_table(tested, [system.name for system in measures.systems], BLEU)
         name, made_so = self.prefix + differences.name, [made, *signatures(measures, [BLEU])]
         return [first, replace(differences, name=name, made=made_so)]
@@ -246,8 +269,8 @@ class TestSetReport:
             chosen[f"{name}: the worst sentences"] = sorted(enough, key=lambda n: (values[n], n))
             chosen[f"{name}: the best sentences"] = sorted(enough, key=lambda n: (-values[n], n))
         yield Paragraph(
-            "Marked words of a translation are not in the reference, or not at this place. Best and worst "
-            f"are by chrF2, among sentences of at least {SHORTEST} words."
+            "Marked words of a translation are not in the reference, or not at this place. Best"
+            f" and worst are by chrF2, among sentences of at least {SHORTEST} words."
         )
         for place, (caption, order) in enumerate(chosen.items()):
             found = []
@@ -259,13 +282,16 @@ class TestSetReport:
                 ]
                 for system in measures.systems:
                     words = marked(system.texts[n], reference) or [("(nothing)", False)]
-                    texts.append(SentenceText(system.name, words, f"chrF2 {self.chrf[system.name][n]:.1f}"))
+                    texts.append(
+                        SentenceText(system.name, words, f"chrF2 {self.chrf[system.name][n]:.1f}")
+                    )
                 found.append((f"Line {n + 1}, {lengths[n]} words", texts))
             yield Sentences(f"{self.prefix}sentences-{place}", caption, found, open=not place)
 
     def alignments(self) -> list[Block]:
-        """Returns Figure 3 of the runs with an attention, side by side, and the alignment error if there are
-        gold links. For each of LENGTHS it has the first sentence of the nearest length."""
+        """Returns Figure 3 of the runs with an attention, side by side, and the alignment error if
+        there are gold links. For each of LENGTHS it has the first sentence of the nearest
+        length."""
         translations = {
             name: [line.translation for line in run.outputs[Kind.TRANSLATIONS]]
             for name, run in self.runs.items()
@@ -274,12 +300,16 @@ class TestSetReport:
         if not translations:
             return []
         measures, lengths = self.measures, self.measures.lengths
-        usable = [n for n in range(len(lengths)) if all(of[n].tokens for of in translations.values())]
-        chosen = {min(usable, key=lambda n: abs(lengths[n] - length)) for length in LENGTHS if usable}
+        usable = [
+            n for n in range(len(lengths)) if all(of[n].tokens for of in translations.values())
+        ]
+        chosen = {
+            min(usable, key=lambda n: abs(lengths[n] - length)) for length in LENGTHS if usable
+        }
         blocks: list[Block] = [
             Paragraph(
-                "Rows are the words of the translation, columns the words of the source. The brighter a "
-                "cell, the larger its weight α."
+                "Rows are the words of the translation, columns the words of the source. The"
+                " brighter a cell, the larger its weight α."
             )
         ]
         for letter, n in zip("abcd", sorted(chosen, key=lambda n: lengths[n]), strict=False):
@@ -287,7 +317,9 @@ class TestSetReport:
             for name, of in translations.items():
                 found = of[n]
                 figure = alignment_figure(found.source_tokens, found.tokens, found.alignment)
-                alt = f"Alignment matrix. Source: {measures.test.source[n]} Translation: {found.text}"
+                alt = (
+                    f"Alignment matrix. Source: {measures.test.source[n]} Translation: {found.text}"
+                )
                 file = f"{self.prefix}alignment-{n + 1}-{self.names.index(name)}"
                 pictures.append(Picture(file, name, alt, figure))
             caption = f"Figure 3{letter}. Line {n + 1}, {lengths[n]} words"
@@ -305,19 +337,25 @@ class TestSetReport:
             each, search = [line.seconds for line in run.outputs[Kind.TRANSLATIONS]], run.search
             seconds, machine = float(np.sum(each)), run.header["hardware"]
             rows.append([name, *(round(n / seconds, 2) for n in (len(each), words)), seconds])
-            made.append(f"{name}: {machine}, beam {search['beam']}, batches of {search['batch_size']}")
-        note = "Wall-clock time of search in batches of similar length, on an otherwise idle machine or not."
+            made.append(
+                f"{name}: {machine}, beam {search['beam']}, batches of {search['batch_size']}"
+            )
+        note = (
+            "Wall-clock time of search in batches of similar length, on an otherwise idle machine"
+            " or not."
+        )
         heads = [Column("System")]
         heads += [
-            Column(name, ",.2f") for name in ("Sentences per second", "Source words per second", "Seconds")
+            Column(name, ",.2f")
+            for name in ("Sentences per second", "Source words per second", "Seconds")
         ]
         table = Table(self.prefix + "timing", "Time of translation", heads, rows, [note], made)
         return [table] if rows else []
 
 
 def marked(text: str, reference: str) -> list[tuple[str, bool]]:
-    """Splits a translation into words, and marks those outside the blocks that match the reference. Case
-    counts."""
+    """Splits a translation into words, and marks those outside the blocks that match the reference.
+    Case counts."""
     ours, theirs = (_WORD.findall(line) for line in (text, reference))
     places = [place for place, word in enumerate(ours) if not word.isspace()]
     expected = [word for word in theirs if not word.isspace()]
@@ -328,9 +366,11 @@ def marked(text: str, reference: str) -> list[tuple[str, bool]]:
     return [(word, place in differs) for place, word in enumerate(ours)]
 
 
-def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = "") -> tuple[str, Path]:
-    """Writes index.html, table.md, table.json, table.tex, tables/ and figures/. Returns the Markdown, and the
-    path of the page.
+def write_study(
+    folder: StudyFolder, runs: Sequence[Measured], command: str = ""
+) -> tuple[str, Path]:
+    """Writes index.html, table.md, table.json, table.tex, tables/ and figures/. Returns the
+    Markdown, and the path of the page.
 
     command: the command line shown on the page.
     """
@@ -351,7 +391,11 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
     learning = [*seeds_learning(variants, translated), *map(Paragraph, remarks)]
     document = Document(
         folder.study.title or Path(folder.name).stem,
-        f"Mean ± sample standard deviation over {count} seeds; no ±: one seed." if count > 1 else "One seed.",
+        (
+            f"Mean ± sample standard deviation over {count} seeds; no ±: one seed."
+            if count > 1
+            else "One seed."
+        ),
         [
             *(_test_section(folder, name, variants) for name in folder.tests),
             Section("learning", "Learning and cost", learning),
@@ -367,7 +411,10 @@ def write_study(folder: StudyFolder, runs: Sequence[Measured], command: str = ""
 def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section:
     """Returns the tables and figures of one test set."""
     test = folder.read_test(name)
-    found = {variant: [run.statistics[name] for run in seeds.values()] for variant, seeds in variants.items()}
+    found = {
+        variant: [run.statistics[name] for run in seeds.values()]
+        for variant, seeds in variants.items()
+    }
     every = dict(found)
     for system, path in folder.tests[name].systems.items() if folder.sentences is None else ():
         texts = read_hypotheses(path, len(test.source))

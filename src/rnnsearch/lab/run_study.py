@@ -1,5 +1,6 @@
-"""A study from its file to its results: prepare the corpus once; then train every variant with every seed,
-translate the test sets, and measure. What is there is not made again, so the same command continues."""
+"""A study from its file to its results: prepare the corpus once; then train every variant with
+every seed, translate the test sets, and measure. What is there is not made again, so the same
+command continues."""
 
 from __future__ import annotations
 
@@ -50,17 +51,27 @@ from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 from rnnsearch.training.log import read_statistics
 
-LEARNED = ("updates", "epochs", "hours", "dev_nll", "dev_bleu", "best_update", "hardware", "validations")
+LEARNED = (
+    "updates",
+    "epochs",
+    "hours",
+    "dev_nll",
+    "dev_bleu",
+    "best_update",
+    "hardware",
+    "validations",
+)
 """Keys that a row takes from the run's learning statistics."""
 PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 END_WITH_PARENT = partial(PRCTL, 1, signal.SIGTERM) if PRCTL else None
-"""Asks Linux for SIGTERM when the parent is killed (PR_SET_PDEATHSIG); a training then saves and ends. Made
-here because a process that was just forked should do as little as possible."""
+"""Asks Linux for SIGTERM when the parent is killed (PR_SET_PDEATHSIG); a training then saves and
+ends. Made here because a process that was just forked should do as little as possible."""
 ResultRow = dict[str, Any]
 
 
 class Measured(NamedTuple):
-    """A run's row of results.jsonl, and its statistics by test set; these are empty if the run failed."""
+    """A run's row of results.jsonl, and its statistics by test set; these are empty if the run
+    failed."""
 
     row: ResultRow
     statistics: dict[str, Statistics]
@@ -82,14 +93,17 @@ def run_study(
 ) -> list[Measured]:
     """Trains and measures every run that is missing, and writes results.jsonl, a row for each run.
 
-    say: receives messages for a person. jobs: runs that are trained at the same time. only: variants to run;
-    empty for all. A run that fails has a row with its error, and the next call tries it again.
-    Raises InputError for a study that does not fit its files, and for a folder with other files, before
-    anything is trained.
+    say: receives messages for a person. jobs: runs that are trained at the same time. only:
+    variants to run; empty for all. A run that fails has a row with its error, and the next call
+    tries it again.
+    Raises InputError for a study that does not fit its files, and for a folder with other files,
+    before anything is trained.
     """
     if unknown := sorted(set(only) - set(folder.study.variants)):
         remedy = f"one of {', '.join(folder.study.variants)}"
-        raise InputError(f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy)
+        raise InputError(
+            f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy
+        )
     runs = [run for run in folder.runs if not only or run.variant in only]
     found: dict[str, Measured] = {}
     check_folder(folder.path, lambda path: (path / "corpus").is_dir())
@@ -99,20 +113,28 @@ def run_study(
         with closing(train_runs(folder, runs, jobs)) as trained:
             for run, error in trained:
                 if error:
-                    measured = Measured({**run.names, "status": "failed", "error": error, "tests": {}}, {})
+                    measured = Measured(
+                        {**run.names, "status": "failed", "error": error, "tests": {}}, {}
+                    )
                 else:
                     measured = measure_run(folder, run, tests, trust_code, progress)
                 found[run.name], rows[run.name] = measured, measured.row
-                lines = [json.dumps(rows[run.name]) + "\n" for run in folder.runs if run.name in rows]
+                lines = [
+                    json.dumps(rows[run.name]) + "\n" for run in folder.runs if run.name in rows
+                ]
                 write_text(folder.path / "results.jsonl", "".join(lines))
-                shown = ": ".join(measured.row[key] for key in ("status", "error") if key in measured.row)
+                shown = ": ".join(
+                    measured.row[key] for key in ("status", "error") if key in measured.row
+                )
                 say(f"[{len(found)} of {len(runs)}] {run.name}: {shown}")
     return [found[run.name] for run in runs]
 
 
-def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Progress) -> dict[str, TestSet]:
-    """Writes OUT/corpus, the links and OUT/store, if they are missing. Returns the test sets by name, which
-    are read before the links are made.
+def prepare_study(
+    folder: StudyFolder, say: Callable[[str], None], progress: Progress
+) -> dict[str, TestSet]:
+    """Writes OUT/corpus, the links and OUT/store, if they are missing. Returns the test sets by
+    name, which are read before the links are made.
 
     Raises InputError if the folder was prepared from other files or with other settings.
     """
@@ -136,7 +158,9 @@ def prepare_study(folder: StudyFolder, say: Callable[[str], None], progress: Pro
     content = {"corpus": inputs.model_dump(), "data": data.model_dump(), "bytes": sizes}
     write_text(note, json.dumps(content, indent=2) + "\n")
     tests = {name: folder.read_test(name) for name in folder.tests}
-    learned, dev = ([corpus / f"{part}.{side}" for side in folder.sides] for part in ("train", "dev"))
+    learned, dev = (
+        [corpus / f"{part}.{side}" for side in folder.sides] for part in ("train", "dev")
+    )
     links = corpus / "train.links"
     if inputs.align and not links.exists():
         say("making word links with eflomal")
@@ -170,11 +194,17 @@ def write_study_corpus(folder: StudyFolder, out: Path) -> None:
         texts = parallel_texts([folder.base / file for file in inputs.train])
         write_corpus(texts, out, folder.sides, inputs.pairs)
         return
-    for name, files, count in (("train", inputs.train, inputs.pairs), ("dev", inputs.dev, inputs.dev_pairs)):
+    for name, files, count in (
+        ("train", inputs.train, inputs.pairs),
+        ("dev", inputs.dev, inputs.dev_pairs),
+    ):
         texts = parallel_texts([folder.base / file for file in files]) if files else []
         with ExitStack() as opened:
             names = (out / f"{name}.{side}" for side in folder.sides)
-            sides = [opened.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in names]
+            sides = [
+                opened.enter_context(path.open("w", encoding="utf-8", newline="\n"))
+                for path in names
+            ]
             for pair in islice(chain.from_iterable(text.pairs() for text in texts), count):
                 for file, line in zip(sides, pair, strict=True):
                     file.write(f"{line}\n")
@@ -184,7 +214,8 @@ def write_study_corpus(folder: StudyFolder, out: Path) -> None:
 
 
 def read_rows(results: Path) -> dict[str, ResultRow]:
-    """Returns the rows that an earlier call has written, by run. Raises InputError for other content."""
+    """Returns the rows that an earlier call has written, by run. Raises InputError for other
+    content."""
     if not results.exists():
         return {}
     with reading(results, "remove it: the same command writes it again"):
@@ -197,8 +228,9 @@ def read_rows(results: Path) -> dict[str, ResultRow]:
 def train_runs(
     folder: StudyFolder, runs: Sequence[StudyRun], jobs: int
 ) -> Generator[tuple[StudyRun, str], None, None]:
-    """Trains the runs, or resumes their training, `jobs` at a time. Yields each when it ends, with its error,
-    "" if it succeeded. Closing the generator asks the trainings that still run to save and end."""
+    """Trains the runs, or resumes their training, `jobs` at a time. Yields each when it ends, with
+    its error, "" if it succeeded. Closing the generator asks the trainings that still run to save
+    and end."""
     waiting, running = deque(runs), list[Training]()
     try:
         while waiting or running:
@@ -218,8 +250,8 @@ def train_runs(
 
 
 class Training:
-    """The training of a run, in a process of its own that appends its messages to a log file. process: None
-    if the run has been trained with these settings."""
+    """The training of a run, in a process of its own that appends its messages to a log file.
+    process: None if the run has been trained with these settings."""
 
     process: subprocess.Popen[bytes] | None = None
 
@@ -255,12 +287,19 @@ class Training:
         if code <= 0:
             return f"ended by {signal.Signals(-code).name}" if code else ""
         lines = self.log.read_text("utf-8", errors="replace").replace("\r", "\n").split("\n")
-        said = next((line for line in reversed(lines) if line.startswith("rnnsearch: ")), f"exit code {code}")
+        said = next(
+            (line for line in reversed(lines) if line.startswith("rnnsearch: ")),
+            f"exit code {code}",
+        )
         return said.removeprefix("rnnsearch: ")
 
 
 def measure_run(
-    folder: StudyFolder, run: StudyRun, tests: dict[str, TestSet], trust_code: bool, progress: Progress
+    folder: StudyFolder,
+    run: StudyRun,
+    tests: dict[str, TestSet],
+    trust_code: bool,
+    progress: Progress,
 ) -> Measured:
     """Returns the results of a trained run. Outputs that are missing are made, and kept in
     OUT/translations."""

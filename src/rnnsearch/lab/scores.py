@@ -41,7 +41,8 @@ LinkFiles = Mapping[str, Sequence[set[Link]]]
 
 
 def measures_text(measures: Measures) -> str:
-    """Returns tables for a terminal; for a single system, one line per metric with its signature."""
+    """Returns tables for a terminal; for a single system, one line per metric with its
+    signature."""
     several = len(measures.systems) > 1
     parts = [] if several else ["\n".join(_lines(measures))]
     if several or measures.known:
@@ -84,9 +85,11 @@ def _length_table(points: Mapping[str, Sequence[SystemScore]]) -> Table:
 
 
 def measures_json(measures: Measures, about: dict[str, Any]) -> str:
-    """Returns one JSON object with all measures; values that are not finite are null. about: further keys,
-    which say how it was made."""
-    systems = [{"name": one.name, "run": one.run and str(one.run.run.path)} for one in measures.systems]
+    """Returns one JSON object with all measures; values that are not finite are null. about:
+    further keys, which say how it was made."""
+    systems = [
+        {"name": one.name, "run": one.run and str(one.run.run.path)} for one in measures.systems
+    ]
     known = None if measures.known is None else [number + 1 for number in measures.known]
     whole = about | {
         "sentences": len(measures.test.reference),
@@ -104,9 +107,9 @@ def measures_json(measures: Measures, about: dict[str, Any]) -> str:
 def read_links(
     names: Sequence[str], gold: Sequence[GoldLinks], swapped: bool = False, gold_file: str = ""
 ) -> LinkFiles:
-    """Reads link files. swapped: whether they have target-source. gold_file: if given, all links must count
-    from the same position. Raises InputError as `read_pharaoh`, `alignment_error` and `require_same_start`
-    do, and warns as `warn_if_exchanged` does."""
+    """Reads link files. swapped: whether they have target-source. gold_file: if given, all links
+    must count from the same position. Raises InputError as `read_pharaoh`, `alignment_error` and
+    `require_same_start` do, and warns as `warn_if_exchanged` does."""
     if len(set(names)) < len(names):
         raise InputError("the same link file is given twice", remedy="give each file once")
     systems = {}
@@ -127,7 +130,8 @@ def read_links(
 
 
 def _words(name: str) -> Iterator[Sequence[Sequence[str]]]:
-    """Yields the words of both sides of each line of JSON that `align` has written; of others, nothing."""
+    """Yields the words of both sides of each line of JSON that `align` has written; of others,
+    nothing."""
     for line in read_link_lines(name):
         found: dict[str, Any] = json.loads(line) if line.lstrip().startswith("{") else {}
         sides = found.get("source_tokens"), found.get("tokens")
@@ -145,17 +149,21 @@ def link_tables(systems: LinkFiles, gold: Sequence[GoldLinks]) -> list[Table]:
     found = _statistics(systems, gold)
     compared = comparisons({name: statistics[AER] for name, statistics in found.items()})
     tables = [links_table("aer", found, gold)]
-    return [*tables, difference_table(compared, list(found), "AER, %", 100.0)] if compared else tables
+    return (
+        [*tables, difference_table(compared, list(found), "AER, %", 100.0)] if compared else tables
+    )
 
 
 def links_as_text(systems: LinkFiles, gold: Sequence[GoldLinks]) -> str:
-    """Returns tables, with the agreement of each pair of systems; for a single system, two lines."""
+    """Returns tables, with the agreement of each pair of systems; for a single system, two
+    lines."""
     if len(systems) == 1:
         ((name, links),) = systems.items()
         interval = percent_interval(_statistics(systems, gold)[name][AER])
         return f"{alignment_error(links, gold)}\n95 % bootstrap interval of AER: {interval}"
     agreements = [
-        f"agreement {100 * _share(map(agreement, systems[one], systems[other])):.2f}: {one}, {other}"
+        f"agreement {100 * _share(map(agreement, systems[one], systems[other])):.2f}: {one},"
+        f" {other}"
         for one, other in combinations(systems, 2)
     ]
     scores, *differences = link_tables(systems, gold)
@@ -164,8 +172,9 @@ def links_as_text(systems: LinkFiles, gold: Sequence[GoldLinks]) -> str:
 
 
 def links_as_json(systems: LinkFiles, gold: Sequence[GoldLinks], file: str) -> str:
-    """Returns one JSON object: rates from 0 to 1, counts, the share of jumps that do not go back, and for
-    each pair of systems their agreement and difference in AER. file: that of the gold links."""
+    """Returns one JSON object: rates from 0 to 1, counts, the share of jumps that do not go back,
+    and for each pair of systems their agreement and difference in AER. file: that of the gold
+    links."""
     errors = {name: found[AER] for name, found in _statistics(systems, gold).items()}
     scores = {name: alignment_error(links, gold) for name, links in systems.items()}
     rows = [
@@ -178,7 +187,9 @@ def links_as_json(systems: LinkFiles, gold: Sequence[GoldLinks], file: str) -> s
     agreements = [[_share(map(agreement, one, other)) for other in every] for one in every]
     differences = [asdict(found) for found in comparisons(errors)]
     whole = {"gold": file, "sentences": len(gold), "systems": rows}
-    return json.dumps(whole | {"agreement": agreements, "differences": differences}, ensure_ascii=False)
+    return json.dumps(
+        whole | {"agreement": agreements, "differences": differences}, ensure_ascii=False
+    )
 
 
 def _share(counts: Iterable[tuple[int, int]]) -> float:

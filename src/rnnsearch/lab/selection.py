@@ -1,5 +1,5 @@
-"""Selects the pairs of a pool that are most like a domain, by bilingual cross-entropy difference (Axelrod, He
-& Gao 2011)."""
+"""Selects the pairs of a pool that are most like a domain, by bilingual cross-entropy difference
+(Axelrod, He & Gao 2011)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import SPECIALS, Vocabulary
 
 MINIMUM_COUNT = 2
-"""A word must occur this often in the domain to be in the vocabulary of all models of its language; every
-other word is unknown."""
+"""A word must occur this often in the domain to be in the vocabulary of all models of its language;
+every other word is unknown."""
 
 Names = Sequence[str | Path]
 Tokenisers = tuple[Tokeniser, Tokeniser]
@@ -38,8 +38,8 @@ _CHUNK = 2_000  # pairs scored at a time
 
 
 def tokenised(pairs: Iterable[LinePair], tokenisers: Tokenisers) -> list[LinePair]:
-    """Returns the pairs without an empty side, as lines of words joined by spaces, which need less memory
-    than lists."""
+    """Returns the pairs without an empty side, as lines of words joined by spaces, which need less
+    memory than lists."""
     words = (tuple(map(Tokeniser.words, tokenisers, pair)) for pair in pairs)
     return [(" ".join(source), " ".join(target)) for source, target in filter(all, words)]
 
@@ -49,16 +49,19 @@ def word_counts(pairs: Iterable[LinePair]) -> list[int]:
     return [sum(line.count(" ") + 1 for line in side) for side in zip(*pairs, strict=True)]
 
 
-def random_sample(pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int, seed: int) -> list[LinePair]:
-    """Returns tokenised pairs drawn at random, in the order of the pool: just enough pairs for `words` words
-    on both sides together, or all pairs if there are fewer words.
+def random_sample(
+    pairs: Iterable[LinePair], tokenisers: Tokenisers, words: int, seed: int
+) -> list[LinePair]:
+    """Returns tokenised pairs drawn at random, in the order of the pool: just enough pairs for
+    `words` words on both sides together, or all pairs if there are fewer words.
 
-    It takes one pass, and only the sample is in memory: each pair draws a random number, and the lowest
-    numbers are the sample.
+    It takes one pass, and only the sample is in memory: each pair draws a random number, and the
+    lowest numbers are the sample.
     """
     random = np.random.default_rng(seed)
     numbers = chain.from_iterable(random.random(4096).tolist() for _ in iter(int, 1))
-    chosen: list[tuple[float, int, int, LinePair]] = []  # a heap: the highest number, negated, comes first
+    # a heap: the highest number, negated, comes first
+    chosen: list[tuple[float, int, int, LinePair]] = []
     total = 0
     for position, (number, line) in enumerate(zip(numbers, pairs, strict=False)):
         if total >= words and number >= -chosen[0][0]:
@@ -81,7 +84,12 @@ class Contrast(NamedTuple):
 
     @classmethod
     def learn(
-        cls, domain: Sequence[str], pool: Sequence[str], order: int, side: Side, tokeniser: Tokeniser
+        cls,
+        domain: Sequence[str],
+        pool: Sequence[str],
+        order: int,
+        side: Side,
+        tokeniser: Tokeniser,
     ) -> Contrast:
         """Learns from tokenised lines. Raises InputError if no word occurs often enough."""
         counts = Counter(chain.from_iterable(map(str.split, domain)))
@@ -94,7 +102,8 @@ class Contrast(NamedTuple):
         return cls(tokeniser, vocabulary, *models)
 
     def differences(self, lines: Iterable[str]) -> tuple[Floats, Ids]:
-        """Returns H_domain(s) − H_pool(s) of each line, in bits per word, and the numbers of words."""
+        """Returns H_domain(s) − H_pool(s) of each line, in bits per word, and the numbers of
+        words."""
         sentences = list(map(self.tokeniser.words, lines))
         text = encode_text(sentences, self.vocabulary)
         differences = self.domain.cross_entropies(text) - self.pool.cross_entropies(text)
@@ -102,8 +111,8 @@ class Contrast(NamedTuple):
 
 
 def pair_scores(contrasts: Sequence[Contrast], lines: Sequence[LinePair]) -> tuple[Scores, Ids]:
-    """Returns the sums of both sides' differences, infinite if a side is empty, and the numbers of target
-    words."""
+    """Returns the sums of both sides' differences, infinite if a side is empty, and the numbers of
+    target words."""
     sides = zip(contrasts, zip(*lines, strict=True), strict=True)
     (source, source_words), (target, words) = (one.differences(side) for one, side in sides)
     filled = (source_words > 0) & (words > 0)
@@ -111,9 +120,9 @@ def pair_scores(contrasts: Sequence[Contrast], lines: Sequence[LinePair]) -> tup
 
 
 def best(scores: Scores, words: Ids, amount: float, unit: str) -> Bool[np.ndarray, " pairs"]:
-    """Returns a mask of the pairs with the lowest scores up to an amount in all; of equally good pairs, the
-    earlier one comes first. words: of the target sides. unit: "pairs", target "words", or "share" of the
-    target words."""
+    """Returns a mask of the pairs with the lowest scores up to an amount in all; of equally good
+    pairs, the earlier one comes first. words: of the target sides. unit: "pairs", target "words",
+    or "share" of the target words."""
     sizes = np.ones_like(words) if unit == "pairs" else words
     limit = int(amount * sizes.sum()) if unit == "share" else int(amount)
     order = np.argsort(scores, kind="stable")
@@ -125,8 +134,8 @@ def best(scores: Scores, words: Ids, amount: float, unit: str) -> Bool[np.ndarra
 
 @dataclass(frozen=True, slots=True)
 class SelectOptions:
-    """Options of `select`. layout: of the files. order: of the language models. seed: of the sample of the
-    pool. overwrite: whether files may be replaced."""
+    """Options of `select`. layout: of the files. order: of the language models. seed: of the sample
+    of the pool. overwrite: whether files may be replaced."""
 
     layout: Layout = field(default_factory=Layout)
     order: int = 4
@@ -143,21 +152,27 @@ def select(
     settings: DataSettings,
     options: SelectOptions,
 ) -> str:
-    """Writes the pairs of the pool with the lowest scores [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in bits per
-    word, in the pool's order, line by line to `out`.LANGUAGE of either side. Returns a report.
+    """Writes the pairs of the pool with the lowest scores [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in
+    bits per word, in the pool's order, line by line to `out`.LANGUAGE of either side. Returns a
+    report.
 
-    I are models of the in-domain texts; O are models of a random sample of the pool with as many words. All
-    have the same order; their vocabulary is the words that occur at least twice in-domain. The pool is read
-    three times and is never in memory as a whole. in_domain, pool: files as `parallel_texts` takes them.
-    amount: as of `best`; pairs with an empty side are never kept. settings: of the tokenisers. Raises
-    InputError for files that cannot be read or are not parallel, texts without words, if nothing is kept, and
-    if an output file exists.
+    I are models of the in-domain texts; O are models of a random sample of the pool with as many
+    words. All have the same order; their vocabulary is the words that occur at least twice
+    in-domain. The pool is read three times and is never in memory as a whole. in_domain, pool:
+    files as `parallel_texts` takes them.
+    amount: as of `best`; pairs with an empty side are never kept. settings: of the tokenisers.
+    Raises InputError for files that cannot be read or are not parallel, texts without words, if
+    nothing is kept, and if an output file exists.
     """
     files = _output_files(out, settings, options.overwrite)
-    domain_texts, texts = (parallel_texts(names, layout=options.layout) for names in (in_domain, pool))
+    domain_texts, texts = (
+        parallel_texts(names, layout=options.layout) for names in (in_domain, pool)
+    )
     for name in pool:
         if not is_on_disk(name):
-            raise InputError("the pool is read several times", file=name, remedy="give a file, not a pipe")
+            raise InputError(
+                "the pool is read several times", file=name, remedy="give a file, not a pipe"
+            )
     tokenisers = side_tokeniser("source", settings), side_tokeniser("target", settings)
     domain = tokenised(_pairs(domain_texts), tokenisers)
     options.progress("sampling the pool", 0, None)
@@ -167,7 +182,9 @@ def select(
         if not text:
             raise InputError(f"the {what} has no pair with words on both sides", file=names[0])
     options.progress("estimating the models", 0, None)
-    sides = zip(zip(*domain, strict=True), zip(*sample, strict=True), SIDES, tokenisers, strict=True)
+    sides = zip(
+        zip(*domain, strict=True), zip(*sample, strict=True), SIDES, tokenisers, strict=True
+    )
     contrasts = [
         Contrast.learn(own, general, options.order, side, tokeniser)
         for own, general, side, tokeniser in sides
@@ -184,16 +201,18 @@ def select(
     _write(texts, kept.tolist(), files)
     known = _both([len(contrast.vocabulary) - len(SPECIALS) for contrast in contrasts])
     return (
-        f"in-domain: {len(domain):,} pairs, {_both(word_counts(domain))} words; {known} of them in the "
-        f"vocabularies (they occur twice)\nsample of the pool (seed {options.seed}): {len(sample):,} pairs, "
-        f"{_both(word_counts(sample))} words\npool: selected {kept.sum():,} of {len(kept):,} pairs, "
-        f"{words[kept].sum():,} of {words.sum():,} target words ({words[kept].sum() / words.sum():.2%})\n"
-        f"scores: up to {scores[kept].max():.4f} bits per word\nwritten: {', '.join(map(str, files))}\n"
+        f"in-domain: {len(domain):,} pairs, {_both(word_counts(domain))} words; {known} of them in"
+        f" the vocabularies (they occur twice)\nsample of the pool (seed {options.seed}):"
+        f" {len(sample):,} pairs, {_both(word_counts(sample))} words\npool: selected {kept.sum():,}"
+        f" of {len(kept):,} pairs, {words[kept].sum():,} of {words.sum():,} target words"
+        f" ({words[kept].sum() / words.sum():.2%})\nscores: up to {scores[kept].max():.4f} bits per"
+        f" word\nwritten: {', '.join(map(str, files))}\n"
     )
 
 
 def _write(texts: Sequence[ParallelText], kept: list[bool], files: list[Path]) -> None:
-    """Writes the pairs that are kept. Raises InputError if the pool has changed since it was scored."""
+    """Writes the pairs that are kept. Raises InputError if the pool has changed since it was
+    scored."""
     changed = "the pool", "the pool that was scored"
     with written_whole(files[0]) as source_path, written_whole(files[1]) as target_path:
         with source_path.open("wb") as source, target_path.open("wb") as target:
@@ -201,7 +220,8 @@ def _write(texts: Sequence[ParallelText], kept: list[bool], files: list[Path]) -
                 if keep:
                     source.write(f"{pair[0]}\n".encode())
                     target.write(f"{pair[1]}\n".encode())
-        for path in files:  # a crash between the two renames must not leave a new side next to an old one
+        # a crash between the two renames must not leave a new side next to an old one
+        for path in files:
             path.unlink(missing_ok=True)
 
 
@@ -214,7 +234,8 @@ def _both(numbers: list[int]) -> str:
 
 
 def _output_files(out: str | Path, settings: DataSettings, overwrite: bool) -> list[Path]:
-    """Returns the files to write. Raises InputError if one is there already and may not be replaced."""
+    """Returns the files to write. Raises InputError if one is there already and may not be
+    replaced."""
     endings: Sequence[str] = (settings.source_language, settings.target_language)
     files = [Path(f"{out}.{ending}") for ending in (endings if endings[0] != endings[1] else SIDES)]
     for file in files:

@@ -1,5 +1,5 @@
-"""Significance of differences: between two systems on the same sentences, by approximate randomisation, and
-between two variants of a study, over seeds and sentences."""
+"""Significance of differences: between two systems on the same sentences, by approximate
+randomisation, and between two variants of a study, over seeds and sentences."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def p_statement(p: float) -> str:
 class Comparison:
     """A comparison of two systems by one metric, on the same sentences.
 
-    difference: the score of `other` minus that of `system`. low, high: its 95 % interval by the paired
-    bootstrap (Koehn 2004). p: two-sided, by approximate randomisation (Riezler & Maxwell 2005): how often the
-    systems differ at least as much after their translations were exchanged at random, sentence by sentence.
+    difference: the score of `other` minus that of `system`. low, high: its 95 % interval by the
+    paired bootstrap (Koehn 2004). p: two-sided, by approximate randomisation (Riezler & Maxwell
+    2005): how often the systems differ at least as much after their translations were exchanged at
+    random, sentence by sentence.
     """
 
     metric: str
@@ -50,7 +51,8 @@ class Comparison:
 
 
 def comparisons(systems: Mapping[str, SufficientStatistics]) -> list[Comparison]:
-    """Compares each pair of systems, in their order; none if there are fewer than FEWEST_SENTENCES sentences.
+    """Compares each pair of systems, in their order; none if there are fewer than FEWEST_SENTENCES
+    sentences.
 
     systems: name → statistics of one metric. Raises InputError as `compare` does.
     """
@@ -71,25 +73,28 @@ def compare(
     (name, ours), (other_name, theirs) = system, other
     if len(ours) != len(theirs) or ours.name != theirs.name:
         what = (
-            f"{name} has {ours.name} of {len(ours):,} sentences and {other_name} has {theirs.name} of "
-            f"{len(theirs):,}"
+            f"{name} has {ours.name} of {len(ours):,} sentences and {other_name} has {theirs.name}"
+            f" of {len(theirs):,}"
         )
         raise InputError(what, remedy="compare one metric on one test set")
     difference = theirs.score().value - ours.score().value
     resampled = theirs.bootstrap(seed=SEED) - ours.bootstrap(seed=SEED)
     low, high = np.percentile(resampled, (2.5, 97.5)).tolist()
-    return Comparison(ours.name, name, other_name, difference, low, high, p_value(ours, theirs, trials))
+    return Comparison(
+        ours.name, name, other_name, difference, low, high, p_value(ours, theirs, trials)
+    )
 
 
 def p_value(
     ours: SufficientStatistics, theirs: SufficientStatistics, trials: int = TRIALS, seed: int = SEED
 ) -> float:
-    """Returns the two-sided p-value of the difference between two systems on the same sentences: the
-    probability of at least this difference if each sentence's two translations were exchanged by chance.
+    """Returns the two-sided p-value of the difference between two systems on the same sentences:
+    the probability of at least this difference if each sentence's two translations were exchanged
+    by chance.
 
-    It is exact, by enumeration, if so few sentences differ that `trials` cover all exchanges. Otherwise it is
-    (count of differences at least as large + 1) / (trials + 1), which never has more false positives than it
-    says (Davison & Hinkley 1997, Sec. 4.2).
+    It is exact, by enumeration, if so few sentences differ that `trials` cover all exchanges.
+    Otherwise it is (count of differences at least as large + 1) / (trials + 1), which never has
+    more false positives than it says (Davison & Hinkley 1997, Sec. 4.2).
     """
     scores = ours.score().value, theirs.score().value
     rounding = 1e-10 * sum(map(abs, scores))
@@ -104,7 +109,9 @@ def p_value(
         block = max(32, DRAWN_AT_ONCE // sentences // 32 * 32)
         sizes = (min(block, trials - begin) for begin in range(0, trials, block))
         drawn = (random.integers(2, size=(size, sentences), dtype=bool) for size in sizes)
-        differences = np.concatenate([_differences(ours, theirs, kept, slice(None)) for kept in drawn])
+        differences = np.concatenate(
+            [_differences(ours, theirs, kept, slice(None)) for kept in drawn]
+        )
     beyond = int(np.sum(np.abs(differences) >= abs(scores[1] - scores[0]) - rounding))
     return beyond / len(differences) if exact else (beyond + 1) / (trials + 1)
 
@@ -115,8 +122,8 @@ def _differences(
     kept: NDArray[np.bool_] | NDArray[np.int64],
     exchanged: slice | NDArray[np.intp],
 ) -> NDArray[np.float64]:
-    """Returns the differences of the scores, (trials,). kept: (trials, exchanged sentences), whether each
-    system keeps its translation or they exchange theirs."""
+    """Returns the differences of the scores, (trials,). kept: (trials, exchanged sentences),
+    whether each system keeps its translation or they exchange theirs."""
     both = ours.values.sum(axis=0) + theirs.values.sum(axis=0)
     gain = (ours.values - theirs.values)[exchanged]
     first = theirs.values.sum(axis=0) + kept.astype(np.float64) @ gain
@@ -125,8 +132,8 @@ def _differences(
 
 
 class Difference(NamedTuple):
-    """A difference of two variants: mean over seeds, 95 % interval, and p. With one seed, only sentences
-    vary: interval and p are then about other sentences, not about other seeds."""
+    """A difference of two variants: mean over seeds, 95 % interval, and p. With one seed, only
+    sentences vary: interval and p are then about other sentences, not about other seeds."""
 
     value: float
     low: float
@@ -139,9 +146,10 @@ def difference_over_seeds(
 ) -> Difference:
     """Compares two variants; element s of both has seed s, all on the same sentences.
 
-    Seeds and sentences are both samples. The mean difference has a variance of the seeds (that between
-    them, divided by their number) and one of the sentences, which all seeds share (the covariance of two
-    seeds' differences in a bootstrap of the sentences). `half_width` turns them into interval and p.
+    Seeds and sentences are both samples. The mean difference has a variance of the seeds (that
+    between them, divided by their number) and one of the sentences, which all seeds share (the
+    covariance of two seeds' differences in a bootstrap of the sentences). `half_width` turns them
+    into interval and p.
     """
     seeds, sentences = len(ours), len(ours[0])
     pairs = list(zip(ours, theirs, strict=True))
@@ -165,12 +173,13 @@ def difference_over_seeds(
 def half_width(
     p: NDArray[np.float64] | float, *variances: tuple[NDArray[np.float64] | float, int]
 ) -> NDArray[np.float64]:
-    """Returns how far an interval with the two-sided error p reaches from a mean that has several estimated
-    variances, each with its degrees of freedom: √(Σ t² variance), where t is Student's quantile for p with
-    these degrees (Banerjee 1961).
+    """Returns how far an interval with the two-sided error p reaches from a mean that has several
+    estimated variances, each with its degrees of freedom: √(Σ t² variance), where t is Student's
+    quantile for p with these degrees (Banerjee 1961).
 
-    If scores are normal, the interval misses the true mean with a probability of at most p, whatever the
-    true variances are: the probability of |z| < x is concave in x². It is p if only one is not zero.
+    If scores are normal, the interval misses the true mean with a probability of at most p,
+    whatever the true variances are: the probability of |z| < x is concave in x². It is p if only
+    one is not zero.
     """
     squares = (student_quantile(p, freedom) ** 2 * variance for variance, freedom in variances)
     width: NDArray[np.float64] = np.sqrt(sum(squares))

@@ -1,5 +1,5 @@
-"""A study's file (corpus, settings, variants × seeds, test sets, comparisons), validated like a recipe, and
-the paths in its folder."""
+"""A study's file (corpus, settings, variants × seeds, test sets, comparisons), validated like a
+recipe, and the paths in its folder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ Changes = dict[str, dict[str, Any]]
 """section → key → value, as TOML gives them"""
 
 
-class _StudyTable(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True):
+class _StudyTable(
+    BaseModel, extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+):
     """A table of a study's file."""
 
 
@@ -66,7 +68,8 @@ class CorpusFiles(_StudyTable):
     dev_pairs: Positive | None = None
     """use only this many development pairs"""
     hold_out: bool = False
-    """hold out development and test pairs of `train`, as `rnnsearch try` does; the test set is `held-out`"""
+    """hold out development and test pairs of `train`, as `rnnsearch try` does; the test set is
+    `held-out`"""
     held_out: Positive = 500
     """pairs of the built-in development and test sets"""
     long_pairs: Positive | None = None
@@ -119,7 +122,8 @@ class Variant(_StudyTable):
 
 
 class Quick(_StudyTable):
-    """Changes for --quick: of the seeds, the corpus, the test sets and the settings of all variants."""
+    """Changes for --quick: of the seeds, the corpus, the test sets and the settings of all
+    variants."""
 
     seeds: Seeds = []
     pairs: Positive | None = None
@@ -156,17 +160,24 @@ class Study(_StudyTable):
         for name in (self.baseline, *(name for pair in self.comparisons for name in pair)):
             if name is not None and name not in self.variants:
                 raise ValueError(f"there is no variant {name!r}, only {', '.join(self.variants)}")
-        training = [self.settings.get("training", {}), *(one.training for one in self.variants.values())]
+        training = [
+            self.settings.get("training", {}),
+            *(one.training for one in self.variants.values()),
+        ]
         if any("seed" in settings for settings in training):
-            raise ValueError("training.seed is not a setting of a study: list the seeds, as seeds = [1, 2]")
+            raise ValueError(
+                "training.seed is not a setting of a study: list the seeds, as seeds = [1, 2]"
+            )
         if not (self.tests or self.corpus.builtin or self.corpus.hold_out):
-            raise ValueError("tests: name at least one test set, as [tests.NAME] with source and reference")
+            raise ValueError(
+                "tests: name at least one test set, as [tests.NAME] with source and reference"
+            )
         return self
 
     @property
     def pairs_to_compare(self) -> list[tuple[str, str]]:
-        """Returns (variant, other): the baseline with every other variant, and the pairs that the file
-        names."""
+        """Returns (variant, other): the baseline with every other variant, and the pairs that the
+        file names."""
         baseline = self.baseline or next(iter(self.variants))
         pairs = [(baseline, name) for name in self.variants if name != baseline]
         return pairs + [pair for pair in self.comparisons if pair not in pairs]
@@ -192,8 +203,9 @@ class StudyRun:
 class StudyFolder:
     """A study with resolved settings, and its folder.
 
-    name: the study's name in messages. base: base directory of its paths. corpus: the settings that prepare
-    the corpus. variants: name → settings. sentences: number of sentences used of each test set; None for all.
+    name: the study's name in messages. base: base directory of its paths. corpus: the settings that
+    prepare the corpus. variants: name → settings. sentences: number of sentences used of each test
+    set; None for all.
     """
 
     path: Path
@@ -207,7 +219,9 @@ class StudyFolder:
     @property
     def runs(self) -> list[StudyRun]:
         """Lists all runs: every variant with its first seed, then with its second, and so on."""
-        seeds = {name: variant.seeds or self.study.seeds for name, variant in self.study.variants.items()}
+        seeds = {
+            name: variant.seeds or self.study.seeds for name, variant in self.study.variants.items()
+        }
         rounds = zip_longest(*([(name, seed) for seed in seeds[name]] for name in seeds))
         runs = []
         for variant, seed in filter(None, chain.from_iterable(rounds)):
@@ -229,7 +243,9 @@ class StudyFolder:
         names = ("test", "long") if corpus.long_pairs else ("test",)
         for name in names if corpus.builtin else ():
             endings = (*self.sides, "links")
-            source, reference, links = (str(self.path / "corpus" / f"{name}.{end}") for end in endings)
+            source, reference, links = (
+                str(self.path / "corpus" / f"{name}.{end}") for end in endings
+            )
             tests[name] = StudyTest(source=source, reference=reference, gold=links, links=links)
         if corpus.hold_out:
             source, reference = (str(self.path / "corpus" / f"test.{side}") for side in self.sides)
@@ -244,7 +260,8 @@ class StudyFolder:
         return tests
 
     def read_test(self, name: str) -> TestSet:
-        """Reads a test set. Raises InputError if it cannot be read, or if its files do not fit together."""
+        """Reads a test set. Raises InputError if it cannot be read, or if its files do not fit
+        together."""
         test = self.tests[name]
         return read_test_set(name, test.source, test.reference, test.gold).first(self.sentences)
 
@@ -252,10 +269,13 @@ class StudyFolder:
 def open_studies(
     study_file: str | Path, out: Path, data: Path | None, overrides: Sequence[str], quick: bool
 ) -> list[StudyFolder]:
-    """Opens the study, or one for each name in its `each`. Raises InputError as `open_study` does."""
+    """Opens the study, or one for each name in its `each`. Raises InputError as `open_study`
+    does."""
     first = open_study(study_file, out, data, overrides, quick)
     names = first.study.each
-    return [open_study(study_file, out / name, data, overrides, quick, name) for name in names] or [first]
+    return [open_study(study_file, out / name, data, overrides, quick, name) for name in names] or [
+        first
+    ]
 
 
 def open_study(
@@ -268,10 +288,10 @@ def open_study(
 ) -> StudyFolder:
     """Reads a built-in study by name, or a TOML file, and resolves the settings of its variants.
 
-    out: the study's folder. data: base of its paths; default: the folder of the study file, or the current
-    one for a built-in study. overrides: `section.key=value`, for all variants. quick: apply the changes of
-    its table [quick]. each: replaces every {}; default: the first of its `each`. Raises InputError for a
-    study that does not exist, is not TOML or is invalid.
+    out: the study's folder. data: base of its paths; default: the folder of the study file, or the
+    current one for a built-in study. overrides: `section.key=value`, for all variants. quick: apply
+    the changes of its table [quick]. each: replaces every {}; default: the first of its `each`.
+    Raises InputError for a study that does not exist, is not TOML or is invalid.
     """
     where, table = read_named("study", study_file)
     if isinstance(names := table.get("each"), list) and names:
@@ -295,7 +315,8 @@ def open_study(
     late, read = read_overrides(overrides), cache(read_recipe)
 
     def resolved(variant: Variant, where: str) -> Settings:
-        """Returns the settings: a recipe, changed by the study, the variant, [quick] and the overrides."""
+        """Returns the settings: a recipe, changed by the study, the variant, [quick] and the
+        overrides."""
         recipe = study.recipe if variant.recipe is None else variant.recipe
         name, settings = read(folder / recipe if recipe.endswith(".toml") else recipe)
         validated(settings, name)
@@ -308,7 +329,9 @@ def open_study(
         name=where,
         base=Path(data) if data else folder,
         corpus=resolved(Variant(), where),
-        variants={name: resolved(one, f"{where}: variant {name}") for name, one in study.variants.items()},
+        variants={
+            name: resolved(one, f"{where}: variant {name}") for name, one in study.variants.items()
+        },
         sentences=changes.sentences,
     )
 
@@ -323,7 +346,8 @@ def _filled(value: Any, name: str) -> Any:
 
 
 def _tables(study: dict[str, Any]) -> list[Any]:
-    """Returns the tables of settings in a study's file: its own, those of --quick, and the variants."""
+    """Returns the tables of settings in a study's file: its own, those of --quick, and the
+    variants."""
     quick, variants = (study.get(key, {}) for key in ("quick", "variants"))
     settings = [table.get("settings") for table in (study, quick) if isinstance(table, dict)]
     return [*settings, *(variants.values() if isinstance(variants, dict) else ())]

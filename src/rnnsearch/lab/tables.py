@@ -1,5 +1,5 @@
-"""Tables and figures of systems: scores, differences, scores by length, links, learning. A report has one run
-of each system; a study has one run of each variant for each seed."""
+"""Tables and figures of systems: scores, differences, scores by length, links, learning. A report
+has one run of each system; a study has one run of each variant for each seed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from itertools import product
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from rnnsearch.evaluation.statistics import FEWEST_SENTENCES, LengthBand, SufficientStatistics, buckets
+from rnnsearch.evaluation.statistics import (
+    FEWEST_SENTENCES,
+    LengthBand,
+    SufficientStatistics,
+    buckets,
+)
 from rnnsearch.lab.figures import Curve, curve_figure
 from rnnsearch.lab.measures import ALL, KNOWN, Measures, Statistics, SystemScore
 from rnnsearch.lab.metrics import (
@@ -38,7 +43,9 @@ TABLE_1 = [
     for pairs in (ALL, KNOWN)[: 1 + SCORES[metric].known]
 ]
 """(metric, pairs) of Table 1, which has the interval of BLEU, too."""
-IN_STUDY = {metric: shown.short or shown.heading for metric, shown in METRICS.items() if shown.in_study}
+IN_STUDY = {
+    metric: shown.short or shown.heading for metric, shown in METRICS.items() if shown.in_study
+}
 """Metric → heading of its column in the tables of a study."""
 SIGNIFICANT = 0.05
 STUDY_BOUNDS = (0, 10, 20, 30, 40, 50, 60, 80)
@@ -68,7 +75,9 @@ def score_table(measures: Measures, prefix: str = "") -> Table:
             values: list[Value] = [None if one is None else one.value for one in scores]
             cells[replace(column, name=column.name + more)] = values
             if (metric, pairs) == (BLEU, ALL):
-                cells[Column("95 % interval")] = [None if one is None else one.interval for one in scores]
+                cells[Column("95 % interval")] = [
+                    None if one is None else one.interval for one in scores
+                ]
     return Table(
         f"{prefix}table-1",
         f"Table 1. Scores on {measures.test.name}, {len(measures.test.source):,} sentences",
@@ -87,22 +96,26 @@ def _notes(measures: Measures) -> Iterator[str]:
         yield "multi-BLEU is that of Moses's multi-bleu.perl on tokenised text, as in the paper."
     if measures.known:
         yield (
-            f"No UNK: only the {len(measures.known):,} pairs whose words, in source and reference, "
-            "all of our runs know. On these pairs our runs may not write UNK. All systems are scored on the "
-            "same pairs."
+            f"No UNK: only the {len(measures.known):,} pairs whose words, in source and reference,"
+            " all of our runs know. On these pairs our runs may not write UNK. All systems are"
+            " scored on the same pairs."
         )
     elif runs:
         yield "Every pair has an unknown word, so there are no columns for pairs without one."
     if any(run.target.vocabulary != runs[0].target.vocabulary for run in runs):
         yield (
-            "The runs write in different vocabularies: their NLL per word and perplexity cannot be compared."
+            "The runs write in different vocabularies: their NLL per word and perplexity cannot be"
+            " compared."
         )
 
 
 def seeds_table(test: str, sentences: int, systems: Mapping[str, Sequence[Statistics]]) -> Table:
     """Returns the mean and the spread over the runs of each system, a row for each."""
     shown = _shown(systems.values())
-    rows = [[name, *(_mean_and_spread(metric, runs) for metric in shown)] for name, runs in systems.items()]
+    rows = [
+        [name, *(_mean_and_spread(metric, runs) for metric in shown)]
+        for name, runs in systems.items()
+    ]
     first = next(iter(systems.values()), [{}])[0]
     return Table(
         f"scores-{test}",
@@ -129,17 +142,20 @@ def _mean_and_spread(metric: str, runs: Sequence[Statistics]) -> str | None:
 def difference_table(
     comparisons: Sequence[Comparison], names: Sequence[str], metric: str, factor: float = 1.0
 ) -> Table:
-    """Returns the differences of all pairs of systems by one metric, row minus column, with p-values. factor:
-    multiplies the differences."""
+    """Returns the differences of all pairs of systems by one metric, row minus column, with
+    p-values. factor: multiplies the differences."""
     cells: dict[tuple[str, str], str] = {}
     for each in comparisons:
         star = "*" if each.p < SIGNIFICANT else ""
-        for pair, sign in (((each.other, each.system), factor), ((each.system, each.other), -factor)):
+        for pair, sign in (
+            ((each.other, each.system), factor),
+            ((each.system, each.other), -factor),
+        ):
             shown = f"{sign * each.difference:+.2f}{star} ({p_statement(each.p)})"
             cells[pair] = shown.replace("-", "−")
     note = (
-        f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, {TRIALS:,} trials. * marks "
-        f"p < {SIGNIFICANT}. p is not corrected for the number of comparisons."
+        f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, {TRIALS:,} trials. *"
+        f" marks p < {SIGNIFICANT}. p is not corrected for the number of comparisons."
     )
     return Table(
         "significance",
@@ -151,14 +167,19 @@ def difference_table(
     )
 
 
-def seeds_differences(pairs: Sequence[tuple[str, str]], test: str, variants: Variants) -> list[Block]:
-    """Returns a table of the differences between variants, with 95 % intervals and p, corrected for the
-    number of pairs in each column; none if there is no pair."""
+def seeds_differences(
+    pairs: Sequence[tuple[str, str]], test: str, variants: Variants
+) -> list[Block]:
+    """Returns a table of the differences between variants, with 95 % intervals and p, corrected for
+    the number of pairs in each column; none if there is no pair."""
     rows: dict[tuple[str, str], list[Value]] = {
-        (one, other): [f"{other} − {one}"] for one, other in pairs if {one, other} <= variants.keys()
+        (one, other): [f"{other} − {one}"]
+        for one, other in pairs
+        if {one, other} <= variants.keys()
     }
     statistics = {
-        name: {seed: run.statistics[test] for seed, run in seeds.items()} for name, seeds in variants.items()
+        name: {seed: run.statistics[test] for seed, run in seeds.items()}
+        for name, seeds in variants.items()
     }
     shown = _shown([*seeds.values()] for seeds in statistics.values())
     for metric in shown:
@@ -173,14 +194,16 @@ def seeds_differences(pairs: Sequence[tuple[str, str]], test: str, variants: Var
         for pair, row in rows.items():
             cell = None
             if pair in found:
-                value, low, high = (METRICS[metric].format(number, "+") for number in found[pair][:3])
+                value, low, high = (
+                    METRICS[metric].format(number, "+") for number in found[pair][:3]
+                )
                 cell = f"{value} [{low}, {high}] {p_statement(corrected[pair])}"
             row.append(cell)
     note = (
-        "Mean difference over the seeds that both have, 95 % interval, and p. Seeds and sentences are both "
-        "samples, and Student's quantiles of both are combined (Banerjee 1961), so that equal variants are "
-        "called different no more often than p says. p is corrected for the number of differences in its "
-        "column (Holm). With one seed, only sentences vary."
+        "Mean difference over the seeds that both have, 95 % interval, and p. Seeds and sentences"
+        " are both samples, and Student's quantiles of both are combined (Banerjee 1961), so that"
+        " equal variants are called different no more often than p says. p is corrected for the"
+        " number of differences in its column (Holm). With one seed, only sentences vary."
     )
     heads = columns("Difference", *map(IN_STUDY.__getitem__, shown))
     caption = "Differences between variants"
@@ -189,15 +212,17 @@ def seeds_differences(pairs: Sequence[tuple[str, str]], test: str, variants: Var
 
 
 def by_length(measures: Measures, prefix: str, names: Sequence[str]) -> list[Block]:
-    """Returns Figure 2, without lengths that have too few sentences to compare, and the table of BLEU by
-    source length. names: all systems; the place of one decides its colour."""
+    """Returns Figure 2, without lengths that have too few sentences to compare, and the table of
+    BLEU by source length. names: all systems; the place of one decides its colour."""
     signed, bands = (
         signatures(measures, [BLEU]),
         [b for b in measures.buckets if b.sentences >= FEWEST_SENTENCES],
     )
     rows: list[list[Value]] = [["Sentences", *(band.sentences for band in measures.buckets)]]
     for name, found in points_of(measures, BLEU).items():
-        rows.append([name, *(f"{one.value:.1f} ({one.interval})" for one in found if one.sentences)])
+        rows.append(
+            [name, *(f"{one.value:.1f} ({one.interval})" for one in found if one.sentences)]
+        )
     heads = columns("Source words", *map(str, measures.buckets))
     caption = "BLEU by source length, with 95 % intervals"
     table = Table(prefix + "bleu-by-length", caption, heads, rows, made=signed)
@@ -208,7 +233,9 @@ def by_length(measures: Measures, prefix: str, names: Sequence[str]) -> list[Blo
             drawn = [one for one in found if one.words in bands]
             y, low, high = zip(*((one.value, one.low, one.high) for one in drawn), strict=True)
             curves.append(Curve(name, names.index(name), range(len(y)), y, low, high))
-            spoken.append(f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in drawn)}")
+            spoken.append(
+                f"{name}: {', '.join(f'{one.value:.2f} at {one.words}' for one in drawn)}"
+            )
         if curves:
             label = ", ".join(filter(None, (shown.heading, shown.unit)))
             file = f"{prefix}figure-2-{metric.lower().replace(' ', '-')}"
@@ -248,7 +275,9 @@ def seeds_by_length(
         curves = []
         for place, (name, runs) in enumerate(systems.items()):
             if metric in runs[0]:
-                of_bands = ([one[metric].score(band.chosen).value for one in runs] for band in bands)
+                of_bands = (
+                    [one[metric].score(band.chosen).value for one in runs] for band in bands
+                )
                 means = [METRICS[metric].factor * fmean(values) for values in of_bands]
                 curves.append(Curve(name, place, range(len(means)), means))
         if curves:
@@ -260,17 +289,20 @@ def seeds_by_length(
 
 
 def links_table(name: str, systems: Mapping[str, Statistics], gold: Sequence[GoldLinks]) -> Table:
-    """Returns a row for each system, with the statistics of its AER, precision and recall (0 to 1)."""
+    """Returns a row for each system, with the statistics of its AER, precision and recall (0 to
+    1)."""
     rows: list[list[Value]] = []
     for system, found in systems.items():
-        aer, precision, recall = (100 * found[rate].score().value for rate in (AER, "precision", "recall"))
+        aer, precision, recall = (
+            100 * found[rate].score().value for rate in (AER, "precision", "recall")
+        )
         f = 2 * precision * recall / ((precision + recall) or 1.0)
         links = int(found["precision"].values[:, 1].sum())
         rows.append([system, aer, percent_interval(found[AER]), precision, recall, f, links])
     note = (
-        f"Gold links: {sum(len(each.sure) for each in gold):,} sure, "
-        f"{sum(len(each.possible) for each in gold):,} possible with the sure ones; AER as Och and Ney "
-        "(2003) define it. The interval is from the bootstrap of the sentences."
+        f"Gold links: {sum(len(each.sure) for each in gold):,} sure,"
+        f" {sum(len(each.possible) for each in gold):,} possible with the sure ones; AER as Och and"
+        " Ney (2003) define it. The interval is from the bootstrap of the sentences."
     )
     heads = [
         *(Column("System"), Column("AER, %", ".2f", "lowest"), Column("95 % interval")),
@@ -292,11 +324,15 @@ def learning_table(runs: Mapping[str, OpenedRun]) -> Table:
         name: read_statistics(run.run.path) | {"parameters": run.header.get("parameters")}
         for name, run in runs.items()
     }
-    heads = [Column("System"), *(METRICS[key].column for key in LEARNING), Column("Machine", numeric=False)]
+    heads = [
+        Column("System"),
+        *(METRICS[key].column for key in LEARNING),
+        Column("Machine", numeric=False),
+    ]
     note = (
-        "NLL is the mean −log p(y | x) of a sentence, in nats: on the training data since the "
-        "validation before, on the development data for the weights that the run selected. Hours count "
-        "validation too."
+        "NLL is the mean −log p(y | x) of a sentence, in nats: on the training data since the"
+        " validation before, on the development data for the weights that the run selected. Hours"
+        " count validation too."
     )
     made = [
         f"{name}: {runs[name].run.path / 'log' / 'statistics.json'}, "
@@ -308,20 +344,24 @@ def learning_table(runs: Mapping[str, OpenedRun]) -> Table:
 
 
 def seeds_learning(variants: Variants, test: str | None) -> Iterator[Block]:
-    """Yields a table of sizes, times and development scores at three points of training, the learning curves,
-    and a figure of each variant's BLEU on a test set against its cost."""
+    """Yields a table of sizes, times and development scores at three points of training, the
+    learning curves, and a figure of each variant's BLEU on a test set against its cost."""
     rows: list[list[Value]] = []
-    points = {key: {name: _development(of, key) for name, of in variants.items()} for key in DEVELOPMENT}
+    points = {
+        key: {name: _development(of, key) for name, of in variants.items()} for key in DEVELOPMENT
+    }
     for name, seeds in variants.items():
         run = next(iter(seeds.values())).row
         row: list[Value] = [name, (run["parameters"] or 0) / 1e6, _minutes(seeds)]
         for key, part in product(DEVELOPMENT, POINTS.values()):
-            before = [score for update, _, score in points[key][name] if update <= part * run["updates"]]
+            before = [
+                score for update, _, score in points[key][name] if update <= part * run["updates"]
+            ]
             row.append(before[-1] if before else None)
         rows.append(row)
     note = (
-        "Minutes of training, validation included; NLL per sentence and BLEU (greedy search) of the "
-        "development set."
+        "Minutes of training, validation included; NLL per sentence and BLEU (greedy search) of the"
+        " development set."
     )
     heads = [Column("Variant"), Column("million parameters", ".2f"), Column("minutes", ",.0f")]
     heads += [Column(f"{score}, {part}", ".2f") for score in ("NLL", "BLEU") for part in POINTS]
@@ -353,8 +393,8 @@ def _minutes(seeds: Mapping[int, Measured]) -> float | None:
 
 
 def _development(seeds: Mapping[int, Measured], key: str) -> list[tuple[float, float, float]]:
-    """Returns (updates, minutes, development score), as means over the runs, of each validation that all runs
-    have."""
+    """Returns (updates, minutes, development score), as means over the runs, of each validation
+    that all runs have."""
     validations = zip(*(run.row["validations"] or [] for run in seeds.values()), strict=False)
     means = (
         [fmean(one[name] for one in runs) for name in ("update", "seconds", key)]

@@ -1,5 +1,5 @@
-"""Test sets, and the runs and the translations of other systems that are tested on them, as arguments of the
-command line name them."""
+"""Test sets, and the runs and the translations of other systems that are tested on them, as
+arguments of the command line name them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ABSENT = "-"
 
 @dataclass(frozen=True)
 class TestSet:
-    """A test set. source, reference: line n of one translates line n of the other. gold: the gold links of
-    every pair. files, gold_file: the files of these. more: further references, with which texts are compared
-    too; runs are asked for the likelihood of the first one.
+    """A test set. source, reference: line n of one translates line n of the other. gold: the gold
+    links of every pair. files, gold_file: the files of these. more: further references, with which
+    texts are compared too; runs are asked for the likelihood of the first one.
     """
 
     name: str
@@ -55,16 +55,16 @@ class TestSet:
         return replace(self, source=source, reference=reference, gold=gold, more=more)
 
     def with_references(self, files: Sequence[str | Path]) -> TestSet:
-        """Returns the test set with the further references of files. Raises InputError if their number of
-        lines differs."""
+        """Returns the test set with the further references of files. Raises InputError if their
+        number of lines differs."""
         more = [comparable(read_lines(file), file) for file in files]
         for file, lines in zip(files, more, strict=True):
             require_lines(file, len(lines), self)
         return replace(self, more=more)
 
     def with_gold(self, file: str | Path, first: int | None = None) -> TestSet:
-        """Returns the test set with the gold links of a file. first: as in `read_gold`. Raises InputError as
-        that does, and if their number of sentences differs."""
+        """Returns the test set with the gold links of a file. first: as in `read_gold`. Raises
+        InputError as that does, and if their number of sentences differs."""
         links = read_gold(file, first=first, pairs=self.pairs)
         require_lines(file, len(links), self)
         return replace(self, gold=links, gold_file=str(file))
@@ -75,8 +75,8 @@ def read_test_set(
 ) -> TestSet:
     """Reads a test set. source: None if it is not needed; its lines are then empty.
 
-    Raises InputError for files that cannot be read, are not parallel or hold no line, and for gold links that
-    do not fit.
+    Raises InputError for files that cannot be read, are not parallel or hold no line, and for gold
+    links that do not fit.
     """
     if source is None:
         pairs = [("", line) for line in read_lines(reference)]
@@ -85,7 +85,9 @@ def read_test_set(
     if not pairs:
         raise InputError("is empty", file=reference, remedy="a test set has at least one pair")
     sources, references = zip(*pairs, strict=True)
-    test = TestSet(name, list(sources), comparable(references, reference), (str(source), str(reference)))
+    test = TestSet(
+        name, list(sources), comparable(references, reference), (str(source), str(reference))
+    )
     return test if gold is None else test.with_gold(gold)
 
 
@@ -94,13 +96,16 @@ def read_test_sets(
 ) -> list[TestSet]:
     """Reads test sets of `[NAME=]SRC REF [NAME=]SRC REF …`, and gold links of `[NAME=]FILE …`.
 
-    A test set without a name is named after its source file, up to the first dot. Gold links without a name
-    belong to the only test set. gold_from: position of their first word, as in `read_gold`.
-    Raises InputError for an odd number of files, two sets with the same name, a set without lines, and gold
-    links that do not fit.
+    A test set without a name is named after its source file, up to the first dot. Gold links
+    without a name belong to the only test set. gold_from: position of their first word, as in
+    `read_gold`.
+    Raises InputError for an odd number of files, two sets with the same name, a set without lines,
+    and gold links that do not fit.
     """
     if not files or len(files) % 2:
-        raise InputError("a test set is two files, source and reference", remedy="--test [NAME=]SRC REF")
+        raise InputError(
+            "a test set is two files, source and reference", remedy="--test [NAME=]SRC REF"
+        )
     sets = []
     for word, reference in zip(files[::2], files[1::2], strict=True):
         name, source = split_name(word)
@@ -113,7 +118,9 @@ def read_test_sets(
 def _with_gold(sets: list[TestSet], entry: str, first: int | None) -> list[TestSet]:
     name, path = split_name(entry)
     if not name and len(sets) > 1:
-        raise InputError(f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE")
+        raise InputError(
+            f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE"
+        )
     name, names = name or sets[0].name, [test.name for test in sets]
     if name not in names:
         what = f"no test set {name!r} for the gold links {path}"
@@ -128,8 +135,8 @@ def split_name(word: str) -> tuple[str, str]:
 
 
 def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
-    """Raises InputError unless a file has one line, or the links of one sentence, for each pair of the test
-    set."""
+    """Raises InputError unless a file has one line, or the links of one sentence, for each pair of
+    the test set."""
     if lines != len(test.source):
         remedy = "line n must belong to line n of the test set"
         raise InputError(
@@ -140,8 +147,8 @@ def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
 
 
 def name_runs(words: Sequence[str]) -> dict[str, Path]:
-    """Returns the runs of `[NAME=]RUN …` by name. A run without a name is named after its folder, or its
-    path if two folders have the same name.
+    """Returns the runs of `[NAME=]RUN …` by name. A run without a name is named after its folder,
+    or its path if two folders have the same name.
 
     Raises InputError if two runs still have the same name.
     """
@@ -155,12 +162,14 @@ def name_runs(words: Sequence[str]) -> dict[str, Path]:
     return {name: Path(path) for name, (_, path) in zip(names, split, strict=True)}
 
 
-def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dict[str, Sequence[str]]]:
-    """Reads the hypotheses of outside systems, `NAME=HYP HYP … NAME=HYP …`: name → test set → lines. There is
-    one HYP for each test set, in order; `-` stands for none.
+def read_systems(
+    words: Sequence[str], sets: Sequence[TestSet]
+) -> dict[str, dict[str, Sequence[str]]]:
+    """Reads the hypotheses of outside systems, `NAME=HYP HYP … NAME=HYP …`: name → test set →
+    lines. There is one HYP for each test set, in order; `-` stands for none.
 
-    Raises InputError for a system without a name or with a wrong number of files, and for a file that does
-    not fit its test set.
+    Raises InputError for a system without a name or with a wrong number of files, and for a file
+    that does not fit its test set.
     """
     files: dict[str, list[str]] = {}
     current = ""
@@ -191,12 +200,15 @@ def read_systems(words: Sequence[str], sets: Sequence[TestSet]) -> dict[str, dic
 
 
 def read_hypotheses(file: str | Path, lines: int) -> list[str]:
-    """Reads translations of `lines` sentences, one per line. Raises InputError if there are more or fewer."""
+    """Reads translations of `lines` sentences, one per line. Raises InputError if there are more or
+    fewer."""
     text = comparable(read_lines(file), file)
     if len(text) != lines:
         counted = "1 line" if len(text) == 1 else f"{len(text):,} lines"
         remedy = "line N must translate line N of the source"
-        raise InputError(f"has {counted}, but there are {lines:,} references", file=file, remedy=remedy)
+        raise InputError(
+            f"has {counted}, but there are {lines:,} references", file=file, remedy=remedy
+        )
     return text
 
 
@@ -206,18 +218,22 @@ def file_stem(file: str) -> str:
 
 
 def comparable(lines: Iterable[str], file: str | Path) -> list[str]:
-    """Returns the lines of a text whose score is asked for, in Unicode's NFC and without ligatures. Issues an
-    InputWarning if that changes some."""
+    """Returns the lines of a text whose score is asked for, in Unicode's NFC and without ligatures.
+    Issues an InputWarning if that changes some."""
     given = list(lines)
     made = list(map(composed, given))
     if changed := sum(map(ne, given, made)):
         what = f"{escaped(file)}: lines with decomposed characters (NFD) or ligatures: {changed:,}"
-        warnings.warn(f"{what} (they are normalised, NFC, for the scores)", InputWarning, stacklevel=2)
+        warnings.warn(
+            f"{what} (they are normalised, NFC, for the scores)", InputWarning, stacklevel=2
+        )
     return made
 
 
 def require_different(names: Sequence[str], what: str, remedy: str) -> None:
     """Raises InputError if two names are the same, or become the same file name."""
-    twice = next((name for name, count in Counter(map(file_name, names)).items() if count > 1), None)
+    twice = next(
+        (name for name, count in Counter(map(file_name, names)).items() if count > 1), None
+    )
     if twice is not None:
         raise InputError(f"two {what} are called {twice}", remedy=remedy)

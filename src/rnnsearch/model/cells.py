@@ -1,7 +1,8 @@
 """The activation f of a recurrent network (Sec. 3.1; A.1.1): (input, state, context) → state.
 
-A cell's state is one tensor (..., state_size). Computation that depends on the input word alone is outside
-the time loop: `project` maps the words of a whole sentence at once, and each step takes one projected word.
+A cell's state is one tensor (..., state_size). Computation that depends on the input word alone is
+outside the time loop: `project` maps the words of a whole sentence at once, and each step takes one
+projected word.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ Keep = Float[Tensor, "*#rest hidden"]
 
 
 class Cell(nn.Module):
-    """The interface of a cell. input_size: m; hidden_size: n; context_size: size of c, 0 for no context, as
-    in the encoder (footnote 8); state_size: size of the state, n unless the cell has a memory."""
+    """The interface of a cell. input_size: m; hidden_size: n; context_size: size of c, 0 for no
+    context, as in the encoder (footnote 8); state_size: size of the state, n unless the cell has a
+    memory."""
 
     input_size: int
     hidden_size: int
@@ -34,7 +36,8 @@ class Cell(nn.Module):
         self.input_size, self.hidden_size, self.context_size = input_size, hidden_size, context_size
 
     def project(self, inputs: Inputs) -> Projected:
-        """Returns the part of the pre-activations that depends on the input word alone, with the bias."""
+        """Returns the part of the pre-activations that depends on the input word alone, with the
+        bias."""
         raise NotImplementedError
 
     def forward(
@@ -44,8 +47,8 @@ class Cell(nn.Module):
         context: Context | None = None,
         keep: Keep | None = None,
     ) -> State:
-        """Computes one step. keep: dropout mask of the previous state in the recurrent products, the same for
-        a whole sequence."""
+        """Computes one step. keep: dropout mask of the previous state in the recurrent products,
+        the same for a whole sequence."""
         raise NotImplementedError
 
     def begin(self, hidden: Hidden) -> State:
@@ -58,7 +61,8 @@ class Cell(nn.Module):
 
 
 class GatedCell(Cell):
-    """The gated hidden unit (A.1.1, A.2.2). z weighs the candidate, and the reset gate acts before U."""
+    """The gated hidden unit (A.1.1, A.2.2). z weighs the candidate, and the reset gate acts before
+    U."""
 
     def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:
         super().__init__(input_size, hidden_size, context_size)
@@ -95,7 +99,8 @@ class GatedCell(Cell):
 
 
 class LSTMCell(Cell):
-    """Long short-term memory (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000).
+    """Long short-term memory (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al.
+    2000).
     State: [hidden; memory]."""
 
     def __init__(self, input_size: int, hidden_size: int, context_size: int = 0) -> None:

@@ -1,5 +1,5 @@
-"""The encoder: embedded source words → annotations h_1 … h_Tx (Sec. 3.2; A.2.1). Padding never changes a
-state."""
+"""The encoder: embedded source words → annotations h_1 … h_Tx (Sec. 3.2; A.2.1). Padding never
+changes a state."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SourceMask = Bool[Tensor, "batch source"]
 
 
 class Encoded(NamedTuple):
-    """The encoder's output. annotations: h_j, one per source position, the end of sentence included. summary:
-    the vector from which s_0 is computed."""
+    """The encoder's output. annotations: h_j, one per source position, the end of sentence
+    included. summary: the vector from which s_0 is computed."""
 
     annotations: Float[Tensor, "batch source annotation"]
     summary: Float[Tensor, "batch summary"]
 
 
 class Encoder(nn.Module):
-    """The interface of an encoder: (embedded, mask) → Encoded. annotation_size, summary_size: of one h_j and
-    of the summary; the constructor sets them."""
+    """The interface of an encoder: (embedded, mask) → Encoded. annotation_size, summary_size: of
+    one h_j and of the summary; the constructor sets them."""
 
     annotation_size: int
     summary_size: int
@@ -36,13 +36,14 @@ class Encoder(nn.Module):
         super().__init__()
 
     def forward(self, embedded: Embedded, mask: SourceMask, dropout: float = 0.0) -> Encoded:
-        """Encodes the words. mask: True on real positions. dropout: probability for recurrent states, with
-        one mask per sentence."""
+        """Encodes the words. mask: True on real positions. dropout: probability for recurrent
+        states, with one mask per sentence."""
         raise NotImplementedError
 
 
 class BidirectionalEncoder(Encoder):
-    """h_j = [→h_j; ←h_j] (Eq. 7). The two directions share only the embeddings. The summary is ←h_1."""
+    """h_j = [→h_j; ←h_j] (Eq. 7). The two directions share only the embeddings. The summary is
+    ←h_1."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -58,8 +59,8 @@ class BidirectionalEncoder(Encoder):
 
 
 class ForwardEncoder(Encoder):
-    """h_j = →h_j: the encoder of RNNencdec. The summary is →h_Tx, as are all contexts of the alignment
-    `fixed`."""
+    """h_j = →h_j: the encoder of RNNencdec. The summary is →h_Tx, as are all contexts of the
+    alignment `fixed`."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -87,8 +88,8 @@ class EmbeddingEncoder(Encoder):
 
 
 class PositionedEmbeddingEncoder(EmbeddingEncoder):
-    """h_j = E x_j + λ p_j with the sinusoids p_j of Vaswani et al. 2017; λ is learned, and initialised with
-    an embedding's standard deviation."""
+    """h_j = E x_j + λ p_j with the sinusoids p_j of Vaswani et al. 2017; λ is learned, and
+    initialised with an embedding's standard deviation."""
 
     def __init__(self, embedding_size: int, encoder_size: int, cell: type[Cell]) -> None:
         super().__init__(embedding_size, encoder_size, cell)
@@ -104,17 +105,20 @@ def sinusoids(like: Embedded) -> Float[Tensor, "source embedding"]:
     positions, size = like.shape[1], like.shape[2]
     half = (size + 1) // 2
     frequencies = torch.exp(
-        torch.arange(half, device=like.device, dtype=like.dtype) * (-math.log(10_000.0) / max(1, half))
+        torch.arange(half, device=like.device, dtype=like.dtype)
+        * (-math.log(10_000.0) / max(1, half))
     )
-    angles = torch.arange(positions, device=like.device, dtype=like.dtype).unsqueeze(1) * frequencies
+    angles = (
+        torch.arange(positions, device=like.device, dtype=like.dtype).unsqueeze(1) * frequencies
+    )
     return torch.cat((angles.sin(), angles.cos()), -1)[:, :size]
 
 
 def run_cell(
     cell: Cell, embedded: Embedded, mask: SourceMask, dropout: float = 0.0, reverse: bool = False
 ) -> Float[Tensor, "batch source hidden"]:
-    """Computes →h_j = f(E x_j, →h_{j−1}) with →h_0 = 0 (A.2.1), or in reverse ←h_j = f(E x_j, ←h_{j+1}).
-    Padding leaves the state unchanged."""
+    """Computes →h_j = f(E x_j, →h_{j−1}) with →h_0 = 0 (A.2.1), or in reverse ←h_j = f(E x_j,
+    ←h_{j+1}). Padding leaves the state unchanged."""
     words = cell.project(embedded).unbind(1)
     batch, positions, _ = embedded.shape
     state = embedded.new_zeros(batch, cell.state_size)

@@ -23,8 +23,8 @@ from rnnsearch.settings import ModelSettings
 
 
 class Direction(NamedTuple):
-    """The parts for one reading order of the target. backward: whether the order is y_{Ty−1} … y_1 and then
-    the end of sentence, not y_1 … y_Ty."""
+    """The parts for one reading order of the target. backward: whether the order is y_{Ty−1} … y_1
+    and then the end of sentence, not y_1 … y_Ty."""
 
     decoder: Decoder
     readout: Readout
@@ -33,13 +33,14 @@ class Direction(NamedTuple):
 
 
 class TeacherForced(NamedTuple):
-    """Results of teacher forcing; row i belongs to y_i in any reading order. features: the input of W_o.
+    """Results of teacher forcing; row i belongs to y_i in any reading order. features: the input of
+    W_o.
 
     weights: row i is the α (Eq. 6) of the context that p(y_i) was read from.
-    attended: False if p(y_i) was read from no context (the first word in the variant `appendix`); row i of
-    weights is then 0.
-    hidden, previous: the state and E y_{i−1} (0 for the first word) from which `features` were computed, with
-    the context.
+    attended: False if p(y_i) was read from no context (the first word in the variant `appendix`);
+    row i of weights is then 0.
+    hidden, previous: the state and E y_{i−1} (0 for the first word) from which `features` were
+    computed, with the context.
     """
 
     features: Float[Tensor, "batch target feature"]
@@ -50,10 +51,11 @@ class TeacherForced(NamedTuple):
 
 
 class TranslationNetwork(nn.Module):
-    """p(y | x) of RNNsearch, or of another model in `settings`. source_words, target_words: K_x, K_y.
+    """p(y | x) of RNNsearch, or of another model in `settings`. source_words, target_words: K_x,
+    K_y.
 
-    `directions` are its decoders: one, or two, which read the target from either end and share annotations
-    and embeddings.
+    `directions` are its decoders: one, or two, which read the target from either end and share
+    annotations and embeddings.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class TranslationNetwork(nn.Module):
         super().__init__()
         cell = resolve("model.cell", settings.cell, CELLS, Cell, trust_code)
         encoder = resolve("model.encoder", settings.encoder, ENCODERS, Encoder, trust_code)
-        alignment = resolve("model.alignment", settings.alignment, ALIGNMENTS, Alignment, trust_code)
+        alignment = resolve(
+            "model.alignment", settings.alignment, ALIGNMENTS, Alignment, trust_code
+        )
         readout = resolve("model.readout", settings.readout, READOUTS, Readout, trust_code)
         m, n, readout_size = settings.embedding_size, settings.hidden_size, settings.maxout_size
         self.source_embedding = WordEmbedding(source_words, m)
@@ -91,7 +95,9 @@ class TranslationNetwork(nn.Module):
                     remedy = "the class rnnsearch.extending.Alignment describes each method"
                     what = f"model.alignment = {settings.alignment!r}: {error}"
                     raise InputError(what, remedy=remedy) from error
-            decoder = Decoder(cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring)
+            decoder = Decoder(
+                cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring
+            )
             deep_output = readout(n, m, context_size, readout_size)
             output = OutputLayer(readout_size, m, target_words, settings.factored_output, tied)
             return decoder, deep_output, output
@@ -111,12 +117,15 @@ class TranslationNetwork(nn.Module):
 
     @property
     def directions(self) -> list[Direction]:
-        """Returns the decoders that `model.decoder` names; if there are two, the left-to-right one is the
-        first."""
+        """Returns the decoders that `model.decoder` names; if there are two, the left-to-right one
+        is the first."""
         first = Direction(self.decoder, self.readout, self.output, self.reading_order == "backward")
         if self.reading_order != "bidirectional":
             return [first]
-        return [first, Direction(self.backward_decoder, self.backward_readout, self.backward_output, True)]
+        return [
+            first,
+            Direction(self.backward_decoder, self.backward_readout, self.backward_output, True),
+        ]
 
     def begin(
         self,
@@ -124,7 +133,8 @@ class TranslationNetwork(nn.Module):
         lengths: Int[Tensor, " batch"],
         dropout: Dropout | None = None,
     ) -> list[tuple[Source, DecoderState]]:
-        """Returns (encoded sentences, first state) for each direction; the annotations are computed once.
+        """Returns (encoded sentences, first state) for each direction; the annotations are computed
+        once.
 
         lengths: real positions of each sentence, the end of sentence included.
         """
@@ -157,11 +167,12 @@ class TranslationNetwork(nn.Module):
     ) -> list[TeacherForced]:
         """Encodes the source, and runs every decoder over the given target words (teacher forcing).
 
-        target: y_1 … y_Ty, the end of sentence last; step i sees y_{i−1}. Positions after a sentence's end
-        are computed, too; the caller must mask them.
-        known: row i replaces α in the context for p(y_i), unless it is zero; the returned `weights` are
-        always the model's own.
-        target_lengths: with the end of sentence; a decoder that reads from right to left needs them.
+        target: y_1 … y_Ty, the end of sentence last; step i sees y_{i−1}. Positions after a
+        sentence's end are computed, too; the caller must mask them.
+        known: row i replaces α in the context for p(y_i), unless it is zero; the returned `weights`
+        are always the model's own.
+        target_lengths: with the end of sentence; a decoder that reads from right to left needs
+        them.
         """
         dropout = dropout or Dropout()
         results = []
@@ -173,7 +184,9 @@ class TranslationNetwork(nn.Module):
             assert target_lengths is not None
             order = right_to_left(target_lengths, target.shape[1])
             turned = None if known is None else reordered(known, order)
-            decoded = self._teacher_force(direction, start, reordered(target, order), dropout, turned)
+            decoded = self._teacher_force(
+                direction, start, reordered(target, order), dropout, turned
+            )
             results.append(TeacherForced(*(reordered(rows, order) for rows in decoded)))
         return results
 
@@ -187,7 +200,8 @@ class TranslationNetwork(nn.Module):
     ) -> TeacherForced:
         """Runs one decoder over the target words, in its reading order."""
         decoder, (encoded, state) = direction.decoder, start
-        embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)  # E y_1 … E y_{Ty−1}
+        # E y_1 … E y_{Ty−1}
+        embedded = dropped(self.target_embedding(target[:, :-1]), dropout.embedding)
         no_word = embedded.new_zeros(embedded.shape[0], 1, embedded.shape[2])  # there is no y_0
         previous = torch.cat((no_word, embedded), 1)  # (batch, target, m)
         states = decoder.teacher_force(previous, state, encoded, known)
@@ -195,7 +209,9 @@ class TranslationNetwork(nn.Module):
         readout = direction.readout(hidden, previous, states.context)
         features = direction.output.features(dropped(readout, dropout.readout))
         attended = torch.arange(target.shape[1], device=target.device) >= decoder.first_attended
-        return TeacherForced(features, states.weights, attended.expand(target.shape), hidden, previous)
+        return TeacherForced(
+            features, states.weights, attended.expand(target.shape), hidden, previous
+        )
 
     def step(
         self,
@@ -204,11 +220,12 @@ class TranslationNetwork(nn.Module):
         source: Source,
         direction: int = 0,
     ) -> tuple[Float[Tensor, "batch hypotheses words"], DecoderState, DecoderState]:
-        """Does one step of search. Returns (log p(y_i | y_<i, x), the state from which it was read, the next
-        state).
+        """Does one step of search. Returns (log p(y_i | y_<i, x), the state from which it was read,
+        the next state).
 
-        previous: y_{i−1} of every hypothesis; None at the first step. direction: index in `directions`; y_<i
-        are the words that it has read, which are to the right of y_i if it reads backward.
+        previous: y_{i−1} of every hypothesis; None at the first step. direction: index in
+        `directions`; y_<i are the words that it has read, which are to the right of y_i if it reads
+        backward.
         """
         decoder, readout, output, _ = self.directions[direction]
         embedded = None if previous is None else self.target_embedding(previous)
@@ -216,16 +233,19 @@ class TranslationNetwork(nn.Module):
         predicting_state, state = decoder.step(word, state, source)
         hidden = decoder.cell.hidden(predicting_state.cell)
         features = readout(hidden, embedded, predicting_state.context)
-        logits = output(features)  # (batch, hypotheses, words); without gradients, log p takes their place
+        # (batch, hypotheses, words); without gradients, log p takes their place
+        logits = output(features)
         log_p = torch.log_softmax(logits, -1, out=None if logits.requires_grad else logits)
         return log_p, predicting_state, state
 
 
 def initialise_glorot(network: TranslationNetwork) -> None:
-    """Initialises every matrix that is not recurrent, v_a included: layers from U(±√(6/(in + out))),
-    embeddings from N(0, 1/m)."""
+    """Initialises every matrix that is not recurrent, v_a included: layers from U(±√(6/(in +
+    out))), embeddings from N(0, 1/m)."""
     for module in network.modules():
-        if isinstance(module, OutputLayer) or (isinstance(module, Linear) and module.init is not orthogonal):
+        if isinstance(module, OutputLayer) or (
+            isinstance(module, Linear) and module.init is not orthogonal
+        ):
             nn.init.xavier_uniform_(module.weight)
     # After the output layer, which may share the target embedding.
     for embedding in (network.source_embedding, network.target_embedding):
@@ -240,8 +260,8 @@ def source_mask(lengths: Int[Tensor, " batch"], positions: int) -> Bool[Tensor, 
 
 
 def right_to_left(lengths: Int[Tensor, " batch"], positions: int) -> Int[Tensor, "batch positions"]:
-    """Returns the permutation that reverses the words of each sentence; the end of sentence and padding keep
-    their places.
+    """Returns the permutation that reverses the words of each sentence; the end of sentence and
+    padding keep their places.
 
     It is its own inverse.
     """
@@ -254,20 +274,29 @@ def reordered(
 ) -> Shaped[Tensor, "batch target *width"]:
     """Returns the rows of each sentence in its given order."""
     sentence = torch.arange(len(rows), device=rows.device).unsqueeze(1)
-    return rows.flatten(0, 1).index_select(0, (sentence * rows.shape[1] + order).flatten()).view(rows.shape)
+    return (
+        rows.flatten(0, 1)
+        .index_select(0, (sentence * rows.shape[1] + order).flatten())
+        .view(rows.shape)
+    )
 
 
 Part = TypeVar("Part", bound=nn.Module)
 
 
 def resolve(
-    setting: str, name: str, built_in: Mapping[str, type[Part] | str], base: type[Part], trust_code: bool
+    setting: str,
+    name: str,
+    built_in: Mapping[str, type[Part] | str],
+    base: type[Part],
+    trust_code: bool,
 ) -> type[Part]:
     """Returns the class with the `name` that the setting has: one of `built_in`, a class or its
     `module:Class`, or a user's own subclass of `base`.
 
-    A user's own code is imported only with `trust_code`, also from the current directory. Raises InputError
-    for a name that is neither built in nor importable, and for a user's own code without `trust_code`.
+    A user's own code is imported only with `trust_code`, also from the current directory. Raises
+    InputError for a name that is neither built in nor importable, and for a user's own code without
+    `trust_code`.
     """
     known = built_in.get(name)
     if isinstance(known, type):
@@ -284,13 +313,15 @@ def resolve(
         )
     part = import_named(setting, known or name)
     if not (isinstance(part, type) and issubclass(part, base)):
-        raise InputError(f"{setting} = {name!r} is not a subclass of {base.__module__}:{base.__name__}")
+        raise InputError(
+            f"{setting} = {name!r} is not a subclass of {base.__module__}:{base.__name__}"
+        )
     return part
 
 
 def import_named(setting: str, name: str) -> Any:
-    """Imports what a setting names as `package.module:name`, also from the current directory. Raises
-    InputError if that fails."""
+    """Imports what a setting names as `package.module:name`, also from the current directory.
+    Raises InputError if that fails."""
     if not name.startswith("rnnsearch.") and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     module_name, _, own = name.partition(":")

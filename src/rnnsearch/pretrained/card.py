@@ -1,5 +1,5 @@
-"""Model cards, which are stored in config.toml and shown in README.md, and the list of installed models. This
-module loads neither torch nor weights."""
+"""Model cards, which are stored in config.toml and shown in README.md, and the list of installed
+models. This module loads neither torch nor weights."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class CardScore(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
 class ModelCard(BaseModel, extra="forbid", frozen=True):
     """The description of a model by its makers.
 
-    licence: an SPDX identifier in lowercase, as on the hub. data: training corpora. limits: uses for which it
-    is unsuitable. examples: source sentences that a page offers.
+    licence: an SPDX identifier in lowercase, as on the hub. data: training corpora. limits: uses
+    for which it is unsuitable. examples: source sentences that a page offers.
     """
 
     name: str = Field("", pattern=r"^[\w.-]{0,80}$")
@@ -49,14 +49,15 @@ class ModelCard(BaseModel, extra="forbid", frozen=True):
 
 
 def card_of(model: Path) -> ModelCard:
-    """Returns the card in a model's folder. Raises InputError if the card is invalid, OSError or ValueError
-    if config.toml cannot be read."""
+    """Returns the card in a model's folder. Raises InputError if the card is invalid, OSError or
+    ValueError if config.toml cannot be read."""
     file = model / "config.toml"
     return checked(ModelCard, read_toml(file).get("run", {}).get("card", {}), str(file), "")
 
 
 def examples_of(model: Path) -> list[str]:
-    """Returns up to three example sentences: from the model's card, or else from its training log."""
+    """Returns up to three example sentences: from the model's card, or else from its training
+    log."""
     try:
         found = card_of(model).examples or read_json(model / EXAMPLES_FILE)
     except (OSError, ValueError):
@@ -66,15 +67,16 @@ def examples_of(model: Path) -> list[str]:
 
 
 def read_card(path: str | Path) -> ModelCard:
-    """Reads a card from a TOML file, for `save_pretrained`. Raises InputError if it cannot be read or is
-    invalid."""
+    """Reads a card from a TOML file, for `save_pretrained`. Raises InputError if it cannot be read
+    or is invalid."""
     with reading(Path(path), damaged="is not TOML"):
         table = read_toml(Path(path))
     return checked(ModelCard, table, str(path), "")
 
 
 def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:
-    """Returns README.md of a model's folder: the hub's metadata, then prose. size: bytes of the weights."""
+    """Returns README.md of a model's folder: the hub's metadata, then prose. size: bytes of the
+    weights."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     how = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
@@ -104,9 +106,12 @@ def listed_models() -> list[ListedModel]:
 
 
 def opposite_model(data: DataSettings) -> str:
-    """Returns the name of an installed model for the opposite direction of these settings, or ""."""
+    """Returns the name of an installed model for the opposite direction of these settings, or
+    ""."""
     wanted = data.target_language, data.source_language
-    names = (one.name for one in listed_models() if (one.source, one.target) == wanted and not one.fault)
+    names = (
+        one.name for one in listed_models() if (one.source, one.target) == wanted and not one.fault
+    )
     return next(names, "")
 
 

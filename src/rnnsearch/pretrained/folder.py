@@ -1,5 +1,5 @@
-"""The folder of a model: the files of a run that are needed for use (no checkpoints, no logs), and a
-README.md."""
+"""The folder of a model: the files of a run that are needed for use (no checkpoints, no logs), and
+a README.md."""
 
 from __future__ import annotations
 
@@ -27,22 +27,26 @@ def save_model(
     int8: bool,
     card: ModelCard | None,
 ) -> None:
-    """Writes the folder, whole or not at all. codecs: of source and target. int8: quantise the weights, to a
-    quarter of the size; searches then use int8, too.
+    """Writes the folder, whole or not at all. codecs: of source and target. int8: quantise the
+    weights, to a quarter of the size; searches then use int8, too.
 
     Raises InputError if the folder exists and this function did not make it.
     """
     card = card or ModelCard()
     require("card", card, ModelCard)
     if not card.name:
-        card = card.model_copy(update={"name": out.resolve().name if out.resolve().name.isascii() else ""})
+        card = card.model_copy(
+            update={"name": out.resolve().name if out.resolve().name.isascii() else ""}
+        )
     if int8:
         settings = settings.model_copy(
             update={"search": settings.search.model_copy(update={"precision": "int8"})}
         )
     tensors = network.state_dict()
     with whole_folder(out, is_model) as folder:
-        save_tensors(folder / WEIGHTS_FILE, quantise(tensors, tied=network.tied) if int8 else tensors, {})
+        save_tensors(
+            folder / WEIGHTS_FILE, quantise(tensors, tied=network.tied) if int8 else tensors, {}
+        )
         for side, codec in zip(SIDES, codecs, strict=True):
             codec.save(folder, side)
         text = card_markdown(card, settings, (folder / WEIGHTS_FILE).stat().st_size)
@@ -51,7 +55,8 @@ def save_model(
 
 
 def is_model(folder: Path) -> bool:
-    """Tells whether `save_model` made the folder. A trained run has checkpoints, and is never replaced."""
+    """Tells whether `save_model` made the folder. A trained run has checkpoints, and is never
+    replaced."""
     return (
         (folder / "config.toml").is_file()
         and (folder / "README.md").is_file()

@@ -1,5 +1,5 @@
-"""Models from the Hugging Face Hub or one like it, by `huggingface_hub` (extra `hub`): `owner/name` becomes a
-folder in the cache."""
+"""Models from the Hugging Face Hub or one like it, by `huggingface_hub` (extra `hub`): `owner/name`
+becomes a folder in the cache."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def fetched(name: str, revision: str | None = None) -> Path:
     """Returns the folder of a model of the hub; downloads it unless it is in the cache.
 
     Paths contain nothing from the hub's answers except a checked commit and names in `MODEL_FILES`;
-    huggingface_hub's own downloads name files after headers. If the hub cannot be reached, the last known
-    commit of the revision is used.
+    huggingface_hub's own downloads name files after headers. If the hub cannot be reached, the last
+    known commit of the revision is used.
 
-    Raises InputError without the extra, for an unknown name, for an invalid or larger answer, and if the hub
-    cannot be reached and nothing is cached. Nothing that is refused stays in the cache.
+    Raises InputError without the extra, for an unknown name, for an invalid or larger answer, and
+    if the hub cannot be reached and nothing is cached. Nothing that is refused stays in the cache.
     """
     try:
         from huggingface_hub import constants
@@ -76,7 +76,10 @@ def fetched(name: str, revision: str | None = None) -> Path:
     if "config.toml" not in files:
         what = f"{name!r} is no model of rnnsearch: it has no config.toml"
         raise InputError(what, remedy="name a model whose library is rnnsearch")
-    folder, wanted = cache / "snapshots" / commit, [file for file in files if MODEL_FILES.fullmatch(file)]
+    folder, wanted = (
+        cache / "snapshots" / commit,
+        [file for file in files if MODEL_FILES.fullmatch(file)],
+    )
     if not all((folder / file).is_file() for file in wanted):
         with whole_folder(folder, lambda _: True) as made:
             left = LARGEST_MODEL
@@ -122,4 +125,6 @@ def _answer(url: str, at_most: int) -> Iterator[bytes]:
 
 def _not_fetched(name: str, error: Exception) -> InputError:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return InputError(f"model {name!r} cannot be fetched: {said}", remedy="check its name and the connection")
+    return InputError(
+        f"model {name!r} cannot be fetched: {said}", remedy="check its name and the connection"
+    )

@@ -1,8 +1,8 @@
 """Beam search for translations with a given beginning, as a step function around another one.
 
-A beginning is a list of places. At each, some ids are allowed, and each leads so many places further: a
-forced id one place, a subword of an unfinished word as many places as it has letters. Past the last place
-everything is allowed. log p of an allowed id is the model's own.
+A beginning is a list of places. At each, some ids are allowed, and each leads so many places
+further: a forced id one place, a subword of an unfinished word as many places as it has letters.
+Past the last place everything is allowed. log p of an allowed id is the model's own.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Places = Sequence[Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class PrefixState:
-    """The state of another step function, with the place (batch, hypotheses) of each hypothesis in its
-    sentence's beginning."""
+    """The state of another step function, with the place (batch, hypotheses) of each hypothesis in
+    its sentence's beginning."""
 
     inner: SearchState
     beginnings: Sequence[Places]
@@ -55,11 +55,12 @@ class PrefixState:
 def with_beginnings(
     find: BeamSearch, beginnings: Sequence[Places], word_ends: Sequence[int] = ()
 ) -> BeamSearch:
-    """Returns a search for translations that begin as given. beginnings: one for each sentence; an empty one
-    allows everything.
+    """Returns a search for translations that begin as given. beginnings: one for each sentence; an
+    empty one allows everything.
 
-    A forced id is allowed although the settings forbid UNK. word_ends: if given, only the next word after the
-    beginning is searched: these ids come after a whole word, and together they are its end.
+    A forced id is allowed although the settings forbid UNK. word_ends: if given, only the next word
+    after the beginning is searched: these ids come after a whole word, and together they are its
+    end.
     """
 
     def search(
@@ -74,7 +75,11 @@ def with_beginnings(
 
 
 def _held_step(
-    step: StepFunction, no_unk: bool, word_ends: list[int], previous: Tensor | None, state: PrefixState
+    step: StepFunction,
+    no_unk: bool,
+    word_ends: list[int],
+    previous: Tensor | None,
+    state: PrefixState,
 ) -> StepResult:
     """Does a step, and sets the scores of ids that are not allowed to −∞."""
     sizes = np.array([[len(beginning)] for beginning in state.beginnings])

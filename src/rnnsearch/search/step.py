@@ -21,8 +21,8 @@ BeamSearch = Callable[[StepFunction, SearchState, Tensor, SearchSettings], list[
 
 @dataclass(frozen=True)
 class NetworkState:
-    """Annotations of the sentences (batch, …) and decoder states of their hypotheses (batch, hypotheses,
-    …)."""
+    """Annotations of the sentences (batch, …) and decoder states of their hypotheses (batch,
+    hypotheses, …)."""
 
     source: Source
     decoder: DecoderState
@@ -38,14 +38,16 @@ def network_step(
     network: TranslationNetwork,
     direction: int = 0,
 ) -> StepFunction:
-    """Returns the step function previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of the
-    network's directions."""
+    """Returns the step function previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of
+    the network's directions."""
 
     def step(previous: Int64[Tensor, "batch hypotheses"] | None, state: NetworkState) -> StepResult:
         log_probabilities, predicting_state, decoder = network.step(
             previous, state.decoder, state.source, direction
         )
-        return StepResult(log_probabilities, predicting_state.weights, NetworkState(state.source, decoder))
+        return StepResult(
+            log_probabilities, predicting_state.weights, NetworkState(state.source, decoder)
+        )
 
     return step
 
@@ -66,11 +68,11 @@ class EnsembleState:
 def ensemble(
     steps: Sequence[StepFunction], states: Sequence[SearchState]
 ) -> tuple[StepFunction, SearchState]:
-    """Combines the step functions of several models with one vocabulary, and their first states; of a single
-    model, returns its own.
+    """Combines the step functions of several models with one vocabulary, and their first states; of
+    a single model, returns its own.
 
-    The mean is taken of the probabilities, not of their logarithms: log p = logsumexp_m log p_m − log M; α is
-    `mean_alignment`.
+    The mean is taken of the probabilities, not of their logarithms: log p = logsumexp_m log p_m −
+    log M; α is `mean_alignment`.
     """
     if len(steps) == 1:
         return steps[0], states[0]
@@ -93,10 +95,11 @@ def search(
     settings: SearchSettings,
     find: BeamSearch = beam_search,
 ) -> list[list[Hypothesis]]:
-    """Searches with the first direction of the decoders. Words are in the order of the translation. Several
-    networks form an ensemble. Annotations are computed once for each network.
+    """Searches with the first direction of the decoders. Words are in the order of the translation.
+    Several networks form an ensemble. Annotations are computed once for each network.
 
-    source: ids. lengths: with the end of sentence. find: `beam_search`, with further arguments if wanted.
+    source: ids. lengths: with the end of sentence. find: `beam_search`, with further arguments if
+    wanted.
     """
     starts = [NetworkState(*network.encode(source, lengths)) for network in networks]
     step, state = ensemble([network_step(network) for network in networks], starts)
@@ -105,7 +108,8 @@ def search(
 
 
 def in_order(beams: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-    """Returns right-to-left hypotheses in the order of the translation; the end of sentence stays last."""
+    """Returns right-to-left hypotheses in the order of the translation; the end of sentence stays
+    last."""
     return [list(map(_turned, beam)) for beam in beams]
 
 
@@ -120,11 +124,13 @@ def _turned(hypothesis: Hypothesis) -> Hypothesis:
     )
 
 
-def mean_alignment(weights: Sequence[Float[Tensor, "*rest source"]]) -> Float[Tensor, "*rest source"]:
+def mean_alignment(
+    weights: Sequence[Float[Tensor, "*rest source"]],
+) -> Float[Tensor, "*rest source"]:
     """Averages α of several models or directions; for each word, over those that read a context.
 
-    A row of zeros means that no context was read (the first word of the decoder variant `appendix`). The mean
-    is 0 if all rows are.
+    A row of zeros means that no context was read (the first word of the decoder variant
+    `appendix`). The mean is 0 if all rows are.
     """
     every = torch.stack(list(weights))
     attended = every.any(-1, keepdim=True).sum(0).clamp(min=1)

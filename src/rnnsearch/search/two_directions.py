@@ -1,9 +1,9 @@
 """Search with a bidirectional decoder (the proposal, part 3).
 
-Each direction searches, and the pooled hypotheses are ranked by forced decoding, in which both take part. A
-translation is scored by the mean of the two directions' log p(y | x), that is by the geometric mean of two
-probabilities. Over all translations these sum to 1 at most (Cauchy–Schwarz), so that the score is comparable
-with log p(y | x) of one direction.
+Each direction searches, and the pooled hypotheses are ranked by forced decoding, in which both take
+part. A translation is scored by the mean of the two directions' log p(y | x), that is by the
+geometric mean of two probabilities. Over all translations these sum to 1 at most (Cauchy–Schwarz),
+so that the score is comparable with log p(y | x) of one direction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from rnnsearch.search.beam import Hypothesis, beam_search, final_score
 from rnnsearch.search.step import BeamSearch, NetworkState, ensemble, in_order, network_step, search
 from rnnsearch.settings import SearchSettings
 
-Forced = Callable[[Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]]
+Forced = Callable[
+    [Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]
+]
 """Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over both directions."""
 RANKED_TOGETHER, LARGEST_ALIGNMENT = 256, 1 << 24
 """Hypotheses of one batch in forced decoding; elements of their alignments."""
@@ -60,12 +62,12 @@ def ranked_by_all(
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
 ) -> list[list[Hypothesis]]:
-    """Pools the finished hypotheses of all directions' beams, and returns the best `settings.nbest` of each
-    sentence, best first.
+    """Pools the finished hypotheses of all directions' beams, and returns the best `settings.nbest`
+    of each sentence, best first.
 
-    log p of each word and the alignment are those of forced decoding; `final_score` normalises as in beam
-    search. If no direction finished a sentence, the first direction's result is returned. found: the beams of
-    each direction. source, lengths: as in `search`.
+    log p of each word and the alignment are those of forced decoding; `final_score` normalises as
+    in beam search. If no direction finished a sentence, the first direction's result is returned.
+    found: the beams of each direction. source, lengths: as in `search`.
     """
     pools = [
         list(dict.fromkeys(one.ids for one in chain.from_iterable(beams) if one.finished))
@@ -88,6 +90,8 @@ def ranked_by_all(
             scored[place] = Hypothesis(ids, score, tuple(own.tolist()), alignment, finished=True)
     ranked = (scored[place] for place in range(len(every)))
     return [
-        sorted(list(islice(ranked, len(pool))) or first, key=lambda one: -one.score)[: settings.nbest]
+        sorted(list(islice(ranked, len(pool))) or first, key=lambda one: -one.score)[
+            : settings.nbest
+        ]
         for pool, first in zip(pools, found[0], strict=True)
     ]

@@ -1,5 +1,5 @@
-"""The ASGI application: all routes, their errors, and the guard around them, which checks keys and limits of
-every request, ends the work for a client that is gone, and logs one line per request."""
+"""The ASGI application: all routes, their errors, and the guard around them, which checks keys and
+limits of every request, ends the work for a client that is gone, and logs one line per request."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ from rnnsearch.serve.work_queue import OWNER, REQUESTS, busy, check_limit
 
 LOG = logging.getLogger("rnnsearch.serve")
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable with the folder in which several processes share counters. prometheus_client reads
-it when imported."""
+"""The environment variable with the folder in which several processes share counters.
+prometheus_client reads it when imported."""
 HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
-    "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
+    "Content-Security-Policy": (
+        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
+        "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -51,7 +53,8 @@ HEADERS = {
 }
 """Default headers of every answer."""
 WITH_KEY = ("/v1/", "/metrics")
-"""Paths that need a key in a header, if keys are needed. At LibreTranslate's paths the key may be a field."""
+"""Paths that need a key in a header, if keys are needed. At LibreTranslate's paths the key may be a
+field."""
 
 
 def make_app(service: Service) -> ASGIApp:
@@ -87,7 +90,9 @@ def make_app(service: Service) -> ASGIApp:
         if SHARED in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return Response(generate_latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(
+            generate_latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8"
+        )
 
     @app.get("/config.json", summary="The models, and whether keys are needed")
     async def config() -> Response:
@@ -95,7 +100,9 @@ def make_app(service: Service) -> ASGIApp:
         models = [{name: getattr(model, name) for name in fields} for model in service.models]
         examples = {model.name: model.examples for model in service.models}
         keys = bool(options.keys)
-        return json_response({"engine": "http", "keys": keys, "models": models, "examples": examples})
+        return json_response(
+            {"engine": "http", "keys": keys, "models": models, "examples": examples}
+        )
 
     add_docs(app)
     for name, content in page_files().items():  # only these files can be read
@@ -121,7 +128,8 @@ def add_docs(app: FastAPI) -> None:
     @app.get("/docs", summary="This page: every route in a line")
     async def docs() -> Response:
         routes = [
-            f"<dt><code>{method.upper()} {path}</code><dd>{escape(one.get('description', one['summary']))}"
+            f"<dt><code>{method.upper()}"
+            f" {path}</code><dd>{escape(one.get('description', one['summary']))}"
             for path, methods in app.openapi()["paths"].items()
             for method, one in methods.items()
         ]
@@ -132,8 +140,8 @@ def add_docs(app: FastAPI) -> None:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """Returns the answer to an error, without the client's text. LibreTranslate's clients expect 400 and the
-    message alone."""
+    """Returns the answer to an error, without the client's text. LibreTranslate's clients expect
+    400 and the message alone."""
     if isinstance(error, InputError | RequestValidationError | ValidationError):
         what = str(error) if isinstance(error, InputError) else most_specific_fault(error.errors())
         error = HTTPException(422, what)
@@ -200,8 +208,8 @@ def guarded(app: ASGIApp, options: Options) -> ASGIApp:
 
 
 def _check_head(request: Request, options: Options) -> None:
-    """Raises HTTPException for a request that proxies may read otherwise, one that is too long, an unknown
-    host, and a missing or wrong key."""
+    """Raises HTTPException for a request that proxies may read otherwise, one that is too long, an
+    unknown host, and a missing or wrong key."""
     version, path, headers = request.scope["http_version"], request.scope["path"], request.headers
     if version not in ("1.0", "1.1") or (
         "Transfer-Encoding" in headers and ("Content-Length" in headers or version == "1.0")
@@ -211,14 +219,16 @@ def _check_head(request: Request, options: Options) -> None:
     check_limit("the body of the request", length, "bytes", options.body)
     host = re.sub(r":\d*$", "", headers.get("Host", "")).lower()
     if options.hosts and host not in options.hosts:
-        raise HTTPException(400, f"the host {host[:80]!r} is not served here; --allowed-host allows it")
+        raise HTTPException(
+            400, f"the host {host[:80]!r} is not served here; --allowed-host allows it"
+        )
     if request.method != "OPTIONS" and path.startswith(WITH_KEY):
         check_key(key_of(headers), options.keys, 401)
 
 
 async def _while_connected(work: asyncio.Future[None], receive: Receive, deadline: float) -> None:
-    """Waits for the application's answer; cancels the work when the client disconnects. Raises HTTPException
-    if it is not answered at the deadline."""
+    """Waits for the application's answer; cancels the work when the client disconnects. Raises
+    HTTPException if it is not answered at the deadline."""
     gone: asyncio.Future[Any] = asyncio.ensure_future(receive())
     try:
         await asyncio.wait({work, gone}, timeout=deadline, return_when="FIRST_COMPLETED")
@@ -233,12 +243,14 @@ async def _while_connected(work: asyncio.Future[None], receive: Receive, deadlin
 
 
 def _replay(body: bytes) -> Receive:
-    """Returns a `receive` that gives the application a body that was already read, and nothing after it."""
+    """Returns a `receive` that gives the application a body that was already read, and nothing
+    after it."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
         if not messages:
-            await asyncio.Event().wait()  # for ever: the guard cancels the work for a disconnected client
+            # for ever: the guard cancels the work for a disconnected client
+            await asyncio.Event().wait()
         return messages.pop()
 
     return receive

@@ -48,7 +48,8 @@ class Limits:
 
 @describe(
     """
-    runs RUN...: Trained runs, one model each; NAME=RUN or SRC-TGT=RUN (as in en-fr=RUN) names a model.
+    runs RUN...: Trained runs, one model each; NAME=RUN or SRC-TGT=RUN (as in en-fr=RUN) names a
+    model.
     host: Address to listen at. The default can be reached only from this machine.
     port: Port to listen at; 0 = any free port.
     workers: Processes, each with the models in its own memory.
@@ -57,19 +58,21 @@ class Limits:
     max_sentences: Sentences of a request, at most.
     max_words: Words or subwords of a sentence, and of each side of a pair, at most.
     max_beam: Beam size, and number of translations of a sentence, that a request may ask for.
-    max_queue: Sentences that may wait in each process, half of them from one client; further requests are
-    refused.
+    max_queue: Sentences that may wait in each process, half of them from one client; further
+    requests are refused.
     deadline: Seconds after which a request is given up.
     api_keys FILE: Answer only requests with an API key of this file, which has one on each line.
-    cors_origin ORIGIN: Allow requests from pages of this origin, as in https://example.org; may be repeated.
-    allowed_host NAME: Answer only requests to this host name or to this machine's own names; may be repeated.
+    cors_origin ORIGIN: Allow requests from pages of this origin, as in https://example.org; may be
+    repeated.
+    allowed_host NAME: Answer only requests to this host name or to this machine's own names; may be
+    repeated.
     Without it, a service at 127.0.0.1 answers only to this machine's names.
     """,
     extra="serve",
 )
 def serve(runs: list[str], *, hosting: Hosting, set_: Strings = None, limits: Limits) -> None:
-    """Serve translation and alignment over HTTP, with a web page. After Ctrl-C or SIGTERM it finishes running
-    requests and ends."""
+    """Serve translation and alignment over HTTP, with a web page. After Ctrl-C or SIGTERM it
+    finishes running requests and ends."""
     from rnnsearch.serve.server import serve as serve_here
     from rnnsearch.serve.service import ModelPlace, Options
 
@@ -101,7 +104,9 @@ def bound_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     both = host == "::" and socket.has_dualstack_ipv6()
     try:
-        bound = socket.create_server((host, port), family=family, backlog=2_048, dualstack_ipv6=both)
+        bound = socket.create_server(
+            (host, port), family=family, backlog=2_048, dualstack_ipv6=both
+        )
     except (OSError, UnicodeError) as error:
         what = getattr(error, "strerror", None) or str(error)
         remedy = "name another --host or --port"
@@ -113,8 +118,8 @@ def bound_socket(host: str, port: int) -> socket.socket:
 def allowed_hosts(bound: socket.socket, host: str, more: Sequence[str]) -> frozenset[str]:
     """Returns the accepted names in the Host header; empty for any.
 
-    A loopback socket accepts only local names and those in `more`, against DNS rebinding. For other sockets
-    `more` alone decides.
+    A loopback socket accepts only local names and those in `more`, against DNS rebinding. For other
+    sockets `more` alone decides.
     """
     if not (more or ip_address(bound.getsockname()[0]).is_loopback):
         return frozenset()
@@ -123,14 +128,16 @@ def allowed_hosts(bound: socket.socket, host: str, more: Sequence[str]) -> froze
 
 
 def read_keys(path: Path) -> frozenset[str]:
-    """Returns the digests of the keys in a file, one per line; empty lines and lines that begin with # are
-    skipped. Raises InputError for a file that cannot be read or holds no key, and for a key that is too
-    short."""
+    """Returns the digests of the keys in a file, one per line; empty lines and lines that begin
+    with # are skipped. Raises InputError for a file that cannot be read or holds no key, and for a
+    key that is too short."""
     from rnnsearch.serve.routes import digest
     from rnnsearch.system.files import read_file
 
     lines = [line.strip() for line in read_file(path).decode("utf-8", "replace").splitlines()]
-    keys = {line: number for number, line in enumerate(lines, 1) if line and not line.startswith("#")}
+    keys = {
+        line: number for number, line in enumerate(lines, 1) if line and not line.startswith("#")
+    }
     if not keys:
         raise InputError("holds no key", file=path, remedy="write one key on each line")
     shortest = min(keys, key=len)

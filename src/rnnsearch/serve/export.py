@@ -33,7 +33,8 @@ EXPORTABLE = {
     "readout": ("maxout",),
     "decoder": ("forward",),
 }
-"""Setting → the parts that the page's engine supports. It supports all decoder variants and sizes."""
+"""Setting → the parts that the page's engine supports. It supports all decoder variants and
+sizes."""
 ENGINE_EQUALS = (
     *FastDecoder.EQUALS,
     "model.layers:WordEmbedding.forward",
@@ -68,8 +69,8 @@ SEARCH = (
 
 @dataclass(frozen=True)
 class StaticPage:
-    """An exported page. folder: for any static host. page_bytes: size of the page. model_bytes: model → its
-    size."""
+    """An exported page. folder: for any static host. page_bytes: size of the page. model_bytes:
+    model → its size."""
 
     folder: Path
     page_bytes: int
@@ -77,17 +78,19 @@ class StaticPage:
 
 
 def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
-    """Writes the folder, whole or not at all. The models appear in the page in the order of `runs`; the first
-    is chosen.
+    """Writes the folder, whole or not at all. The models appear in the page in the order of `runs`;
+    the first is chosen.
 
-    Raises InputError for a run that cannot be opened or that the page's engine cannot run, and for an
-    existing folder that this function did not make.
+    Raises InputError for a run that cannot be opened or that the page's engine cannot run, and for
+    an existing folder that this function did not make.
     """
     out = Path(out)
     opened = [Run.open(run) for run in runs]
     for run in opened:
         check_exportable(run)
-    languages = [(run.settings.data.source_language, run.settings.data.target_language) for run in opened]
+    languages = [
+        (run.settings.data.source_language, run.settings.data.target_language) for run in opened
+    ]
     named = model_names([""] * len(opened), languages, [run.path for run in opened])
     names, files = list(map(file_name, named)), page_files()
     with whole_folder(out, made_here) as folder:
@@ -120,26 +123,34 @@ def made_here(folder: Path) -> bool:
 
 
 def check_exportable(run: Run) -> None:
-    """Raises InputError for a model that the page's engine cannot run, and if an equation is edited; the
-    message names the first one, or the first unsupported setting."""
+    """Raises InputError for a model that the page's engine cannot run, and if an equation is
+    edited; the message names the first one, or the first unsupported setting."""
     for function in edited(ENGINE_EQUALS):
         what = f"{function} is edited, and the engine of the page has the equation as it was"
-        raise InputError(what, file=run.path, remedy="translate with `rnnsearch translate` or `serve`")
+        raise InputError(
+            what, file=run.path, remedy="translate with `rnnsearch translate` or `serve`"
+        )
     for setting, known in EXPORTABLE.items():
         value = getattr(run.settings.model, setting)
         if value not in known:
-            what = f'model.{setting} = "{value}": the engine of the page has only {", ".join(known)}'
-            raise InputError(what, file=run.path, remedy="export a model with the parts of recipe multi30k")
+            what = (
+                f'model.{setting} = "{value}": the engine of the page has only {", ".join(known)}'
+            )
+            raise InputError(
+                what, file=run.path, remedy="export a model with the parts of recipe multi30k"
+            )
     data = run.settings.data
     if data.subwords == "unigram":
         what = 'data.subwords = "unigram": the engine of the page has only bpe and none'
         raise InputError(what, file=run.path)
     if run.source.tokeniser.unspaced or run.target.tokeniser.unspaced:
         what = (
-            f"the engine of the page has no tokeniser for text without spaces ({data.source_language} to "
-            f"{data.target_language})"
+            "the engine of the page has no tokeniser for text without spaces"
+            f" ({data.source_language} to {data.target_language})"
         )
-        raise InputError(what, file=run.path, remedy="the tokeniser `space` works for every language")
+        raise InputError(
+            what, file=run.path, remedy="the tokeniser `space` works for every language"
+        )
 
 
 def write_browser_model(run: Run, folder: Path) -> int:
@@ -166,19 +177,29 @@ def _side(codec: Codec) -> dict[str, Any]:
     tokeniser = codec.tokeniser
     words = [codec.vocabulary.word(number) for number in range(len(codec.vocabulary))]
     result: dict[str, Any] = {"words": words, "subwords": "none", "pieces": None}
-    result |= {"tokeniser": tokeniser.kind, "language": tokeniser.language, "lowercase": tokeniser.lowercase}
-    result["normalise"] = list(changes(tokeniser.language).values()) if tokeniser.normalised else None
+    result |= {
+        "tokeniser": tokeniser.kind,
+        "language": tokeniser.language,
+        "lowercase": tokeniser.lowercase,
+    }
+    result["normalise"] = (
+        list(changes(tokeniser.language).values()) if tokeniser.normalised else None
+    )
     if codec.known is not None:
         result["known"] = base64.b64encode(codec.known.bits.tobytes()).decode()
     if codec.subwords is not None:
         pieces = codec.subwords.vocabulary()
         # The subwords are the vocabulary itself, unless one is spelt like a special token.
-        result |= {"subwords": "bpe", "pieces": None if pieces == words[len(SPECIALS) :] else pieces}
+        result |= {
+            "subwords": "bpe",
+            "pieces": None if pieces == words[len(SPECIALS) :] else pieces,
+        }
     return result if tokeniser.kind == "space" else result | moses_rules(base(tokeniser.language))
 
 
 def in_javascript(pattern: str) -> str:
-    """Returns a regular expression of Python as JavaScript writes it, with Unicode's letters and digits."""
+    """Returns a regular expression of Python as JavaScript writes it, with Unicode's letters and
+    digits."""
 
     def translated(found: re.Match[str]) -> str:
         text = re.sub(r"\\(.)", lambda one: inner.get(one[1], one[0]), found[0])
@@ -189,8 +210,8 @@ def in_javascript(pattern: str) -> str:
 
 
 def moses_rules(language: str) -> dict[str, Any]:
-    """Returns the data of Moses's rules: sets of characters as [first, last, …], and words whose full stop
-    does not end a sentence."""
+    """Returns the data of Moses's rules: sets of characters as [first, last, …], and words whose
+    full stop does not end a sentence."""
     from sacremoses import MosesTokenizer
 
     tokeniser = MosesTokenizer(language)
@@ -201,7 +222,9 @@ def moses_rules(language: str) -> dict[str, Any]:
         "lower": tokeniser.IsLower,
     }
     return {
-        "prefixes": list(dict.fromkeys([*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES])),
+        "prefixes": list(
+            dict.fromkeys([*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES])
+        ),
         "numeric_prefixes": list(tokeniser.NUMERIC_ONLY_PREFIXES),
         "first_words": FIRST_WORDS.get(language, "").split(),
         **{name: code_point_ranges(characters) for name, characters in sets.items()},

@@ -1,9 +1,10 @@
-"""Translates the text of HTML and keeps its tags: an element surrounds the words that attended to its
-words. What other kinds of pages share is in `Tagged`.
+"""Translates the text of HTML and keeps its tags: an element surrounds the words that attended to
+its words. What other kinds of pages share is in `Tagged`.
 
-The text is cut at the tags of blocks. Inside of a block, the mass of the alignment decides where an element
-goes: it takes the run of target words whose weights lie mostly on its source words. Only the sentences in
-which an element lies are searched, so that the time grows with the tags times the words of a sentence.
+The text is cut at the tags of blocks. Inside of a block, the mass of the alignment decides where an
+element goes: it takes the run of target words whose weights lie mostly on its source words. Only
+the sentences in which an element lies are searched, so that the time grows with the tags times the
+words of a sentence.
 """
 
 from __future__ import annotations
@@ -27,16 +28,17 @@ from rnnsearch.translation.source_lines import Paragraphs, split_paragraphs
 from rnnsearch.translation.translator import Translator
 
 _NAMES = """
-a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark q rp rt ruby \
-s samp small span strike strong sub sup time tt u var wbr
+a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark q rp rt \
+ruby s samp small span strike strong sub sup time tt u var wbr
 code iframe kbd math noembed noframes noscript pre samp script style svg template textarea var xmp
 area base br col embed hr img input link meta source track wbr
 """
 INLINE, VERBATIM, VOID = (frozenset(names.split()) for names in _NAMES.strip().splitlines())
-"""Elements inside of sentences (all others end a sentence), those whose text is not translated (like those
-with translate="no" or the class notranslate), and those without an end."""
+"""Elements inside of sentences (all others end a sentence), those whose text is not translated
+(like those with translate="no" or the class notranslate), and those without an end."""
 DEEPEST = 100
-"""Levels of elements inside of a sentence; tags of deeper ones are kept where they are in the text."""
+"""Levels of elements inside of a sentence; tags of deeper ones are kept where they are in the
+text."""
 _ADDRESS = re.compile(r"(?:https?://|www\.|[@#])\S+|[^\s@]+@[^\s@]+\.\w+")
 _LONG_NUMBER = re.compile(r"&#\d{4000,};?")
 """A character reference with more digits than Python converts."""
@@ -51,9 +53,10 @@ TranslatedText = tuple[Paragraphs, Sequence[Translation]]
 
 @dataclass(eq=False)
 class _Element:
-    """An element inside of a sentence, or a lone tag. start, end: of its text in that of its block. verbatim:
-    whether its text is not translated. inner: its text, as written, and the elements in it. spaced: whether a
-    lone tag is between two spaces, of which a translation keeps one."""
+    """An element inside of a sentence, or a lone tag. start, end: of its text in that of its block.
+    verbatim:
+    whether its text is not translated. inner: its text, as written, and the elements in it. spaced:
+    whether a lone tag is between two spaces, of which a translation keeps one."""
 
     opening: str = ""
     start: int = 0
@@ -66,7 +69,9 @@ class _Element:
 
     def written(self, text: bool = True) -> str:
         """Returns it as it was given; without `text`, its tags and those of the elements in it."""
-        inner = [one.written(text) if isinstance(one, _Element) else one * text for one in self.inner]
+        inner = [
+            one.written(text) if isinstance(one, _Element) else one * text for one in self.inner
+        ]
         return "".join([self.opening, *inner, self.closing, " " * (self.spaced and not text)])
 
 
@@ -78,8 +83,8 @@ class _Block(_Element):
 
     @property
     def forms(self) -> list[str]:
-        """Returns the text as it is to be translated. A network may read a single capitalised word as a
-        name, so it gets that in lowercase, too."""
+        """Returns the text as it is to be translated. A network may read a single capitalised word
+        as a name, so it gets that in lowercase, too."""
         text = self.text.translate(_SPACES)
         word = text.strip()
         return [text, text.lower()] if word.isalpha() and word.istitle() else [text]
@@ -106,8 +111,8 @@ class Tagged:
     def rendered(
         self, translated: Sequence[TranslatedText], each_step: Callable[[], object] = lambda: None
     ) -> str:
-        """Returns the text with the translations of `texts`. each_step: called before every element; what it
-        raises ends the work."""
+        """Returns the text with the translations of `texts`. each_step: called before every
+        element; what it raises ends the work."""
         left = iter(translated)
         made = []
         for part in self._parts:
@@ -158,8 +163,8 @@ class Tagged:
             self._open.append(element)
 
     def _stop(self, closing: str, tag: str) -> None:
-        """Ends the last element of this tag. A lone end is a mark; so is a footnote's number with its
-        tags."""
+        """Ends the last element of this tag. A lone end is a mark; so is a footnote's number with
+        its tags."""
         if all(each.tag != tag for each in self._open):
             self._mark(closing)
             return
@@ -201,7 +206,8 @@ class Markup(Tagged, HTMLParser):
 
     @property
     def _is_raw(self) -> bool:
-        """Tells whether the text is that of a script or style, which has no character references."""
+        """Tells whether the text is that of a script or style, which has no character
+        references."""
         return bool(self._skipped) and self._skipped[-1] in self.CDATA_CONTENT_ELEMENTS
 
     def _mark(self, tag: str) -> _Element:
@@ -266,7 +272,11 @@ class Markup(Tagged, HTMLParser):
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         """Reads `<![…`, as Python 3.14 and browsers do: a comment, unless it is a CDATA section."""
         cdata = self.rawdata.startswith("<![CDATA[", i)
-        return super().parse_marked_section(i, report) if cdata else self.parse_bogus_comment(i, report)
+        return (
+            super().parse_marked_section(i, report)
+            if cdata
+            else self.parse_bogus_comment(i, report)
+        )
 
     def parse_bogus_comment(self, i: int, report: bool = True) -> int:
         """Keeps as it is what browsers take for a comment: `<!x>`, `<![if !mso]>`, `</ >`."""
@@ -276,9 +286,9 @@ class Markup(Tagged, HTMLParser):
 
 
 class _Sentence(NamedTuple):
-    """A sentence of a block. begins, ends: of its source words in the text of the block. mass: (target words,
-    source words + 1), the share of a target word's weights on the source words before each one. first: the
-    place of its first target word."""
+    """A sentence of a block. begins, ends: of its source words in the text of the block. mass:
+    (target words, source words + 1), the share of a target word's weights on the source words
+    before each one. first: the place of its first target word."""
 
     begins: list[int]
     ends: list[int]
@@ -325,7 +335,9 @@ class _Placing:
         self.words: list[str] = []
         self.gaps = [""]  # before and after the words
         read = 0
-        for gap, sentence, result in zip(paragraph.gaps, paragraph.sentences, results, strict=False):
+        for gap, sentence, result in zip(
+            paragraph.gaps, paragraph.sentences, results, strict=False
+        ):
             read += len(gap)
             self.starts.append(read)
             self.sentences.append(_Sentence.read(sentence, read, result, len(self.words)))
@@ -345,7 +357,9 @@ class _Placing:
         """Returns the translation with its tags."""
         self._place(self.block, 0, len(self.words))
         rows = zip(self.gaps, self.before, [*self.words, ""], self.after, strict=True)
-        return "".join(part for gap, before, word, after in rows for part in (gap, *before, word, *after))
+        return "".join(
+            part for gap, before, word, after in rows for part in (gap, *before, word, *after)
+        )
 
     def _place(self, outer: _Element, first: int, last: int) -> None:
         """Places the elements in another one among the words from first to last."""
@@ -373,8 +387,8 @@ class _Placing:
                     self.before[begin].append(tags)
 
     def _run(self, element: _Element, taken: NDArray[np.bool_], first: int) -> tuple[int, int]:
-        """Returns the run of words for an element, of those from `first` that are not taken; an empty one if
-        no word attends to its words."""
+        """Returns the run of words for an element, of those from `first` that are not taken; an
+        empty one if no word attends to its words."""
         near = self._near(element)
         begin = min(max(first, near[0].first), first + len(taken))
         stop = max(begin, min(near[-1].first + len(near[-1].mass), first + len(taken)))
@@ -406,20 +420,22 @@ class _Placing:
     def _clings(self, element: _Element) -> bool:
         """Tells whether a lone tag stands directly behind a word."""
         before, after = (
-            self.block.text[max(0, place) : place + 1] for place in (element.start - 1, element.start)
+            self.block.text[max(0, place) : place + 1]
+            for place in (element.start - 1, element.start)
         )
         ends = element.start == element.end and not after.isalnum()
         return ends and bool(before) and not before.isspace()
 
 
 def _mass(sentences: Sequence[_Sentence], start: int, end: int) -> NDArray[np.float64]:
-    """Returns the mass of the source words in this part of the block, for each word of these sentences."""
+    """Returns the mass of the source words in this part of the block, for each word of these
+    sentences."""
     return np.concatenate([one.on(start, end) for one in sentences])
 
 
 def _best(forms: Sequence[TranslatedText]) -> TranslatedText:
-    """Returns the first translation, or that of the lowercase form, capitalised, if a single word stayed as
-    it is only in the first one."""
+    """Returns the first translation, or that of the lowercase form, capitalised, if a single word
+    stayed as it is only in the first one."""
     (paragraph, results), *others = forms
     word = paragraph.sentences[0].lower()
     for lower, (result,) in others:
@@ -430,8 +446,8 @@ def _best(forms: Sequence[TranslatedText]) -> TranslatedText:
 
 
 def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Returns begin and end of each word in the text; an empty span for a word that is written otherwise
-    there."""
+    """Returns begin and end of each word in the text; an empty span for a word that is written
+    otherwise there."""
     text, end, missing, spans = text.translate(_PLAIN), 0, 8, []
     for word in (word.rstrip(JOINER).translate(_PLAIN) for word in words):
         end += len(text[end : end + 200]) - len(text[end : end + 200].lstrip())
@@ -446,9 +462,11 @@ def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def translate_page(translator: Translator, page: Tagged, settings: dict[str, Any]) -> str:
-    """Returns the page with its text translated. settings: to change, as in `Translator.translate`, whose
-    errors it raises."""
-    paragraphs = [split_paragraphs(text, translator.source.tokeniser.language) for text in page.texts]
+    """Returns the page with its text translated. settings: to change, as in `Translator.translate`,
+    whose errors it raises."""
+    paragraphs = [
+        split_paragraphs(text, translator.source.tokeniser.language) for text in page.texts
+    ]
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph.sentences]
     results = iter(translator.translate(sentences, settings=settings))
     return page.rendered([(one, [next(results) for _ in one.sentences]) for one in paragraphs])

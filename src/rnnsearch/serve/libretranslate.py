@@ -1,5 +1,5 @@
-"""LibreTranslate's API, so that its clients work unchanged. Fields are JSON, a form or in the query; errors
-are `{"error": "…"}`."""
+"""LibreTranslate's API, so that its clients work unchanged. Fields are JSON, a form or in the
+query; errors are `{"error": "…"}`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field, StrictStr
 
 from rnnsearch.serve.html import Markup
-from rnnsearch.serve.routes import OneOrMore, as_list, check_key, in_thread, json_response, key_of, rendered
+from rnnsearch.serve.routes import (
+    OneOrMore,
+    as_list,
+    check_key,
+    in_thread,
+    json_response,
+    key_of,
+    rendered,
+)
 from rnnsearch.serve.service import Service, Translated
 from rnnsearch.serve.work_queue import check_limit
 from rnnsearch.system.files import parse_json
@@ -30,12 +38,14 @@ SURE = 50
 
 def detected(text: str) -> list[Detected]:
     """Returns all languages, most probable first; nothing for an empty text."""
-    return [{"language": code, "confidence": round(100 * p, 1)} for code, p in ranked_languages(text)]
+    return [
+        {"language": code, "confidence": round(100 * p, 1)} for code, p in ranked_languages(text)
+    ]
 
 
 def source_language(text: str, sources: Sequence[str]) -> Detected:
-    """Returns the language of a text to be translated: one that is more probable than all others together,
-    or else, as of a single word, the most probable one of the sources."""
+    """Returns the language of a text to be translated: one that is more probable than all others
+    together, or else, as of a single word, the most probable one of the sources."""
     ranked = detected(text)
     known = [one for one in ranked if one["language"] in map(base, sources)]
     best = [one for one in ranked[:1] if one["confidence"] > SURE] or known
@@ -63,7 +73,8 @@ def libretranslate(service: Service) -> APIRouter:
 
     @router.post("/translate")
     async def translate(request: Request) -> Response:
-        """Translates `q`, one text or several: `source` (or auto), `target`, `format` (text or html)."""
+        """Translates `q`, one text or several: `source` (or auto), `target`, `format` (text or
+        html)."""
         return await _translated(service, await _fields(request, TranslateFields, options.keys))
 
     @router.post("/detect")
@@ -79,7 +90,10 @@ def libretranslate(service: Service) -> APIRouter:
         pairs = {(model.source, model.target) for model in models}
         codes = sorted({code for pair in pairs for code in pair if code})
         return json_response(
-            [_named(code) | {"targets": sorted(to for of, to in pairs if of == code)} for code in codes]
+            [
+                _named(code) | {"targets": sorted(to for of, to in pairs if of == code)}
+                for code in codes
+            ]
         )
 
     @router.get("/frontend/settings")
@@ -102,8 +116,8 @@ def libretranslate(service: Service) -> APIRouter:
 
 
 class _Text:
-    """A text of a request, and its translation once it is made. pieces: what is to be translated, in HTML the
-    text between its tags."""
+    """A text of a request, and its translation once it is made. pieces: what is to be translated,
+    in HTML the text between its tags."""
 
     def __init__(self, text: str, form: str) -> None:
         self.text, self.page = text, Markup(text) if form == "html" else None
@@ -114,12 +128,16 @@ class _Text:
         """Returns the translation; without one, the text itself."""
         if self.page and self.translated:
             return self.page.rendered(self.translated, each_step)
-        return "".join(p.joined([one.text for one in some]) for p, some in self.translated) or self.text
+        return (
+            "".join(p.joined([one.text for one in some]) for p, some in self.translated)
+            or self.text
+        )
 
 
 async def _translated(service: Service, fields: TranslateFields) -> Response:
-    """Returns the answer of `/translate`. With source `auto`, each text is judged by itself; one that is in
-    the target language, or among others in none that is served, stays as it is. Raises HTTPException."""
+    """Returns the answer of `/translate`. With source `auto`, each text is judged by itself; one
+    that is in the target language, or among others in none that is served, stays as it is. Raises
+    HTTPException."""
     given, target, options = as_list(fields.q), fields.target, service.options
     auto = fields.source == "auto"
     check_limit("the request", len(given), "texts", options.sentences)
@@ -151,7 +169,11 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
         lists: dict[str, list[Any]] = {"translatedText": made}
         if auto:
             lists["detectedLanguage"] = found
-        return lists if isinstance(fields.q, list) else {name: value[0] for name, value in lists.items()}
+        return (
+            lists
+            if isinstance(fields.q, list)
+            else {name: value[0] for name, value in lists.items()}
+        )
 
     return await rendered(answer)
 
@@ -161,8 +183,9 @@ def _named(code: str) -> dict[str, Any]:
 
 
 async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -> Fields:
-    """Returns the fields of the query and of the body; the body's take precedence. Raises HTTPException for
-    an invalid body, and for a missing or wrong key, and ValidationError for an invalid field."""
+    """Returns the fields of the query and of the body; the body's take precedence. Raises
+    HTTPException for an invalid body, and for a missing or wrong key, and ValidationError for an
+    invalid field."""
     form = await request.form(max_files=0, max_fields=1_000)
     fields: dict[str, Any] = {**request.query_params, **form}
     if "json" in request.headers.get("content-type", ""):

@@ -18,11 +18,13 @@ _INLINE = re.compile(
     r"|(?P<stop>\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\]))|(?P<start>!?\[)"
     r"|(?P<mark>\*{1,3}|_{1,3}|~~)|(?P<cell>\|)"
 )
-"""Kind → what it looks like inside of a line. A note stands alone; start and stop are those of a link."""
+"""Kind → what it looks like inside of a line. A note stands alone; start and stop are those of a
+link."""
 
 
 class Markdown(Tagged):
-    """A Markdown text. Each line stays a line; code, addresses and definitions of links stay as they are."""
+    """A Markdown text. Each line stays a line; code, addresses and definitions of links stay as
+    they are."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""The routes of `/v1`, translation and alignment, and what all routes share: API keys and answers in JSON."""
+"""The routes of `/v1`, translation and alignment, and what all routes share: API keys and answers
+in JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def _encoded(text: str) -> str:
 
 Text = Annotated[StrictStr, AfterValidator(_encoded)]
 OneOrMore = Text | Annotated[list[Text], Field(fail_fast=True)]
-"""One text or several; only the first fault is found, because one for each of many texts takes seconds."""
+"""One text or several; only the first fault is found, because one for each of many texts takes
+seconds."""
 Item = TypeVar("Item")
 HYPOTHESIS = [
     *("text", "tokens", "score", "log_probabilities", "confidence", "doubtful_numbers", "finished"),
@@ -43,7 +45,8 @@ def as_list(text: str | list[str]) -> list[str]:
 
 
 def digest(key: str) -> str:
-    """Returns what is kept of a key. Comparing digests leaks nothing about keys through its time."""
+    """Returns what is kept of a key. Comparing digests leaks nothing about keys through its
+    time."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -54,7 +57,8 @@ def key_of(headers: Headers) -> str:
 
 
 def check_key(key: object, keys: Collection[str], status: int) -> None:
-    """Raises HTTPException if keys are needed and this is none; else the request counts as its key's."""
+    """Raises HTTPException if keys are needed and this is none; else the request counts as its
+    key's."""
     if not keys:
         return
     if not isinstance(key, str) or (owner := digest(key)) not in keys:
@@ -71,8 +75,8 @@ def json_response(content: object, status: int = 200) -> Response:
 
 
 async def in_thread(make: Callable[[Callable[[], object]], Item]) -> Item:
-    """Returns what `make` returns in another thread: a large text keeps nobody waiting. Its argument raises
-    AbandonedError once nobody waits for it."""
+    """Returns what `make` returns in another thread: a large text keeps nobody waiting. Its
+    argument raises AbandonedError once nobody waits for it."""
     gone = threading.Event()
 
     def each_step() -> None:
@@ -86,7 +90,8 @@ async def in_thread(make: Callable[[Callable[[], object]], Item]) -> Item:
 
 
 async def rendered(make: Callable[[Callable[[], object]], object]) -> Response:
-    """Returns plain data as a JSON response, made in another thread; `make` is as in `in_thread`."""
+    """Returns plain data as a JSON response, made in another thread; `make` is as in
+    `in_thread`."""
     return await in_thread(lambda each_step: json_response(make(each_step)))
 
 
@@ -138,7 +143,8 @@ class TranslateRequest(_Request):
 
 
 class ChoicesRequest(_Request):
-    """A sentence, and the beginning of its translation in whole words. count: number of next words."""
+    """A sentence, and the beginning of its translation in whole words. count: number of next
+    words."""
 
     text: Text
     prefix: Text = ""
@@ -146,8 +152,9 @@ class ChoicesRequest(_Request):
 
 
 class AlignRequest(_Request):
-    """Sentences with their translations. posterior: the alignment posterior, which knows the aligned word,
-    instead of attention weights. alignment: whether the answer has the matrices besides the links."""
+    """Sentences with their translations. posterior: the alignment posterior, which knows the
+    aligned word, instead of attention weights. alignment: whether the answer has the matrices
+    besides the links."""
 
     source_text: OneOrMore
     target_text: OneOrMore
@@ -185,8 +192,12 @@ def v1(service: Service) -> APIRouter:
 
     @router.post("/translate")
     async def translate(request: TranslateRequest) -> Response:
-        """Answers with each text's translation, and with its sentences and their translations, best first."""
-        model, texts = service.choose(request.model, request.source, request.target), as_list(request.text)
+        """Answers with each text's translation, and with its sentences and their translations, best
+        first."""
+        model, texts = (
+            service.choose(request.model, request.source, request.target),
+            as_list(request.text),
+        )
         begun = as_list(request.prefix or "") if request.prefix else [""] * len(texts)
         translated = await service.translate(
             model, texts, request.beam, request.nbest, glossary=request.glossary, prefix=begun
@@ -197,7 +208,9 @@ def v1(service: Service) -> APIRouter:
         def answer(_: object) -> dict[str, Any]:
             answers = [
                 {
-                    "text": as_typed(typed, paragraph.joined([one.text for one in results]), target),
+                    "text": as_typed(
+                        typed, paragraph.joined([one.text for one in results]), target
+                    ),
                     "sentences": list(map(sentence, paragraph.sentences, results)),
                 }
                 for typed, (paragraph, results) in zip(begun, translated, strict=True)
@@ -215,8 +228,8 @@ def v1(service: Service) -> APIRouter:
 
     @router.post("/align")
     async def align(request: AlignRequest) -> Response:
-        """Answers with the links of forced decoding in Pharaoh format (source-target, counted from 0), and
-        the matrix, target × source."""
+        """Answers with the links of forced decoding in Pharaoh format (source-target, counted from
+        0), and the matrix, target × source."""
         model = service.choose(request.model, request.source, request.target)
         pairs = list(zip(as_list(request.source_text), as_list(request.target_text), strict=True))
         results = await service.align(model, pairs, request.posterior)

@@ -1,7 +1,8 @@
-"""The processes of the service: they load the models, serve a socket, and finish running requests at the end.
+"""The processes of the service: they load the models, serve a socket, and finish running requests
+at the end.
 
-Several processes are uvicorn's workers on one socket: a worker that dies is replaced, and only its requests
-are lost.
+Several processes are uvicorn's workers on one socket: a worker that dies is replaced, and only its
+requests are lost.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ h11._readers.chunk_header_re = re.compile(h11._readers.chunk_header_re.pattern.r
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection, with a time limit for the head of a request. A body that is not valid HTTP, or
-    has a chunk of more than `body` bytes, ends its request."""
+    """uvicorn's connection, with a time limit for the head of a request. A body that is not valid
+    HTTP, or has a chunk of more than `body` bytes, ends its request."""
 
     body = Options().body
 
@@ -88,9 +89,9 @@ def address(bound: socket.socket) -> str:
 def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) -> None:
     """Serves until SIGTERM or SIGINT; running requests are then finished.
 
-    The models are first loaded in this process, so that an error is one line. Workers load copies of their
-    files, whatever becomes of the runs. say: receives messages. Raises InputError if a model cannot be
-    served.
+    The models are first loaded in this process, so that an error is one line. Workers load copies
+    of their files, whatever becomes of the runs. say: receives messages. Raises InputError if a
+    model cannot be served.
     """
     set_up_log()
     with tempfile.TemporaryDirectory(prefix="rnnsearch-serve-") as folder:
@@ -101,13 +102,16 @@ def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) ->
         service = make_service(options)
         listed = ", ".join(model.described for model in service.models)
         say(f"serving {listed} at {address(bound)} (Ctrl-C to end)")
-        for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn handles them, and raises them again
+        # uvicorn handles them, and raises them again
+        for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
         if options.workers == 1:
             uvicorn.Server(make_config(make_app(service))).run([bound])
         else:
             del service
-            config = make_config(partial(worker_app, options), factory=True, workers=options.workers)
+            config = make_config(
+                partial(worker_app, options), factory=True, workers=options.workers
+            )
             Multiprocess(config, [bound]).run()
 
 
@@ -124,14 +128,16 @@ def worker_app(options: Options) -> ASGIApp:
 
 
 def make_service(options: Options) -> Service:
-    """Loads the models, and sets up this process for them. Raises InputError if a model cannot be served."""
+    """Loads the models, and sets up this process for them. Raises InputError if a model cannot be
+    served."""
     set_up_cpu(options.threads, options.workers)
     Connection.body = options.body
     return Service(load_models(options), options)
 
 
 def make_config(app: Any, **options: Any) -> uvicorn.Config:
-    """Returns uvicorn's settings: our limits, and without features that the service does not use."""
+    """Returns uvicorn's settings: our limits, and without features that the service does not
+    use."""
     return uvicorn.Config(
         app,
         http=Connection,
@@ -151,9 +157,12 @@ def make_config(app: Any, **options: Any) -> uvicorn.Config:
 
 
 def set_up_log() -> None:
-    """Sets up logging to stderr, one line per event. A closed or full stderr does not end the service."""
+    """Sets up logging to stderr, one line per event. A closed or full stderr does not end the
+    service."""
     handler = logging.StreamHandler(cast(Any, LastingStream(sys.stderr)))
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s %(process)d %(message)s", "%Y-%m-%dT%H:%M:%S%z")
+    )
     levels = {"rnnsearch.serve": logging.INFO, "uvicorn": logging.ERROR, "asyncio": logging.ERROR}
     for name, level in levels.items():
         logger = logging.getLogger(name)

@@ -20,7 +20,14 @@ from rnnsearch.installed import folder_of, model_names
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
-from rnnsearch.serve.work_queue import USUAL_WORDS, WORDS, QueuedTask, WorkQueue, check_awaited, check_limit
+from rnnsearch.serve.work_queue import (
+    USUAL_WORDS,
+    WORDS,
+    QueuedTask,
+    WorkQueue,
+    check_awaited,
+    check_limit,
+)
 from rnnsearch.text.tokens import base
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.beginning import by_line, retyped
@@ -29,8 +36,8 @@ from rnnsearch.translation.source_lines import Paragraphs, joined, split_paragra
 from rnnsearch.translation.translator import Translator
 
 LONGEST_PART = 128
-"""Largest number of subwords in a part of a sentence. A batch takes as many steps as its longest part, and
-goes on while any client waits for it."""
+"""Largest number of subwords in a part of a sentence. A batch takes as many steps as its longest
+part, and goes on while any client waits for it."""
 POSTERIOR = 4
 """Times that the posterior of a pair takes longer than its attention weights."""
 Translated = tuple[Paragraphs, list[Translation]]
@@ -50,7 +57,9 @@ class ModelPlace(NamedTuple):
         if not equals or Path(word).exists():  # a folder's own name may contain `=`
             return cls("", word)
         if not run or not re.fullmatch(r"[\w.-]{1,80}", name):
-            remedy = "write RUN, NAME=RUN or SRC-TGT=RUN; names have letters, digits, points and hyphens"
+            remedy = (
+                "write RUN, NAME=RUN or SRC-TGT=RUN; names have letters, digits, points and hyphens"
+            )
             raise InputError(f"{word!r} names no model", remedy=remedy)
         return cls(name, run)
 
@@ -65,14 +74,14 @@ class ModelPlace(NamedTuple):
 class Options:
     """The settings of the service; picklable.
 
-    places: of the models. search: search settings that replace those of the runs. threads: CPU threads of
-    each process; 0: all cores, divided by `workers`. keys: digests of valid API keys; without any, everybody
-    may use the service. origins: other sites whose pages may use it (CORS). hosts: accepted names in the Host
-    header; empty for any.
+    places: of the models. search: search settings that replace those of the runs. threads: CPU
+    threads of each process; 0: all cores, divided by `workers`. keys: digests of valid API keys;
+    without any, everybody may use the service. origins: other sites whose pages may use it (CORS).
+    hosts: accepted names in the Host header; empty for any.
 
-    Limits of a request: characters and sentences in all; words of one sentence, or of one side of a pair;
-    beam; deadline, in seconds, after which it is given up. queue: sentences that may wait; one client may
-    have half of them.
+    Limits of a request: characters and sentences in all; words of one sentence, or of one side of a
+    pair; beam; deadline, in seconds, after which it is given up. queue: sentences that may wait;
+    one client may have half of them.
     """
 
     places: Sequence[ModelPlace] = ()
@@ -92,8 +101,8 @@ class Options:
 
     @property
     def body(self) -> int:
-        """Bytes of a request's body. A character takes at most 12, escaped in JSON or a form; pairs have two
-        texts."""
+        """Bytes of a request's body. A character takes at most 12, escaped in JSON or a form; pairs
+        have two texts."""
         return 64 * 1024 + 2 * 12 * self.characters
 
     @property
@@ -106,8 +115,8 @@ class Options:
 class ServedModel:
     """A model of the service.
 
-    name: unique in the service. source, target: language codes; empty if unknown. examples: sentences that
-    the page offers. taught_links: whether it was trained with word links.
+    name: unique in the service. source, target: language codes; empty if unknown. examples:
+    sentences that the page offers. taught_links: whether it was trained with word links.
     """
 
     name: str
@@ -129,8 +138,8 @@ class ServedModel:
         target: str | None,
         subtag: Callable[[str], str] = str,
     ) -> bool:
-        """Tells whether it has this name and these languages. None stands for any value. subtag: the part
-        of a language's code that counts."""
+        """Tells whether it has this name and these languages. None stands for any value. subtag:
+        the part of a language's code that counts."""
         codes = zip((source, target), (self.source, self.target), strict=True)
         return name in (None, self.name) and all(
             code is None or subtag(code) == subtag(own) for code, own in codes
@@ -138,9 +147,9 @@ class ServedModel:
 
 
 def load_models(options: Options) -> list[ServedModel]:
-    """Loads the models, and translates and aligns a word with each, so that weights are converted and
-    libraries loaded before the first request. A user's own code is never executed. Raises InputError for a
-    run that cannot be served."""
+    """Loads the models, and translates and aligns a word with each, so that weights are converted
+    and libraries loaded before the first request. A user's own code is never executed. Raises
+    InputError for a run that cannot be served."""
     runs = [Run.open(place.run) for place in options.places]
     pairs = [(run.settings.data.source_language, run.settings.data.target_language) for run in runs]
     for number, place in enumerate(options.places):
@@ -164,7 +173,8 @@ def load_models(options: Options) -> list[ServedModel]:
 
 
 class Group(NamedTuple):
-    """The settings that tasks must share to be worked on together. beam: 0 if the translations are given.
+    """The settings that tasks must share to be worked on together. beam: 0 if the translations are
+    given.
     choices: number of next words wanted, instead of translations."""
 
     model: ServedModel
@@ -175,16 +185,19 @@ class Group(NamedTuple):
 
 
 class Service:
-    """The models, in the order of the command line, behind a queue. Run `queue` in the event loop."""
+    """The models, in the order of the command line, behind a queue. Run `queue` in the event
+    loop."""
 
     def __init__(self, models: Sequence[ServedModel], options: Options) -> None:
         self.models, self.options = models, options
-        self.queue = WorkQueue(self._work, models[0].translator.settings.search.batch_size, options.queue)
+        self.queue = WorkQueue(
+            self._work, models[0].translator.settings.search.batch_size, options.queue
+        )
 
     def choose(self, name: str | None, source: str | None, target: str | None) -> ServedModel:
         """Returns the model for a request: that of the name, or the first one with those languages,
-        without their regions if no model has these. None stands for any value. Raises HTTPException if
-        no model fits, or models of several pairs do."""
+        without their regions if no model has these. None stands for any value. Raises HTTPException
+        if no model fits, or models of several pairs do."""
         asked = name, source, target
         fitting = [one for one in self.models if one.fits(*asked)]
         fitting = fitting or [one for one in self.models if one.fits(*asked, base)]
@@ -206,8 +219,10 @@ class Service:
         glossary: Mapping[str, str] | None = None,
         prefix: Sequence[str] = (),
     ) -> list[Translated]:
-        """Returns the sentences of each text with their translations. glossary: terms and their translations.
-        prefix: the beginning of each text's translation; without any, none is kept. Raises HTTPException."""
+        """Returns the sentences of each text with their translations. glossary: terms and their
+        translations.
+        prefix: the beginning of each text's translation; without any, none is kept. Raises
+        HTTPException."""
         terms, most = glossary or {}, self.options.beam
         characters = sum(map(len, [*texts, *prefix, *terms, *terms.values()]))
         check_limit("the request", characters, "characters", self.options.characters)
@@ -221,17 +236,25 @@ class Service:
             paragraphs.extend(split_paragraphs(text, model.source) for text in texts)
             count = sum(len(paragraph.sentences) for paragraph in paragraphs)
             check_limit("the request", count, "sentences", self.options.sentences)
-            bound = Glossary(model.translator.source, model.translator.target, terms) if terms else None
+            bound = (
+                Glossary(model.translator.source, model.translator.target, terms) if terms else None
+            )
             target = model.translator.target.tokeniser.language
             made = []
-            for text, (paragraph, begun) in enumerate(zip(paragraphs, prefix or repeat(""), strict=False), 1):
+            for text, (paragraph, begun) in enumerate(
+                zip(paragraphs, prefix or repeat(""), strict=False), 1
+            ):
                 typed = by_line(paragraph, begun, target)
                 for number, pair in enumerate(zip(paragraph.sentences, typed, strict=True), 1):
-                    made.append(self._task(group, f"sentence {number} of text {text}", *pair, bound))
+                    made.append(
+                        self._task(group, f"sentence {number} of text {text}", *pair, bound)
+                    )
             return made
 
         results = iter(await self._results(tasks))
-        return [(paragraph, [next(results) for _ in paragraph.sentences]) for paragraph in paragraphs]
+        return [
+            (paragraph, [next(results) for _ in paragraph.sentences]) for paragraph in paragraphs
+        ]
 
     async def choices(self, model: ServedModel, text: str, prefix: str, count: int) -> list[Choice]:
         """Returns the likeliest next words of the text's translation after a beginning. Raises
@@ -255,7 +278,9 @@ class Service:
         characters = sum(len(line) for pair in pairs for line in pair)
         check_limit("the request", characters, "characters", 2 * self.options.characters)
         group = Group(model, posterior=posterior)
-        return await self._results(lambda: [self._pair(group, *pair) for pair in enumerate(pairs, 1)])
+        return await self._results(
+            lambda: [self._pair(group, *pair) for pair in enumerate(pairs, 1)]
+        )
 
     def _pair(self, group: Group, number: int, pair: tuple[str, str]) -> QueuedTask:
         """Encodes a pair. Raises HTTPException if a line is too long."""
@@ -270,21 +295,25 @@ class Service:
     def _task(
         self, group: Group, where: str, sentence: str, typed: str, terms: Glossary | None = None
     ) -> QueuedTask:
-        """Encodes a sentence in parts. Raises HTTPException if it, or its beginning, is too long."""
+        """Encodes a sentence in parts. Raises HTTPException if it, or its beginning, is too
+        long."""
         translator = group.model.translator
         try:
             parts = translator.parts(sentence, glossary=terms, typed=typed)
         except InputError as error:
             raise HTTPException(413, f"{where}: {error}") from None
-        subwords, words = sum(len(part.ids) for part in parts), sum(len(part.words) for part in parts)
+        subwords, words = (
+            sum(len(part.ids) for part in parts),
+            sum(len(part.words) for part in parts),
+        )
         remedy = "divide it by full stops or line breaks"
         check_limit(where, max(words, subwords), "words or subwords", self.options.words, remedy)
         numbers = group.nbest * words**2  # a translation has about as many words
         return QueuedTask(group, (parts, typed), subwords, numbers)
 
     async def _results(self, make: Callable[[], list[QueuedTask]]) -> list[Any]:
-        """Makes tasks in another thread and returns their results. Whatever happens, no work is left. Raises
-        HTTPException if the answer is expected to be too large."""
+        """Makes tasks in another thread and returns their results. Whatever happens, no work is
+        left. Raises HTTPException if the answer is expected to be too large."""
         tasks = await asyncio.to_thread(make)
         numbers = sum(task.numbers for task in tasks)
         remedy = "send less text, or ask for fewer translations"
@@ -297,7 +326,8 @@ class Service:
                 future.cancel()
 
     def _work(self, group: Group, tasks: Sequence[QueuedTask]) -> Sequence[Any]:
-        """Works on a batch, in the models' thread. Raises AbandonedError once no client waits for it."""
+        """Works on a batch, in the models' thread. Raises AbandonedError once no client waits for
+        it."""
         translator, items = group.model.translator, [task.item for task in tasks]
         if group.choices:
             return [translator.choices(text, prefix, group.choices) for text, prefix in items]
@@ -305,14 +335,21 @@ class Service:
             scorer = translator.scorer(group.posterior, exact=not group.posterior, scored=False)
             return scorer.force_encoded(items, each_step=partial(self.queue.let_overtake, tasks))
         parts = [part for own, _ in items for part in own]
-        asked = {"search.beam": group.beam, "search.nbest": group.nbest, "search.batch_size": len(parts)}
+        asked = {
+            "search.beam": group.beam,
+            "search.nbest": group.nbest,
+            "search.batch_size": len(parts),
+        }
         settings = changed(translator.settings, asked)
         results = iter(
-            translator.translate_parts(parts, settings=settings, each_step=partial(check_awaited, tasks))
+            translator.translate_parts(
+                parts, settings=settings, each_step=partial(check_awaited, tasks)
+            )
         )
         target = translator.target
         translated = [
-            retyped(joined([next(results) for _ in own], target.text), typed, target) for own, typed in items
+            retyped(joined([next(results) for _ in own], target.text), typed, target)
+            for own, typed in items
         ]
         WORDS.labels(group.model.name).inc(sum(len(result.tokens) for result in translated))
         return translated

@@ -70,9 +70,12 @@ def talk(runs: Sequence[str], search: dict[str, Any], load: Load) -> None:
 
 
 class Conversation:
-    """A conversation at the terminal, with commands about its last answer. search: settings to change."""
+    """A conversation at the terminal, with commands about its last answer. search: settings to
+    change."""
 
-    def __init__(self, translator: Translator, search: dict[str, Any], load: Load, console: Console) -> None:
+    def __init__(
+        self, translator: Translator, search: dict[str, Any], load: Load, console: Console
+    ) -> None:
         self.translator, self.search, self.load, self.console = translator, search, load, console
         self.other: Translator | None = None
         """The model of the other direction, once it is loaded."""
@@ -108,7 +111,8 @@ class Conversation:
             self.say(str(error))
 
     def translate(self, line: str, prefix: str = "") -> None:
-        """Translates a sentence, to which commands then refer. prefix: beginning of the translation."""
+        """Translates a sentence, to which commands then refer. prefix: beginning of the
+        translation."""
         self.source = line
         limit = changed(self.translator.settings, self.search).translation.max_source_length
         results = self.translator.translate([line], prefix=[prefix], settings=self.search)
@@ -116,12 +120,15 @@ class Conversation:
             self.show(result)
 
     def show(self, result: Translation) -> None:
-        """Prints source and translation. Linked words have the same colour; unsure words are dim."""
+        """Prints source and translation. Linked words have the same colour; unsure words are
+        dim."""
         self.result = result
         for line in in_colours(printable(self.source), result):
             self.console.print(line)
         if self.console.no_color or self.console.color_system is None:
-            pairs = (f"{result.source_tokens[i]}–{result.tokens[j]}" for i, j in sorted(result.links()))
+            pairs = (
+                f"{result.source_tokens[i]}–{result.tokens[j]}" for i, j in sorted(result.links())
+            )
             self.say("  ".join(pairs))
 
     def matrix(self, _: str) -> None:
@@ -146,7 +153,9 @@ class Conversation:
         positions = [translator.source.vocabulary.word(number) for number in source.ids]
         for step, belongs in zip(found, target.word_of, strict=True):
             if belongs == places[0]:
-                others = ", ".join(f"{other} {p:.2f}" for other, p in step.likeliest if other != step.written)
+                others = ", ".join(
+                    f"{other} {p:.2f}" for other, p in step.likeliest if other != step.written
+                )
                 self.say(f"{step.written}  p = {step.p:.2f}; otherwise {others}", "bold")
                 if step.energies is None:
                     self.say("written without a context")
@@ -154,7 +163,9 @@ class Conversation:
                 self.say("  energy  weight")
                 for j in (-step.weights).argsort()[:ROWS]:
                     weight, bar = float(step.weights[j]), "█" * round(10 * float(step.weights[j]))
-                    self.say(f"{float(step.energies[j]):8.2f}  {weight:6.3f} {bar:10} {positions[j]}", "")
+                    self.say(
+                        f"{float(step.energies[j]):8.2f}  {weight:6.3f} {bar:10} {positions[j]}", ""
+                    )
 
     def nbest(self, number: str) -> None:
         """Print the NUMBER (5) best translations."""
@@ -190,7 +201,8 @@ class Conversation:
         if run or self.other is None:
             if not (name := run or opposite_model(self.data)):
                 what = (
-                    f"no model from {self.data.target_language} to {self.data.source_language} is installed"
+                    f"no model from {self.data.target_language} to {self.data.source_language} is"
+                    " installed"
                 )
                 raise InputError(what, remedy="name a run: :swap RUN")
             self.other = self.load([name])
@@ -218,23 +230,30 @@ def _number(command: str, typed: str) -> int:
 
 
 def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
-    """Returns the source line and the translation: a source word has the colour of the target words that
-    attend to it most; unsure words are dim."""
+    """Returns the source line and the translation: a source word has the colour of the target words
+    that attend to it most; unsure words are dim."""
     links = {target: source for source, target in result.links()}
-    colour = {place: COLOURS[k % len(COLOURS)] for k, place in enumerate(sorted(set(links.values())))}
+    colour = {
+        place: COLOURS[k % len(COLOURS)] for k, place in enumerate(sorted(set(links.values())))
+    }
     sure = result.confidence or [1.0] * len(result.tokens)
     styles = [
         f"{'' if sure[k] >= UNSURE else 'dim '}{colour[links[k]] if k in links else ''}".strip()
         for k in range(len(result.tokens))
     ]
     lines = Text(printable(source)), Text(printable(result.text))
-    _style(lines[0], result.source_tokens[:-1], [colour.get(k, "") for k in range(len(result.source_tokens))])
+    _style(
+        lines[0],
+        result.source_tokens[:-1],
+        [colour.get(k, "") for k in range(len(result.source_tokens))],
+    )
     _style(lines[1], result.tokens, styles)
     return lines
 
 
 def _style(line: Text, words: Sequence[str], styles: Iterable[str]) -> None:
-    """Styles the words where they stand in the line; a word that the tokeniser has changed stays plain."""
+    """Styles the words where they stand in the line; a word that the tokeniser has changed stays
+    plain."""
     end = 0
     for word, style in zip(words, styles, strict=False):
         if found := re.compile(re.escape(word), re.IGNORECASE).search(line.plain, end):
@@ -249,8 +268,8 @@ LIKELIEST = 4
 class Step(NamedTuple):
     """One step of the decoder, which writes the word or subword `written`.
 
-    energies, weights: (source ids,) e_ij and α_ij of the context that p(y_i) was read from; energies are None
-    if it read no context.
+    energies, weights: (source ids,) e_ij and α_ij of the context that p(y_i) was read from;
+    energies are None if it read no context.
     p: p(y_i | y_<i, x). likeliest: the words or subwords with the largest p, best first.
     """
 
@@ -268,7 +287,8 @@ def steps(
     source: EncodedSentence,
     target: EncodedSentence,
 ) -> list[Step]:
-    """Returns the steps of forced decoding, in the order of the target ids; the end of sentence is the last.
+    """Returns the steps of forced decoding, in the order of the target ids; the end of sentence is
+    the last.
 
     With a bidirectional decoder, they are those of its left-to-right half. codec: the target codec.
     """

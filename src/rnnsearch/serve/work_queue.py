@@ -1,5 +1,5 @@
-"""The queue in front of the models, where one thread works on batches of the waiting tasks; and the counters
-and refusals of the service."""
+"""The queue in front of the models, where one thread works on batches of the waiting tasks; and the
+counters and refusals of the service."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from prometheus_client import Counter, Histogram
 
 OWNER = ContextVar("owner", default="")
 """The API key or the address of the client whose request is being answered."""
-REQUESTS = Histogram("rnnsearch_request_seconds", "Time of a request; status 0: gone", ["route", "status"])
+REQUESTS = Histogram(
+    "rnnsearch_request_seconds", "Time of a request; status 0: gone", ["route", "status"]
+)
 WORDS = Counter("rnnsearch_words", "Words of translations that were written", ["model"])
 USUAL_WORDS = 25
-"""Words of a usual sentence. A batch has at most as many words as a full batch of usual sentences, so that
-long sentences do not make others wait longer."""
+"""Words of a usual sentence. A batch has at most as many words as a full batch of usual sentences,
+so that long sentences do not make others wait longer."""
 OVERTAKING = 4
 """Times that a task is longer than those that may overtake it while it is worked on."""
 
@@ -34,7 +36,9 @@ class AbandonedError(Exception):
 def check_limit(owner: str, number: int, things: str, most: int, remedy: str = "send less") -> None:
     """Raises HTTPException if `owner` has more than `most` things."""
     if number > most:
-        raise HTTPException(413, f"{owner} has {number:,} {things}, but the limit is {most:,}: {remedy}")
+        raise HTTPException(
+            413, f"{owner} has {number:,} {things}, but the limit is {most:,}: {remedy}"
+        )
 
 
 def busy(what: str, status: int = 503) -> HTTPException:
@@ -46,9 +50,9 @@ def busy(what: str, status: int = 503) -> HTTPException:
 class QueuedTask:
     """A unit of work: a sentence in parts, or a pair.
 
-    group: only tasks of one group share a batch. size: length in words; for a pair, that of a sentence that
-    takes as long. numbers: of its alignments, as expected. due: the place in the queue, in words. future: of
-    the result; once it is done or cancelled, nobody waits.
+    group: only tasks of one group share a batch. size: length in words; for a pair, that of a
+    sentence that takes as long. numbers: of its alignments, as expected. due: the place in the
+    queue, in words. future: of the result; once it is done or cancelled, nobody waits.
     """
 
     group: Hashable
@@ -77,8 +81,8 @@ class WorkQueue:
     def submit(self, tasks: Sequence[QueuedTask]) -> list[asyncio.Future[Any]]:
         """Returns a future for each task. Raises HTTPException if there is no room for all.
 
-        A request's later tasks come after the first ones of others, so that short requests overtake long
-        ones.
+        A request's later tasks come after the first ones of others, so that short requests overtake
+        long ones.
         """
         owner, number = OWNER.get(), len(tasks)
         with self._lock:
@@ -105,8 +109,8 @@ class WorkQueue:
                 self._changed.clear()
 
     def let_overtake(self, tasks: Sequence[QueuedTask]) -> None:
-        """Works on waiting tasks that are much shorter than these, one batch at a time. Called in the models'
-        thread while it works on them. Raises AbandonedError as `check_awaited` does."""
+        """Works on waiting tasks that are much shorter than these, one batch at a time. Called in
+        the models' thread while it works on them. Raises AbandonedError as `check_awaited` does."""
         largest = max(task.size for task in tasks) // OVERTAKING
         if shorter := self._next_batch(largest):
             self._work_on(tasks[0].future.get_loop(), shorter)
@@ -117,8 +121,8 @@ class WorkQueue:
         loop.call_soon_threadsafe(_set_results, tasks, self._results(tasks))
 
     def _next_batch(self, largest: float = math.inf) -> list[QueuedTask]:
-        """Takes the task that is due first, of those that are not larger than `largest`, and those of its
-        group with the most similar lengths."""
+        """Takes the task that is due first, of those that are not larger than `largest`, and those
+        of its group with the most similar lengths."""
         with self._lock:
             self._drop()
             waiting = [task for task in self.waiting if task.size <= largest]
@@ -138,7 +142,8 @@ class WorkQueue:
         self.waiting = [task for task in self.waiting if not task.future.done()]
 
     def _results(self, tasks: Sequence[QueuedTask]) -> list[Any]:
-        """Returns a result or an exception for each task: one task's fault does not affect the others."""
+        """Returns a result or an exception for each task: one task's fault does not affect the
+        others."""
         try:
             return list(self.work(tasks[0].group, tasks))
         except Exception as error:

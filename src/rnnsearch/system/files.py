@@ -1,5 +1,6 @@
-"""Reads and writes files and folders. What is written is whole or absent: Ctrl-C, kill -9 or a full disk
-leaves the previous version (a power cut may not). Locks are released by the kernel when a process ends.
+"""Reads and writes files and folders. What is written is whole or absent: Ctrl-C, kill -9 or a full
+disk leaves the previous version (a power cut may not). Locks are released by the kernel when a
+process ends.
 
 Files to be read are untrusted: pipes are refused, and every fault is an OSError or a ValueError."""
 
@@ -31,8 +32,8 @@ LARGEST_FILE = 1 << 28
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`, whose file replaces it on success; on an exception it is
-    removed. The next writer of `path` overwrites what a killed process has left.
+    """Yields a temporary path beside `path`, whose file replaces it on success; on an exception it
+    is removed. The next writer of `path` overwrites what a killed process has left.
 
     A link stays, and the file that it points to is replaced. A stream gets what the whole file
     has. Raises InputError if `path` is a folder, and while another process is writing it; OSError
@@ -75,7 +76,8 @@ def remove_partial_files(folder: Path) -> None:
 
 @contextmanager
 def writing(path: Path | None) -> Iterator[None]:
-    """Turns an OSError into an InputError that names the file, or `path` if the error names none."""
+    """Turns an OSError into an InputError that names the file, or `path` if the error names
+    none."""
     try:
         yield
     except OSError as error:
@@ -111,7 +113,9 @@ def prepare_output(file: Path, overwrite: bool) -> None:
     """Makes the folder of a file to be written. Raises InputError if the file exists and may not be
     replaced."""
     if end_of_link(file).exists() and not overwrite and not is_stream(file):
-        raise InputError("already exists", file=file, remedy="choose another file, or add --overwrite")
+        raise InputError(
+            "already exists", file=file, remedy="choose another file, or add --overwrite"
+        )
     make_folder(file.parent)
 
 
@@ -135,7 +139,8 @@ def file_checksum(path: Path) -> str:
 
 
 def checksum(*parts: str | bytes | memoryview) -> str:
-    """Returns the SHA-256 of texts and bytes, in hexadecimal. The length of each part counts, too."""
+    """Returns the SHA-256 of texts and bytes, in hexadecimal. The length of each part counts,
+    too."""
     total = hashlib.sha256()
     for part in parts:
         content = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -145,11 +150,13 @@ def checksum(*parts: str | bytes | memoryview) -> str:
 
 
 def content_key(files: Sequence[Path], *others: str) -> str:
-    """Returns a checksum of the files' contents and of other texts, by which later work on the same input is
-    recognised. Raises InputError for a file that cannot be read twice."""
+    """Returns a checksum of the files' contents and of other texts, by which later work on the same
+    input is recognised. Raises InputError for a file that cannot be read twice."""
     for file in files:
         if not file.is_file():
-            raise InputError("is no file on disk", file=file, remedy="check the path; write a pipe to a file")
+            raise InputError(
+                "is no file on disk", file=file, remedy="check the path; write a pipe to a file"
+            )
     return checksum(*map(file_checksum, files), *others)
 
 
@@ -160,9 +167,13 @@ def open_locked(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
     while True:
         handle = os.open(path, flags | os.O_NOFOLLOW, 0o666)
         found = os.fstat(handle)
-        if not stat.S_ISDIR(found.st_mode) and (not stat.S_ISREG(found.st_mode) or found.st_nlink > 1):
+        if not stat.S_ISDIR(found.st_mode) and (
+            not stat.S_ISREG(found.st_mode) or found.st_nlink > 1
+        ):
             os.close(handle)
-            raise OSError(errno.EMLINK, "it is a link to another file, or no file; remove it", str(path))
+            raise OSError(
+                errno.EMLINK, "it is a link to another file, or no file; remove it", str(path)
+            )
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -180,10 +191,12 @@ def open_locked(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
 
 @contextmanager
 def only_one(folder: Path, doing: str) -> Iterator[None]:
-    """Keeps other processes from doing the same in `folder`, with a file `.lock` in it. Makes the folder.
+    """Keeps other processes from doing the same in `folder`, with a file `.lock` in it. Makes the
+    folder.
 
-    doing: the work in the message, such as "training". Raises InputError if another process is doing it, or
-    if the folder or one of its parents is a file, and OSError if the folder cannot be written."""
+    doing: the work in the message, such as "training". Raises InputError if another process is
+    doing it, or if the folder or one of its parents is a file, and OSError if the folder cannot be
+    written."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     make_folder(folder)
     path = folder / ".lock"
@@ -192,14 +205,16 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
     except InputError:
         number = path.read_text("ascii", "replace").strip() if path.exists() else "?"
         what = f"another process ({number}) is {doing} here"
-        raise InputError(what, file=folder, remedy="wait for it or end it, or name another folder") from None
+        raise InputError(
+            what, file=folder, remedy="wait for it or end it, or name another folder"
+        ) from None
     try:
         os.truncate(handle, 0)
         os.write(handle, f"{os.getpid()}\n".encode())
         yield
     finally:
-        # The file is removed before the lock is released: a process that gets the old file's lock sees that
-        # it is gone.
+        # The file is removed before the lock is released: a process that gets the old file's lock
+        # sees that it is gone.
         with contextlib.suppress(OSError):
             path.unlink()
         os.close(handle)
@@ -210,21 +225,25 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
 
 @contextmanager
 def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
-    """Yields a new folder to write into, which becomes `out` at the end; on an exception it is removed.
+    """Yields a new folder to write into, which becomes `out` at the end; on an exception it is
+    removed.
 
-    After kill -9 its remains are beside `out` under a hidden name; the next call for `out` removes them.
+    After kill -9 its remains are beside `out` under a hidden name; the next call for `out` removes
+    them.
 
-    replaceable: tells whether an existing `out` that is not empty may be replaced; asked before the work and
-    after it.
+    replaceable: tells whether an existing `out` that is not empty may be replaced; asked before the
+    work and after it.
 
-    Raises InputError if `out` may not be replaced, while another process is writing it, and for every error
-    of the file system, such as a full disk. If something that must not be replaced became `out` meanwhile,
-    the new folder is kept as `out`.finished, and the InputError names it.
+    Raises InputError if `out` may not be replaced, while another process is writing it, and for
+    every error of the file system, such as a full disk. If something that must not be replaced
+    became `out` meanwhile, the new folder is kept as `out`.finished, and the InputError names it.
     """
     out = out.resolve()
     if not out.name:
         raise InputError("is the root of the file system", file=out, remedy="name another folder")
-    folder, replaced = (out.with_name(f".{out.name}{ending}") for ending in (PARTIAL, REPLACED_ENDING))
+    folder, replaced = (
+        out.with_name(f".{out.name}{ending}") for ending in (PARTIAL, REPLACED_ENDING)
+    )
     with writing(out):
         make_folder(out.parent)
         if replaced.exists() and not out.exists():  # a process was killed between the two renames
@@ -234,18 +253,24 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
             folder.mkdir()
         except FileExistsError:
             if folder.lstat().st_uid != os.geteuid():
-                raise InputError("belongs to another user", file=folder, remedy="remove it") from None
+                raise InputError(
+                    "belongs to another user", file=folder, remedy="remove it"
+                ) from None
         handle = open_locked(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             shutil.rmtree(replaced, ignore_errors=True)
             for entry in folder.iterdir():
-                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+                shutil.rmtree(
+                    entry
+                ) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
             yield folder
             try:
                 check_folder(out, replaceable)
             except InputError as error:
                 kept = folder.rename(out.with_name(f"{out.name}.finished"))
-                raise InputError(f"{error}; the new folder is {kept}", remedy="keep one of the two") from None
+                raise InputError(
+                    f"{error}; the new folder is {kept}", remedy="keep one of the two"
+                ) from None
             if out.exists():
                 out.rename(replaced)
             folder.rename(out)
@@ -258,8 +283,8 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
 
 
 def check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
-    """Raises InputError if something is at `out` that may not be replaced. A lock and what killed processes
-    left count as nothing."""
+    """Raises InputError if something is at `out` that may not be replaced. A lock and what killed
+    processes left count as nothing."""
     if out.exists() and not out.is_dir():
         raise InputError("is a file, not a folder", file=out, remedy="name another folder")
     names = [one.name for one in out.iterdir()] if out.exists() else []
@@ -291,14 +316,14 @@ def read_json(path: Path) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """Returns the text of a regular file in UTF-8. Raises OSError if it cannot be read, and ValueError if it
-    is not UTF-8 or is larger than LARGEST_FILE."""
+    """Returns the text of a regular file in UTF-8. Raises OSError if it cannot be read, and
+    ValueError if it is not UTF-8 or is larger than LARGEST_FILE."""
     return read_bytes(path).decode("utf-8")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Returns the content of a regular file. Raises OSError if it cannot be read, and ValueError if it is
-    larger than LARGEST_FILE."""
+    """Returns the content of a regular file. Raises OSError if it cannot be read, and ValueError if
+    it is larger than LARGEST_FILE."""
     check_regular(path)
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
@@ -308,8 +333,8 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_file(path: Path) -> bytes:
-    """Returns the content of a regular file. Raises InputError if it cannot be read or is larger than
-    LARGEST_FILE."""
+    """Returns the content of a regular file. Raises InputError if it cannot be read or is larger
+    than LARGEST_FILE."""
     with reading(path):
         return read_bytes(path)
 
@@ -318,9 +343,9 @@ def read_file(path: Path) -> bytes:
 def reading(
     file: Path, remedy: str = "", unread: str = "cannot be read", damaged: str = ""
 ) -> Iterator[None]:
-    """Turns OSError and ValueError into an InputError, whose message begins with `unread` and ends with the
-    remedy; that of a ValueError is only `damaged`, if given, and the error. A file that may not be read is
-    neither damaged nor missing, and says so."""
+    """Turns OSError and ValueError into an InputError, whose message begins with `unread` and ends
+    with the remedy; that of a ValueError is only `damaged`, if given, and the error. A file that
+    may not be read is neither damaged nor missing, and says so."""
     try:
         yield
     except PermissionError as error:
@@ -334,8 +359,8 @@ def reading(
 
 
 def check_regular(path: Path) -> None:
-    """Raises OSError if there is no file, and for a folder, a pipe, a device or a socket, on which reading
-    would wait or fail."""
+    """Raises OSError if there is no file, and for a folder, a pipe, a device or a socket, on which
+    reading would wait or fail."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

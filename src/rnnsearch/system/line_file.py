@@ -1,8 +1,8 @@
-"""Output files that are written in blocks of lines. After Ctrl-C, kill -9 or on a full disk, the same command
-continues after the last block, and the complete file is the same to the last bit.
+"""Output files that are written in blocks of lines. After Ctrl-C, kill -9 or on a full disk, the
+same command continues after the last block, and the complete file is the same to the last bit.
 
-Until it is complete, the lines of `NAME` are in `.NAME.partial`, and `.NAME.state` says how many of them are
-whole, and of which run, settings and text. After a power cut, the file may begin anew.
+Until it is complete, the lines of `NAME` are in `.NAME.partial`, and `.NAME.state` says how many of
+them are whole, and of which run, settings and text. After a power cut, the file may begin anew.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ LINES_AHEAD = 16
 
 
 class FileState(NamedTuple):
-    """The content of the state file. key: of the LineFile. items, checksum: of those whose lines are written.
+    """The content of the state file. key: of the LineFile. items, checksum: of those whose lines
+    are written.
     size: of these lines, in bytes."""
 
     key: str = ""
@@ -51,9 +52,9 @@ class LineFile:
 
     The file gets its name at the end of the `with` block, unless an exception ends it.
 
-    path: the file. key: checksum of everything that its lines depend on, except the items. head: text before
-    all lines. overwrite: replace an existing file, and one that was begun with another key; entering raises
-    InputError if the file may not be written.
+    path: the file. key: checksum of everything that its lines depend on, except the items. head:
+    text before all lines. overwrite: replace an existing file, and one that was begun with another
+    key; entering raises InputError if the file may not be written.
 
     done: number of items whose lines are written. before: state that an earlier process has left.
     """
@@ -96,19 +97,22 @@ class LineFile:
                 self.partial.unlink(missing_ok=True)
 
     def missing(self, items: Iterable[Entry]) -> Iterator[Entry]:
-        """Returns the items that have no lines yet. Raises InputError if the earlier ones have changed since
-        their lines were written."""
+        """Returns the items that have no lines yet. Raises InputError if the earlier ones have
+        changed since their lines were written."""
         rest = iter(items)
         if self.before.items:
             for item in islice(rest, self.before.items):
                 self._count(item)
             if self._items.hexdigest() != self.before.checksum:
                 what = "was begun with another text"
-                raise InputError(what, file=self.path, remedy=f"remove {self.state_file} to begin anew")
+                raise InputError(
+                    what, file=self.path, remedy=f"remove {self.state_file} to begin anew"
+                )
         return rest
 
     def blocks(self, items: Iterable[Entry], batch_size: int) -> Iterator[list[Entry]]:
-        """Yields the items that have no lines yet, in blocks of 1, 2, 4, … and at most LINES_AHEAD batches.
+        """Yields the items that have no lines yet, in blocks of 1, 2, 4, … and at most LINES_AHEAD
+        batches.
         Raises InputError as `missing` does."""
         rest = self.missing(items)
         for size in _block_sizes(batch_size, self.before.items):
@@ -149,8 +153,8 @@ class LineFile:
 
 
 def _block_sizes(batch_size: int, done: int) -> Iterator[int]:
-    """Yields the sizes of the blocks after the first `done` items. They grow: an interruption soon after the
-    beginning loses little, and large blocks have batches of equal lengths."""
+    """Yields the sizes of the blocks after the first `done` items. They grow: an interruption soon
+    after the beginning loses little, and large blocks have batches of equal lengths."""
     for number in count():
         size = batch_size * min(2**number, LINES_AHEAD)
         if done <= 0:

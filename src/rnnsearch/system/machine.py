@@ -25,28 +25,31 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_ALLOCATION, KEPT_IN_ALL = 256 << 20, 512 << 20
-"""In bytes. Freed allocations up to the first size are kept for reuse, as long as the free end of the heap is
-below the second."""
+"""In bytes. Freed allocations up to the first size are kept for reuse, as long as the free end of
+the heap is below the second."""
 SHAPES_KEPT = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
-"""Numbers of shapes of bfloat16 products in the caches of oneDNN and of torch's interface to it (ideep)."""
+"""Numbers of shapes of bfloat16 products in the caches of oneDNN and of torch's interface to it
+(ideep)."""
 
 
 def set_up_cpu(threads: int, processes: int = 1) -> int:
-    """Sets the number of threads (0: the cores that this process may use, divided by `processes`), keeps
-    freed memory for reuse, and limits oneDNN's caches of shapes, unless the environment sets their sizes.
+    """Sets the number of threads (0: the cores that this process may use, divided by `processes`),
+    keeps freed memory for reuse, and limits oneDNN's caches of shapes, unless the environment sets
+    their sizes.
 
-    Returns the number of threads. Call it before the first bfloat16 product, which reads the sizes of the
-    caches.
+    Returns the number of threads. Call it before the first bfloat16 product, which reads the sizes
+    of the caches.
     """
     chosen = threads or max(1, core_count() // processes)
     torch.set_num_threads(chosen)
     for variable, shapes in SHAPES_KEPT.items():
-        # Each shape takes half a MiB in the two caches together, and every batch of real sentences has new
-        # shapes. The default is a thousand, but only the shapes of one update's time steps are used again.
+        # Each shape takes half a MiB in the two caches together, and every batch of real sentences
+        # has new shapes. The default is a thousand, but only the shapes of one update's time steps
+        # are used again.
         os.environ.setdefault(variable, shapes)
     if platform.libc_ver()[0] == "glibc":
-        # By default freed memory of large tensors returns to the system. Page faults for the next tensors
-        # then take a fifth of the time of an update.
+        # By default freed memory of large tensors returns to the system. Page faults for the next
+        # tensors then take a fifth of the time of an update.
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, KEPT_ALLOCATION)
         libc.mallopt(M_TRIM_THRESHOLD, KEPT_IN_ALL)
@@ -59,7 +62,9 @@ def hardware(device: str) -> str:
         return torch.cuda.get_device_name(device)
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n")
-        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        name = next(
+            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+        )
     except (OSError, StopIteration):
         name = platform.processor() or platform.machine()
     threads = torch.get_num_threads()
@@ -67,20 +72,22 @@ def hardware(device: str) -> str:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raises InputError if `needed` bytes are more than this machine or container has, without swap space.
-    The system would kill the process without a message."""
+    """Raises InputError if `needed` bytes are more than this machine or container has, without swap
+    space. The system would kill the process without a message."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):  # "max" is no number
             there = min(there, int(Path(file).read_text(encoding="ascii")))
     if needed > there:
-        line = f"{what} need {needed / 1e9:,.1f} GB of memory, and this machine has {there / 1e9:,.1f}"
+        line = (
+            f"{what} need {needed / 1e9:,.1f} GB of memory, and this machine has {there / 1e9:,.1f}"
+        )
         raise InputError(line, remedy="choose smaller sizes or a smaller vocabulary")
 
 
 def usable_device(name: str) -> torch.device:
-    """Returns the device. Raises InputError for one that this machine or this torch does not have, and for
-    kinds of devices that rnnsearch does not support."""
+    """Returns the device. Raises InputError for one that this machine or this torch does not have,
+    and for kinds of devices that rnnsearch does not support."""
     require("device", name, str)
     if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
         raise InputError(f"device {name!r} cannot be used", remedy="cpu, cuda or cuda:N")
@@ -89,7 +96,8 @@ def usable_device(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # the latter from a torch built for CPUs only
         raise InputError(
-            f"device {name!r} cannot be used: {str(error).splitlines()[0]}", remedy="cpu, cuda or cuda:N"
+            f"device {name!r} cannot be used: {str(error).splitlines()[0]}",
+            remedy="cpu, cuda or cuda:N",
         ) from None
     return device
 
@@ -103,9 +111,9 @@ def has_int8(device: torch.device) -> bool:
 def fastest_precision(device: torch.device) -> str:
     """Returns bfloat16 if its products are faster on this device, else float32.
 
-    CPUs with AMX, and AMD's with AVX-512 BF16, are twice as fast in bfloat16. Intel's AVX-512 BF16 without
-    AMX, as in many virtual machines, is slower than float32. If torch does not know the CPU's features, the
-    result is float32.
+    CPUs with AMX, and AMD's with AVX-512 BF16, are twice as fast in bfloat16. Intel's AVX-512 BF16
+    without AMX, as in many virtual machines, is slower than float32. If torch does not know the
+    CPU's features, the result is float32.
     """
     if device.type != "cpu":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
@@ -115,8 +123,8 @@ def fastest_precision(device: torch.device) -> str:
 
 
 def input_limit() -> int:
-    """Returns the largest absolute value of a quantised input: 127, or 63 if the CPU has no VNNI or torch
-    does not know.
+    """Returns the largest absolute value of a quantised input: 127, or 63 if the CPU has no VNNI or
+    torch does not know.
 
     Without VNNI pairs of products are summed in 16 bits, which 8-bit inputs could overflow.
     """

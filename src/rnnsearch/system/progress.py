@@ -1,4 +1,5 @@
-"""Progress of long work: a callback, a progress bar, and notes on stderr, unless `--quiet` is given."""
+"""Progress of long work: a callback, a progress bar, and notes on stderr, unless `--quiet` is
+given."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class LastingStream:
     def write(self, text: str) -> int:
         try:
             return self._stream.write(text)
-        except (OSError, ValueError):  # ValueError: a closed stream, or characters that its encoding lacks
+        # ValueError: a closed stream, or characters that its encoding lacks
+        except (OSError, ValueError):
             return len(text)
 
     def flush(self) -> None:
@@ -45,13 +47,14 @@ class LastingStream:
 
 
 def is_quiet() -> bool:
-    """Tells whether `--quiet` suppresses progress, warnings and notes. Results and errors are always
-    shown."""
+    """Tells whether `--quiet` suppresses progress, warnings and notes. Results and errors are
+    always shown."""
     return bool(os.environ.get(QUIET))
 
 
 def note(text: str) -> None:
-    """Prints a warning or a note to stderr, unless `--quiet` is given. Errors of writing are ignored."""
+    """Prints a warning or a note to stderr, unless `--quiet` is given. Errors of writing are
+    ignored."""
     if not is_quiet():
         print(safe_for(sys.stderr, text), file=cast(TextIO, LastingStream(sys.stderr)))
 
@@ -63,17 +66,20 @@ def show(text: str, stream: TextIO | None = None) -> None:
 
 
 def safe_for(stream: TextIO, text: str) -> str:
-    """Returns the text for a stream. A terminal gets control characters and changes of writing direction as
-    escapes such as `\\x1b`, because they could forge what is on the screen."""
+    """Returns the text for a stream. A terminal gets control characters and changes of writing
+    direction as escapes such as `\\x1b`, because they could forge what is on the screen."""
     with suppress(ValueError):  # a closed stream
         if stream.isatty():
-            return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+            return _CONTROLS.sub(
+                lambda found: found[0].encode("unicode_escape").decode("ascii"), text
+            )
     return text
 
 
 @contextmanager
 def progress_bar(shown: bool = True) -> Iterator[Callable[..., None]]:
-    """Yields a function that shows progress: (what is being done, number done, total or None) and a note.
+    """Yields a function that shows progress: (what is being done, number done, total or None) and a
+    note.
     Without a terminal, with `--quiet` and unless `shown`, it shows nothing."""
     if is_quiet() or not shown:  # rich need not be imported
         yield lambda *_: None

@@ -1,5 +1,5 @@
-"""Tensors and JSON notes in one safetensors file, written atomically and with a checksum, and their int8
-form."""
+"""Tensors and JSON notes in one safetensors file, written atomically and with a checksum, and their
+int8 form."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _UNREADABLE = (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, A
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any]) -> None:
-    """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that share memory
-    are all written. Equal ones give equal bytes.
+    """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that
+    share memory are all written. Equal ones give equal bytes.
 
     The file also has a SHA-256, which `load_tensors` checks. Raises OSError if the disk is full.
     """
@@ -55,7 +55,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any
 
 
 def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Reads a file of `save_tensors`. Raises InputError if it is missing, or damaged by as little as one bit.
+    """Reads a file of `save_tensors`. Raises InputError if it is missing, or damaged by as little
+    as one bit.
 
     Files without a checksum are read unchecked.
     """
@@ -119,28 +120,31 @@ def _bytes_of(tensor: Tensor) -> memoryview:
 
 
 def _checksum(tensors: Mapping[str, Tensor], notes: str) -> str:
-    """Returns the checksum of the notes, and of each tensor's name, dtype, shape and data, sorted by name."""
+    """Returns the checksum of the notes, and of each tensor's name, dtype, shape and data, sorted
+    by name."""
     parts: list[str | memoryview] = [notes]
     for name, tensor in sorted(tensors.items()):
         parts += [name, str(tensor.dtype), str(list(tensor.shape)), _bytes_of(tensor)]
     return checksum(*parts)
 
 
-# int8 weights take a quarter of the space: every matrix becomes 8-bit integers with a scale for each row. A
-# search in int8 computes the same integers and scales, but does not round the embeddings.
+# int8 weights take a quarter of the space: every matrix becomes 8-bit integers with a scale for
+# each row. A search in int8 computes the same integers and scales, but does not round the
+# embeddings.
 
 WEIGHT_LIMIT = 127
 """Largest absolute value of the quantised weights."""
 FEWEST_OUTPUTS = 16
-"""Layers with fewer outputs, such as v_a, stay in float32: they are small, and quantising their input would
-take longer."""
+"""Layers with fewer outputs, such as v_a, stay in float32: they are small, and quantising their
+input would take longer."""
 SCALE = ".scale"
 """Suffix of a matrix's name for its scales."""
 OUTPUT, EMBEDDING = "output.weight", "target_embedding.weight"
 
 
 def scales_of(rows: Tensor, limit: int) -> Tensor:
-    """Returns the scale of each row, (rows, 1), with which no quantised value is above the limit."""
+    """Returns the scale of each row, (rows, 1), with which no quantised value is above the
+    limit."""
     largest = torch.maximum(rows.amax(1, keepdim=True), rows.amin(1, keepdim=True).neg_())
     return (largest / limit).clamp_min(torch.finfo(torch.float32).tiny)
 
@@ -153,8 +157,8 @@ def quantised(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
-    """Quantises float32 tensors to int8 matrices with scales; vectors and matrices with few rows are
-    unchanged.
+    """Quantises float32 tensors to int8 matrices with scales; vectors and matrices with few rows
+    are unchanged.
 
     tied: whether W_o is the target embedding; `output.weight` is then left out.
     """
@@ -169,14 +173,19 @@ def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
     return kept
 
 
-def dequantise(tensors: Mapping[str, Tensor], *, tied: bool, file: Path | None = None) -> dict[str, Tensor]:
-    """Returns the float32 tensors of `quantise`'s result; others are unchanged. Raises InputError for missing
-    or wrong scales. tied: as in `quantise`. file: in the message."""
+def dequantise(
+    tensors: Mapping[str, Tensor], *, tied: bool, file: Path | None = None
+) -> dict[str, Tensor]:
+    """Returns the float32 tensors of `quantise`'s result; others are unchanged. Raises InputError
+    for missing or wrong scales. tied: as in `quantise`. file: in the message."""
     whole = dict(tensors)
     for name, matrix in tensors.items():
         if matrix.dtype == torch.int8:
             scales = whole.pop(name + SCALE, torch.empty(0))
-            if matrix.dim() != 2 or (scales.dtype, scales.shape) != (torch.float32, matrix.shape[:1]):
+            if matrix.dim() != 2 or (scales.dtype, scales.shape) != (
+                torch.float32,
+                matrix.shape[:1],
+            ):
                 raise InputError(f"does not hold the scales of the int8 matrix {name}", file=file)
             whole[name] = matrix.float() * scales.unsqueeze(1)
     if tied and EMBEDDING in whole:

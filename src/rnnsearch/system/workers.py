@@ -1,5 +1,5 @@
-"""Maps a function over items in several processes, in order and with bounded memory; ends processes with
-their parent."""
+"""Maps a function over items in several processes, in order and with bounded memory; ends processes
+with their parent."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def core_count() -> int:
 def ordered_map(
     function: Callable[[Given], Made], items: Iterable[Given], workers: int
 ) -> Iterator[tuple[Given, Made]]:
-    """Yields (item, function(item)) in the order of the items. With more than one worker, function, items and
-    results must be picklable.
+    """Yields (item, function(item)) in the order of the items. With more than one worker, function,
+    items and results must be picklable.
 
-    At most 2 × workers + 1 items are held. The workers end when this process ends, even by kill -9. Raises
-    InputError if a worker dies.
+    At most 2 × workers + 1 items are held. The workers end when this process ends, even by kill -9.
+    Raises InputError if a worker dies.
     """
     if workers <= 1:
         yield from ((item, function(item)) for item in items)
@@ -73,8 +73,8 @@ def _begin_worker() -> None:
 
 
 def end_with_launcher() -> None:
-    """Ends this process when torchrun, which started it, has ended: first by SIGTERM, after 20 seconds by
-    force. Does nothing without torchrun."""
+    """Ends this process when torchrun, which started it, has ended: first by SIGTERM, after 20
+    seconds by force. Does nothing without torchrun."""
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return
     threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()

@@ -1,5 +1,5 @@
-"""Chooses the pairs of every batch by the paper's procedure (B.2), which can be resumed at any batch, and
-makes padded batches of tensors from them."""
+"""Chooses the pairs of every batch by the paper's procedure (B.2), which can be resumed at any
+batch, and makes padded batches of tensors from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ PairNumbers = Int64[np.ndarray, " _"]
 
 
 class Position(NamedTuple):
-    """A position between two batches: `batch` batches of epoch `epoch` are done. Epochs count from 0."""
+    """A position between two batches: `batch` batches of epoch `epoch` are done. Epochs count from
+    0."""
 
     epoch: int = 0
     batch: int = 0
@@ -31,16 +32,17 @@ _START = Position()
 
 
 class BatchOrder:
-    """The pairs of every batch. They depend only on lengths, settings and position, so that a run resumes
-    exactly.
+    """The pairs of every batch. They depend only on lengths, settings and position, so that a run
+    resumes exactly.
 
-    Pairs of at most `max_length` words per side are read in the order of the dataset (shuffled there once),
-    or with `reshuffle` in a new order every epoch. Pools of batch_size × pool_batches pairs are sorted by
-    length and cut into batches; the last pool of an epoch holds what is left. Memory: one pool, and 8 bytes
-    for each pair. kept: the indices of the pairs that are short enough.
+    Pairs of at most `max_length` words per side are read in the order of the dataset (shuffled
+    there once), or with `reshuffle` in a new order every epoch. Pools of batch_size × pool_batches
+    pairs are sorted by length and cut into batches; the last pool of an epoch holds what is left.
+    Memory: one pool, and 8 bytes for each pair. kept: the indices of the pairs that are short
+    enough.
 
-    source_lengths, target_lengths: of all pairs, the end of sentence included, as `Pairs` has them. Raises
-    InputError if no pair is short enough, or one is longer than `batch_tokens`.
+    source_lengths, target_lengths: of all pairs, the end of sentence included, as `Pairs` has them.
+    Raises InputError if no pair is short enough, or one is longer than `batch_tokens`.
     """
 
     def __init__(
@@ -61,23 +63,26 @@ class BatchOrder:
         positions = int(longest[self.kept].max())
         if settings.batch_tokens is not None and positions > settings.batch_tokens:
             what = (
-                f"training.batch_tokens = {settings.batch_tokens} cannot hold a pair of {positions} positions"
+                f"training.batch_tokens = {settings.batch_tokens} cannot hold a pair of {positions}"
+                " positions"
             )
-            raise InputError(what, remedy="raise training.batch_tokens or lower training.max_length")
+            raise InputError(
+                what, remedy="raise training.batch_tokens or lower training.max_length"
+            )
 
     def __len__(self) -> int:
-        """Counts the batches of an epoch. With `batch_tokens` it takes a pass over the lengths; with
-        `reshuffle` as well, the number is that of the first epoch."""
+        """Counts the batches of an epoch. With `batch_tokens` it takes a pass over the lengths;
+        with `reshuffle` as well, the number is that of the first epoch."""
         if self.settings.batch_tokens is None:
             return -(-self.pairs // self.settings.batch_size)
         return self._batches_by_tokens
 
     def batches(self, start: Position = _START) -> Iterator[tuple[PairNumbers, Position]]:
-        """Yields the batches from `start` on, epoch after epoch without end: (indices of the pairs, the
-        position after this batch).
+        """Yields the batches from `start` on, epoch after epoch without end: (indices of the pairs,
+        the position after this batch).
 
-        Raises InputError if `start` is beyond the end of its epoch, which happens if settings or corpus have
-        changed.
+        Raises InputError if `start` is beyond the end of its epoch, which happens if settings or
+        corpus have changed.
         """
         epoch, skipped = start
         while True:
@@ -95,27 +100,36 @@ class BatchOrder:
         return sum(1 for _ in self._epoch(0, 0))
 
     def _epoch(self, epoch: int, skipped: int) -> Iterator[tuple[int, PairNumbers, bool]]:
-        """Yields (batches done including this one, its pairs, whether it is the epoch's last), without the
-        first `skipped`."""
+        """Yields (batches done including this one, its pairs, whether it is the epoch's last),
+        without the first `skipped`."""
         size = self.settings.batch_size * self.settings.pool_batches
         pools = -(-self.pairs // size)
-        # Without `batch_tokens`, all pools give the same number of batches, so earlier pools need not be cut.
-        first = 0 if self.settings.batch_tokens else min(skipped // self.settings.pool_batches, pools - 1)
-        order = self._random(epoch, 0).permutation(self.kept) if self.settings.reshuffle else self.kept
+        # Without `batch_tokens`, all pools give the same number of batches, so earlier pools need
+        # not be cut.
+        first = (
+            0
+            if self.settings.batch_tokens
+            else min(skipped // self.settings.pool_batches, pools - 1)
+        )
+        order = (
+            self._random(epoch, 0).permutation(self.kept) if self.settings.reshuffle else self.kept
+        )
         done = first * self.settings.pool_batches
         for number in range(first, pools):
             begin, end = number * size, min((number + 1) * size, self.pairs)
             batches = self._cut(order[begin:end])
             if self.settings.reshuffle:
-                batches = [batches[i] for i in self._random(epoch, number + 1).permutation(len(batches))]
+                batches = [
+                    batches[i] for i in self._random(epoch, number + 1).permutation(len(batches))
+                ]
             for batch in batches:
                 done += 1
                 if done > skipped:
                     yield done, batch, number == pools - 1 and batch is batches[-1]
 
     def _random(self, epoch: int, use: int) -> np.random.Generator:
-        """Returns independent random generators for the reading order of an epoch (use 0) and for each of its
-        pools (1, 2, …)."""
+        """Returns independent random generators for the reading order of an epoch (use 0) and for
+        each of its pools (1, 2, …)."""
         return np.random.default_rng([self.settings.seed % 2**32, epoch, use])
 
     def _cut(self, pool: PairNumbers) -> list[PairNumbers]:
@@ -130,8 +144,8 @@ class BatchOrder:
 
 
 def _starts_within(longest: list[int], tokens: int) -> list[int]:
-    """Returns the starts of batches such that every batch of n pairs has n × its longest side ≤ tokens.
-    `longest` ascends, so the last pair of a batch is the longest."""
+    """Returns the starts of batches such that every batch of n pairs has n × its longest side ≤
+    tokens. `longest` ascends, so the last pair of a batch is the longest."""
     starts = [0]
     for i, length in enumerate(longest):
         if (i - starts[-1] + 1) * length > tokens:
@@ -140,8 +154,8 @@ def _starts_within(longest: list[int], tokens: int) -> list[int]:
 
 
 def collate(pairs: Pairs, indices: Sequence[int] | PairNumbers, *, linked: bool = False) -> Batch:
-    """Returns the batch of these pairs, in this order. linked: with their known alignment; the pairs must
-    have links."""
+    """Returns the batch of these pairs, in this order. linked: with their known alignment; the
+    pairs must have links."""
     numbers = list(map(int, indices))
     source, source_lengths = pad([pairs.source[i] for i in numbers])
     target, target_lengths = pad([pairs.target[i] for i in numbers])
@@ -158,13 +172,15 @@ def known_alignment(
     source_lengths: Int64[Tensor, " batch"],
     target_lengths: Int64[Tensor, " batch"],
 ) -> Float32[Tensor, "batch target source"]:
-    """Converts links (source, target) to rows of weights: the links of a target position have equal weights
-    with sum 1.
+    """Converts links (source, target) to rows of weights: the links of a target position have equal
+    weights with sum 1.
 
-    A position without links has a row of zeros: its alignment is unknown. The ends of sentence are linked to
-    each other, except in a pair without any links, whose alignment is unknown.
+    A position without links has a row of zeros: its alignment is unknown. The ends of sentence are
+    linked to each other, except in a pair without any links, whose alignment is unknown.
     """
-    weights = np.zeros((len(links), int(target_lengths.max()), int(source_lengths.max())), dtype=np.float32)
+    weights = np.zeros(
+        (len(links), int(target_lengths.max()), int(source_lengths.max())), dtype=np.float32
+    )
     ends = zip(source_lengths.tolist(), target_lengths.tolist(), strict=True)
     for rows, pair, (source, target) in zip(weights, links, ends, strict=True):
         rows[pair[:, 1], pair[:, 0]] = 1.0

@@ -1,4 +1,5 @@
-"""The first pass of `prepare`: tokenises the lines, selects the pairs to keep, and counts their words.
+"""The first pass of `prepare`: tokenises the lines, selects the pairs to keep, and counts their
+words.
 
 Worker processes clean a few thousand pairs at a time. Their blocks of words go to a temporary file.
 """
@@ -52,7 +53,8 @@ PAIRS = 10_000
 """A chunk has at most this many pairs."""
 
 DIGEST = 8
-"""Bytes of a digest. The probability that any two of 10^8 different pairs share one is 3 × 10^-4."""
+"""Bytes of a digest. The probability that any two of 10^8 different pairs share one is 3 ×
+10^-4."""
 
 RECOGNISED = 1000
 """Number of first pairs of a text from which the meaning of its links is recognised."""
@@ -83,13 +85,15 @@ class SideBlock(NamedTuple):
     @classmethod
     def of(cls, sentences: Sequence[Sequence[str]]) -> SideBlock:
         """Returns the block of these sentences."""
-        places = {word: place for place, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)))}
+        places = {
+            word: place for place, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)))
+        }
         return cls(list(places), Ragged.of([[places[word] for word in each] for each in sentences]))
 
 
 class CleanBlock(NamedTuple):
-    """The kept pairs of a chunk. text_index: place of their text among all. links: rows of positions in
-    source and target words, alternating; empty ones without links."""
+    """The kept pairs of a chunk. text_index: place of their text among all. links: rows of
+    positions in source and target words, alternating; empty ones without links."""
 
     text_index: int
     source: SideBlock
@@ -119,9 +123,9 @@ class CleanBlock(NamedTuple):
 class Chunk(NamedTuple):
     """Consecutive pairs of one text.
 
-    text_index: place of the text among all. first: number of the first pair, 1-based. pairs: each with its
-    line of word links, which is empty without links. links_file: where the links come from. link_words: the
-    words that they refer to, empty without links.
+    text_index: place of the text among all. first: number of the first pair, 1-based. pairs: each
+    with its line of word links, which is empty without links. links_file: where the links come
+    from. link_words: the words that they refer to, empty without links.
     """
 
     text_index: int
@@ -132,8 +136,8 @@ class Chunk(NamedTuple):
 
 
 class CleanedChunk(NamedTuple):
-    """The kept pairs of a chunk. reasons: for each pair of the chunk, why it is dropped, or "". digests: of
-    the kept pairs. repairs: number of changes of each kind."""
+    """The kept pairs of a chunk. reasons: for each pair of the chunk, why it is dropped, or "".
+    digests: of the kept pairs. repairs: number of changes of each kind."""
 
     reasons: list[str]
     block: CleanBlock
@@ -159,7 +163,11 @@ class Cleaner:
         for number, (lines, _) in enumerate(chunk.pairs, chunk.first):
             repaired, words = self.tokenised(lines, repairs)
             reasons.append(reason := self.drop_reason(words))
-            found = self._links(chunk, number, repaired, words, bool(reason)) if chunk.link_words else []
+            found = (
+                self._links(chunk, number, repaired, words, bool(reason))
+                if chunk.link_words
+                else []
+            )
             if not reason:
                 kept.append(words)
                 links.append(found)
@@ -171,9 +179,10 @@ class Cleaner:
     def drop_reason(self, words: SidesWords) -> str:
         """Returns why a pair is dropped, "" if it is kept; duplicates are found later.
 
-        A sentence without words has no translation to learn. Too long are mostly lines that were never cut
-        into sentences. With more than `max_ratio` times the words on one side, a line is shifted or half
-        translated. Identical sides are mostly text that was never translated, but numbers and names as well.
+        A sentence without words has no translation to learn. Too long are mostly lines that were
+        never cut into sentences. With more than `max_ratio` times the words on one side, a line is
+        shifted or half translated. Identical sides are mostly text that was never translated, but
+        numbers and names as well.
         """
         settings = self.settings
         if not all(words):
@@ -190,8 +199,8 @@ class Cleaner:
         return list(map(Tokeniser.length, self.tokenisers, words))
 
     def recognise(self, pairs: Sequence[tuple[LinePair, str]], file: str) -> LinkWords:
-        """Returns the words that the links of a text refer to, recognised from its first pairs. Raises
-        InputError if the links seem to count from 1."""
+        """Returns the words that the links of a text refer to, recognised from its first pairs.
+        Raises InputError if the links seem to count from 1."""
         counts = [
             PairWordCounts(
                 parse_links(links, file, number, swapped=self.links_reversed),
@@ -201,13 +210,19 @@ class Cleaner:
             for number, (lines, links) in enumerate(pairs[:RECOGNISED], 1)
         ]
         if count_from_one(counts):
-            what = "its links seem to count words from 1: none has position 0, and some are too large"
+            what = (
+                "its links seem to count words from 1: none has position 0, and some are too large"
+            )
             raise InputError(what, file=file, remedy=f"count from 0: {FROM_ZERO}")
         return recognise(counts)
 
-    def tokenised(self, lines: LinePair, repairs: Counter[str] | None = None) -> tuple[list[str], SidesWords]:
+    def tokenised(
+        self, lines: LinePair, repairs: Counter[str] | None = None
+    ) -> tuple[list[str], SidesWords]:
         """Returns the repaired lines and their words."""
-        repaired = [side.repair(line, repairs) for side, line in zip(self.tokenisers, lines, strict=True)]
+        repaired = [
+            side.repair(line, repairs) for side, line in zip(self.tokenisers, lines, strict=True)
+        ]
         return repaired, list(map(Tokeniser.words, self.tokenisers, repaired))
 
     def _link_words(self, repaired: Sequence[str], words: SidesWords) -> SidesWords:
@@ -218,8 +233,8 @@ class Cleaner:
     def _links(
         self, chunk: Chunk, number: int, repaired: Sequence[str], words: SidesWords, dropped: bool
     ) -> list[int]:
-        """Returns the links of a pair between the tokeniser's words, as positions of source and target
-        alternating. The links of a dropped pair are only checked."""
+        """Returns the links of a pair between the tokeniser's words, as positions of source and
+        target alternating. The links of a dropped pair are only checked."""
         file, (lines, line) = chunk.links_file, chunk.pairs[number - chunk.first]
         links = parse_links(line, file, number, swapped=self.links_reversed)
         is_given = chunk.link_words == "given"
@@ -234,8 +249,8 @@ class Cleaner:
             found = tokeniser_ranges([*map(tokeniser.repair, tokens)], own)
             if found is None:
                 what = (
-                    "its links cannot be converted, because the tokeniser changes characters of the "
-                    f"{side}: {' '.join(tokens)[:60]!r}"
+                    "its links cannot be converted, because the tokeniser changes characters of"
+                    f" the {side}: {' '.join(tokens)[:60]!r}"
                 )
                 remedy = "give tokenised text and set data.tokeniser=space, or remove the pair"
                 raise InputError(what, file=file, line=number, remedy=remedy)
@@ -244,7 +259,8 @@ class Cleaner:
 
 
 def pair_digest(lines: Sequence[str]) -> int:
-    """Returns a number that tells a pair of lines from others. Neither line may hold a line feed."""
+    """Returns a number that tells a pair of lines from others. Neither line may hold a line
+    feed."""
     text = "\n".join(lines).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=DIGEST).digest(), "big")
 
@@ -252,11 +268,11 @@ def pair_digest(lines: Sequence[str]) -> int:
 def read_chunks(
     texts: Iterable[tuple[ParallelText, TextReport]], links: Sequence[str | Path], cleaner: Cleaner
 ) -> Iterator[Chunk]:
-    """Cuts all texts into chunks, and notes warnings in their reports. links: none, or one file for each
-    text.
+    """Cuts all texts into chunks, and notes warnings in their reports. links: none, or one file for
+    each text.
 
-    Raises InputError as the texts do, if links seem to count from 1, and if a file of links has more or fewer
-    lines than its text has pairs.
+    Raises InputError as the texts do, if links seem to count from 1, and if a file of links has
+    more or fewer lines than its text has pairs.
     """
     remedy = "give one line of links for each pair, and an empty line for a pair without links"
     for number, (text, report) in enumerate(texts):
@@ -281,8 +297,8 @@ def clean(
     report: PreparationReport,
     progress: Progress,
 ) -> dict[Side, Counter[str]]:
-    """Writes the blocks and digests of the kept pairs and the list of the dropped ones into the folder
-    `work`, and fills the report. Returns the frequencies of the words of both sides."""
+    """Writes the blocks and digests of the kept pairs and the list of the dropped ones into the
+    folder `work`, and fills the report. Returns the frequencies of the words of both sides."""
     report.dropped = [
         Dropped(reason, setting and f"data.{setting}")
         for reason, setting in REASONS.items()
@@ -318,7 +334,9 @@ def clean(
                 count_words(getattr(report, side), part, text.repeat, counts[side])
             draws = random.random(len(reasons))
             lowest = (place for place in draws.argsort().tolist() if not reasons[place])
-            samples += ((draws[place], _shown(text, chunk, place)) for place in islice(lowest, SAMPLES))
+            samples += (
+                (draws[place], _shown(text, chunk, place)) for place in islice(lowest, SAMPLES)
+            )
             samples = sorted(samples)[:SAMPLES]
             progress("tokenising", report.pairs_read, None)
     report.samples = [pair for _, pair in samples]
@@ -327,8 +345,8 @@ def clean(
 
 
 def _without_duplicates(reasons: list[str], digests: list[int], met: set[int]) -> Integers:
-    """Notes in `reasons` which kept pairs were met before. Returns the places of the others among the kept
-    pairs."""
+    """Notes in `reasons` which kept pairs were met before. Returns the places of the others among
+    the kept pairs."""
     kept = [place for place, reason in enumerate(reasons) if not reason]
     fresh = []
     for number, (place, one) in enumerate(zip(kept, digests, strict=True)):
@@ -341,7 +359,8 @@ def _without_duplicates(reasons: list[str], digests: list[int], met: set[int]) -
 
 
 def _tallied(report: PreparationReport, chunk: Chunk, reasons: list[str]) -> Iterator[str]:
-    """Counts the pairs of a chunk in the report. Yields the lines of `DROPPED`: text, number, reason."""
+    """Counts the pairs of a chunk in the report. Yields the lines of `DROPPED`: text, number,
+    reason."""
     text, kept = report.texts[chunk.text_index], reasons.count("")
     tallies = {tally.reason: tally for tally in report.dropped}
     text.pairs_read += len(reasons)
@@ -402,8 +421,12 @@ def stored_arrays(path: Path) -> Iterator[list[Integers]]:
 def _check_not_empty(report: PreparationReport) -> None:
     names = ", ".join(text.name for text in report.texts)
     if not report.pairs_read:
-        raise InputError(f"{names}: the texts are empty", remedy="give files with one sentence per line")
+        raise InputError(
+            f"{names}: the texts are empty", remedy="give files with one sentence per line"
+        )
     if not report.pairs_used:
-        reasons = ", ".join(f"{tally.reason}: {tally.pairs:,}" for tally in report.dropped if tally.pairs)
+        reasons = ", ".join(
+            f"{tally.reason}: {tally.pairs:,}" for tally in report.dropped if tally.pairs
+        )
         remedy = "check the files and the [data] settings"
         raise InputError(f"all pairs of {names} were dropped ({reasons})", remedy=remedy)

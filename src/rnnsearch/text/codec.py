@@ -1,5 +1,5 @@
-"""Converts lines of one side to ids and back, by tokeniser and vocabulary. It keeps the word of every id, so
-that alignments can be shown in words."""
+"""Converts lines of one side to ids and back, by tokeniser and vocabulary. It keeps the word of
+every id, so that alignments can be shown in words."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ CODEC_FILES = ("vocabulary.{side}.txt", "subwords.{side}.model", "words.{side}.b
 """The files of one side's codec. The last two exist only if it has subwords or known words."""
 
 JOINER = "\u2060"
-"""Stands for a space in or after what is copied letter by letter, because no word contains a space. The
-tokeniser removes this character, so no other word has it."""
+"""Stands for a space in or after what is copied letter by letter, because no word contains a space.
+The tokeniser removes this character, so no other word has it."""
 
 
 class Term(NamedTuple):
-    """A term of a glossary in a sentence: its source words [first, end), and the words of its translation."""
+    """A term of a glossary in a sentence: its source words [first, end), and the words of its
+    translation."""
 
     first: int
     end: int
@@ -37,9 +38,9 @@ class Term(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """The given beginning of a translation. words: its whole words, as typed. word_of: their ids belong to
-    words[word_of[k]]. kept: number of words that stay as they are, with an unfinished one. places: what the
-    search allows (search/prefix.py)."""
+    """The given beginning of a translation. words: its whole words, as typed. word_of: their ids
+    belong to words[word_of[k]]. kept: number of words that stay as they are, with an unfinished
+    one. places: what the search allows (search/prefix.py)."""
 
     words: Sequence[str] = ()
     word_of: Sequence[int] = ()
@@ -52,9 +53,10 @@ NO_BEGINNING = Beginning()
 
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:
-    """A sentence as the network reads it. words: its words. ids: the ids of the words or of their subwords,
-    with EOS as the last. word_of: ids[k] encodes words[word_of[k]] or a part of it; the last entry, that of
-    EOS, is len(words). terms: those whose translation is prescribed. beginning: of the translation.
+    """A sentence as the network reads it. words: its words. ids: the ids of the words or of their
+    subwords, with EOS as the last. word_of: ids[k] encodes words[word_of[k]] or a part of it; the
+    last entry, that of EOS, is len(words). terms: those whose translation is prescribed. beginning:
+    of the translation.
     """
 
     words: list[str]
@@ -66,8 +68,8 @@ class EncodedSentence:
 
 @dataclass(frozen=True, slots=True)
 class DecodedSentence:
-    """The words that the network wrote, without the end of sentence. word_of: ids[k] became words[word_of[k]]
-    or a part of it."""
+    """The words that the network wrote, without the end of sentence. word_of: ids[k] became
+    words[word_of[k]] or a part of it."""
 
     words: list[str]
     word_of: list[int]
@@ -77,8 +79,8 @@ class DecodedSentence:
 class Codec:
     """The tokeniser and vocabulary of one side, and its subwords if there are any.
 
-    known: the words of this side of the training data, if known. In languages without spaces, subwords are
-    the words.
+    known: the words of this side of the training data, if known. In languages without spaces,
+    subwords are the words.
     """
 
     tokeniser: Tokeniser
@@ -104,8 +106,8 @@ class Codec:
         return EncodedSentence(list(words), [*ids, EOS], [*word_of, len(words)])
 
     def word_ids(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Returns the concatenated ids of all words, and the number of ids of each word: 1, or its number of
-        subwords."""
+        """Returns the concatenated ids of all words, and the number of ids of each word: 1, or its
+        number of subwords."""
         if self.subwords is None:
             return self.vocabulary.ids(words), [1] * len(words)
         subwords = self.subwords.split(words)
@@ -113,7 +115,9 @@ class Codec:
 
     def decode(self, ids: Sequence[int]) -> DecodedSentence:
         """Returns words of the ids before the first EOS; an unknown word is spelt `<unk>`."""
-        tokens = [self.vocabulary.word(number) for number in takewhile(lambda number: number != EOS, ids)]
+        tokens = [
+            self.vocabulary.word(number) for number in takewhile(lambda number: number != EOS, ids)
+        ]
         if self.subwords is None:
             return DecodedSentence(tokens, list(range(len(tokens))))
         return DecodedSentence(*self.subwords.join(tokens))
@@ -124,13 +128,16 @@ class Codec:
 
     @property
     def word_start(self) -> str:
-        """Returns what the first subword of every word begins with; empty if every id is a whole word."""
+        """Returns what the first subword of every word begins with; empty if every id is a whole
+        word."""
         return WORD_START if self.subwords is not None and self.subwords.marks_words else ""
 
     def save(self, folder: Path, side: Side) -> None:
         """Writes vocabulary.<side>.txt and, where there are any, subwords.<side>.model and
         words.<side>.bloom."""
-        for form, part in zip(CODEC_FILES, (self.vocabulary, self.subwords, self.known), strict=True):
+        for form, part in zip(
+            CODEC_FILES, (self.vocabulary, self.subwords, self.known), strict=True
+        ):
             if part is not None:
                 part.save(folder / form.format(side=side))
 
@@ -149,8 +156,9 @@ class Codec:
 def load_codecs(
     folder: Path, settings: DataSettings, checksums: Mapping[str, str] | None = None
 ) -> tuple[Codec, Codec]:
-    """Reads the codecs of both sides. checksums: those of their files, if known, as `codec_checksums` returns
-    them. Raises InputError if a file is missing, damaged or another one."""
+    """Reads the codecs of both sides. checksums: those of their files, if known, as
+    `codec_checksums` returns them. Raises InputError if a file is missing, damaged or another
+    one."""
     if checksums is not None:
         _check_codec_sums(folder, checksums)
     source, target = (Codec.load(folder, side, settings) for side in SIDES)
@@ -159,7 +167,9 @@ def load_codecs(
 
 def codec_checksums(folder: Path) -> dict[str, str]:
     """Returns the SHA-256 of each file of both sides' codecs in this folder, by its name."""
-    return {name: hashlib.sha256(content).hexdigest() for name, content in codec_files(folder).items()}
+    return {
+        name: hashlib.sha256(content).hexdigest() for name, content in codec_files(folder).items()
+    }
 
 
 def codec_files(folder: Path) -> dict[str, bytes]:
@@ -174,10 +184,17 @@ def _check_codec_sums(folder: Path, expected: Mapping[str, str]) -> None:
     for name in sorted(expected.keys() | found.keys()):
         if name not in expected:
             what = "does not belong to this run or model: config.toml has no checksum of it"
-            raise InputError(what, file=folder / name, remedy="remove it, or copy the whole folder again")
+            raise InputError(
+                what, file=folder / name, remedy="remove it, or copy the whole folder again"
+            )
         if found.get(name) != expected[name]:
-            what = "is not what was written: its checksum differs" if name in found else "is missing"
-            remedy = "copy it again; to keep a change of your own, delete [run.checksums] from config.toml"
+            what = (
+                "is not what was written: its checksum differs" if name in found else "is missing"
+            )
+            remedy = (
+                "copy it again; to keep a change of your own, delete [run.checksums] from"
+                " config.toml"
+            )
             raise InputError(what, file=folder / name, remedy=remedy)
 
 

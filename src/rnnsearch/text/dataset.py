@@ -1,5 +1,5 @@
-"""The prepared dataset on disk: its files are written, verified and memory-mapped; both sides' codecs, and
-sentence pairs as ids."""
+"""The prepared dataset on disk: its files are written, verified and memory-mapped; both sides'
+codecs, and sentence pairs as ids."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from rnnsearch.system.files import check_regular, file_checksum, read_text, read
 from rnnsearch.text.codec import SIDES, Codec, load_codecs
 
 STORE_FORMAT = 2
-"""Version of a dataset's layout. It grows when an older program would misread a newer dataset, or the
-reverse."""
+"""Version of a dataset's layout. It grows when an older program would misread a newer dataset, or
+the reverse."""
 
 CHECKSUMS, SETTINGS = "checksums.sha256", "data.toml"
 
 CHECKED_BYTES = 1 << 28
-"""Bytes whose checksums are verified whenever a dataset is opened, small files first. This takes a fraction
-of a second."""
+"""Bytes whose checksums are verified whenever a dataset is opened, small files first. This takes a
+fraction of a second."""
 
 REMEDY = "make it with `rnnsearch prepare`"
 AGAIN = "prepare the corpus again"
@@ -45,8 +45,8 @@ StoredIds = UInt[np.ndarray, " _"]
 
 
 class TrainContents(BaseModel):
-    """The training part of a dataset. shards: number of pairs in each. links: whether they have word
-    links."""
+    """The training part of a dataset. shards: number of pairs in each. links: whether they have
+    word links."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
     shards: list[Annotated[int, Field(ge=0, lt=2**63)]]
@@ -54,7 +54,8 @@ class TrainContents(BaseModel):
 
 
 class StoreContents(BaseModel):
-    """The content of data.toml, except its format. Earlier versions also wrote the size of each file."""
+    """The content of data.toml, except its format. Earlier versions also wrote the size of each
+    file."""
 
     data: DataSettings
     train: TrainContents
@@ -78,19 +79,22 @@ class Ragged(NamedTuple):
         """Concatenates rows, their values in 16 or 32 bits."""
         values = np.fromiter(chain.from_iterable(rows), np.uint32)
         small = not (values >> 16).any()
-        return cls(values.astype(np.uint16) if small else values, np.fromiter(map(len, rows), np.int32))
+        return cls(
+            values.astype(np.uint16) if small else values, np.fromiter(map(len, rows), np.int32)
+        )
 
     def take(self, rows: Integers) -> Ragged:
         """Returns these rows, in this order."""
         lengths = self.lengths[rows]
         offsets = offsets_of(lengths)
-        skipped = offsets_of(self.lengths)[rows] - offsets[:-1]  # values before each row that are not taken
+        # values before each row that are not taken
+        skipped = offsets_of(self.lengths)[rows] - offsets[:-1]
         return Ragged(self.values[np.repeat(skipped, lengths) + np.arange(offsets[-1])], lengths)
 
 
 class SentenceIds:
-    """Sentences of ids, each with its end of sentence, or rows of links, in one or more arrays: sentence i
-    of a part is ids[offsets[i] : offsets[i + 1]].
+    """Sentences of ids, each with its end of sentence, or rows of links, in one or more arrays:
+    sentence i of a part is ids[offsets[i] : offsets[i + 1]].
 
     lengths: of all sentences, int32; by default from the offsets.
     """
@@ -122,8 +126,8 @@ class SentenceIds:
 class Pairs:
     """Sentence pairs as ids: views into the dataset.
 
-    source, target: sentence i of each makes pair i. links: rows of positions in source and target ids,
-    alternating and sorted; the ends of sentence have none. None: the pairs have no word links.
+    source, target: sentence i of each makes pair i. links: rows of positions in source and target
+    ids, alternating and sorted; the ends of sentence have none. None: the pairs have no word links.
     """
 
     source: SentenceIds
@@ -138,8 +142,9 @@ class Pairs:
 class Corpus:
     """A prepared dataset, as `prepare` makes it.
 
-    settings: those it was prepared with. source, target: the codecs of both sides. train: the training pairs,
-    shuffled once. dev: every development pair, in the order of its files; None if there are none.
+    settings: those it was prepared with. source, target: the codecs of both sides. train: the
+    training pairs, shuffled once. dev: every development pair, in the order of its files; None if
+    there are none.
     dev_source_lines, dev_target_lines: the raw text of dev, for BLEU."""
 
     path: Path
@@ -153,8 +158,8 @@ class Corpus:
 
     @classmethod
     def open(cls, path: str | Path) -> Corpus:
-        """Opens a prepared dataset; ids and lengths stay on disk until they are read, so any number of
-        processes may open it.
+        """Opens a prepared dataset; ids and lengths stay on disk until they are read, so any number
+        of processes may open it.
 
         The checksums of the smaller files are verified, up to CHECKED_BYTES. Raises InputError
         if the dataset is missing, damaged or of another format."""
@@ -166,9 +171,13 @@ class Corpus:
 
         def train(kind: str, lengths: Integers | None = None) -> SentenceIds:
             shards = range(len(contents.train.shards))
-            return SentenceIds(*(map_rows(folder, shard_name(kind, i)) for i in shards), lengths=lengths)
+            return SentenceIds(
+                *(map_rows(folder, shard_name(kind, i)) for i in shards), lengths=lengths
+            )
 
-        source, target = (train(side, map_array(folder / f"train.{side}.lengths.npy")) for side in SIDES)
+        source, target = (
+            train(side, map_array(folder / f"train.{side}.lengths.npy")) for side in SIDES
+        )
         pairs = Pairs(source, target, train("links") if contents.train.links else None)
         dev, lines = None, []
         if any(folder.glob("dev.*")):
@@ -185,8 +194,8 @@ def shard_name(kind: str, number: int) -> str:
 
 
 def write_rows(folder: Path, name: str, rows: Ragged, order: Integers) -> None:
-    """Writes the rows in this order: their values to <name>.ids.npy (links: <name>.positions.npy), and
-    <name>.offsets.npy."""
+    """Writes the rows in this order: their values to <name>.ids.npy (links: <name>.positions.npy),
+    and <name>.offsets.npy."""
     offsets = offsets_of(rows.lengths[order])
     write_array(folder / f"{name}.offsets.npy", offsets.dtype, len(offsets), [offsets])
     parts = (order[start : start + _WRITTEN] for start in range(0, len(order), _WRITTEN))
@@ -196,9 +205,13 @@ def write_rows(folder: Path, name: str, rows: Ragged, order: Integers) -> None:
 
 def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[Integers]) -> None:
     """Writes the concatenated chunks, `length` numbers in all, as a .npy file."""
-    # Plain writes raise a clear OSError on a full disk; a memory map would crash the process, and np.save
-    # gives no reason.
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (length,)}
+    # Plain writes raise a clear OSError on a full disk; a memory map would crash the process, and
+    # np.save gives no reason.
+    header = {
+        "descr": np.lib.format.dtype_to_descr(dtype),
+        "fortran_order": False,
+        "shape": (length,),
+    }
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         for chunk in chunks:
@@ -206,8 +219,8 @@ def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[
 
 
 def map_rows(folder: Path, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Returns (values, offsets) as `write_rows` wrote them. Raises InputError if a file is missing or
-    damaged."""
+    """Returns (values, offsets) as `write_rows` wrote them. Raises InputError if a file is missing
+    or damaged."""
     values, offsets = map_array(_values(folder, name)), map_array(folder / f"{name}.offsets.npy")
     if not len(offsets) or int(offsets[-1]) != len(values):
         raise _damaged("does not fit its offsets", _values(folder, name))
@@ -219,14 +232,16 @@ def _values(folder: Path, name: str) -> Path:
 
 
 def map_array(path: Path) -> NDArray[Any]:
-    """Returns a one-dimensional array of integers. Raises InputError if the file is missing or holds anything
-    else."""
+    """Returns a one-dimensional array of integers. Raises InputError if the file is missing or
+    holds anything else."""
     try:
         check_regular(path)
         # A plain array over the map: slicing np.memmap is ten times slower.
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path, remedy=AGAIN) from None
+        raise InputError(
+            f"cannot be read: {error.strerror or error}", file=path, remedy=AGAIN
+        ) from None
     except Exception as error:  # numpy parses the header as Python source: any error is possible
         raise _damaged(str(error), path) from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -239,8 +254,8 @@ def _damaged(what: str, file: Path) -> InputError:
 
 
 def write_contents(folder: Path, settings: DataSettings, shards: list[int], links: bool) -> None:
-    """Writes the checksums, then data.toml. A folder without data.toml is no dataset, so it is written
-    last."""
+    """Writes the checksums, then data.toml. A folder without data.toml is no dataset, so it is
+    written last."""
     train = {"shards": shards, "links": links}
     text = tomli_w.dumps({"format": STORE_FORMAT, "data": settings.model_dump(), "train": train})
     lines = [f"{file_checksum(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
@@ -260,7 +275,10 @@ def read_contents(folder: Path) -> StoreContents:
     with reading(path, AGAIN, "is damaged"):
         table = read_toml(path)
     if (theirs := table.pop("format", None)) != STORE_FORMAT:
-        what = f"is a prepared dataset of format {theirs}, and this version reads format {STORE_FORMAT}"
+        what = (
+            f"is a prepared dataset of format {theirs}, and this version reads format"
+            f" {STORE_FORMAT}"
+        )
         raise InputError(what, file=folder, remedy="prepare it again with this version")
     try:
         return StoreContents.model_validate(table)

@@ -1,7 +1,8 @@
-"""A dictionary from word links: the most frequent translation of each word or phrase, with its probabilities.
+"""A dictionary from word links: the most frequent translation of each word or phrase, with its
+probabilities.
 
-A phrase and its translation are runs of words that are linked with each other and with no other word (Koehn,
-Och & Marcu 2003)."""
+A phrase and its translation are runs of words that are linked with each other and with no other
+word (Koehn, Och & Marcu 2003)."""
 
 from __future__ import annotations
 
@@ -19,10 +20,12 @@ LinkedPair = tuple[Sequence[str], Sequence[str], Collection[Link]]
 
 
 def write_dictionary(pairs: Iterable[LinkedPair], out: Path, longest: int = 1) -> int:
-    """Writes a line for each source phrase, with TABs between its fields, and returns the number of lines:
-    phrase, most frequent translation, their count c, c / count of the phrase, c / count of the translation.
+    """Writes a line for each source phrase, with TABs between its fields, and returns the number of
+    lines: phrase, most frequent translation, their count c, c / count of the phrase, c / count of
+    the translation.
 
-    Phrases are sorted by their frequency. All are in memory. longest: maximum number of words of a phrase.
+    Phrases are sorted by their frequency. All are in memory. longest: maximum number of words of a
+    phrase.
     """
     counts = Counter(phrase for pair in pairs for phrase in phrases(*pair, longest))
     sides = Counter[str](), Counter[str]()
@@ -41,8 +44,8 @@ def write_dictionary(pairs: Iterable[LinkedPair], out: Path, longest: int = 1) -
 
 
 def terms_of(line: str) -> list[str]:
-    """Returns the phrase and the translation of a line that `write_dictionary` wrote; none of another
-    line."""
+    """Returns the phrase and the translation of a line that `write_dictionary` wrote; none of
+    another line."""
     fields = line.split("\t")
     return fields[:2] if len(fields) == 5 else []
 
@@ -50,8 +53,8 @@ def terms_of(line: str) -> list[str]:
 def phrases(
     source: Sequence[str], target: Sequence[str], links: Collection[Link], longest: int
 ) -> Iterator[Phrase]:
-    """Yields the phrases of a pair with at most `longest` words on each side. Their first and last words are
-    linked."""
+    """Yields the phrases of a pair with at most `longest` words on each side. Their first and last
+    words are linked."""
     targets: dict[int, set[int]] = {}
     sources: dict[int, set[int]] = {}
     for i, j in links:

@@ -24,12 +24,15 @@ SAMPLED, BLOCK = 400, 20
 LEAST = 60
 """Letters that a block needs to count."""
 LONGEST_SAMPLE = 2_000
-"""Characters of a text that are used to identify its language: more would not make it more certain."""
+"""Characters of a text that are used to identify its language: more would not make it more
+certain."""
 CLEAR = 0.8
 """Share of the blocks that must be in one language to identify it."""
 _SCRIPTS = {
-    "LATIN": "en fr de es it pt ro nl cs pl sv da no nb nn fi et lv lt sk sl hr hu tr vi id ms ca eu "
-    "gl ga cy is mt af sq sw eo la",
+    "LATIN": (
+        "en fr de es it pt ro nl cs pl sv da no nb nn fi et lv lt sk sl hr hu tr vi id ms ca eu "
+        "gl ga cy is mt af sq sw eo la"
+    ),
     "CYRILLIC": "ru uk bg be mk",
     "GREEK": "el",
     "ARABIC": "ar fa ur ps",
@@ -57,7 +60,8 @@ def _identifier() -> Any:
 
 
 def ranked_languages(text: str) -> list[tuple[str, float]]:
-    """Returns all languages with their probabilities, most probable first; nothing for an empty text."""
+    """Returns all languages with their probabilities, most probable first; nothing for an empty
+    text."""
     ranked = _identifier().rank(text[:LONGEST_SAMPLE]) if text.strip() else []
     return [(str(code), float(probability)) for code, probability in ranked]
 
@@ -77,7 +81,8 @@ def named_languages(files: Sequence[str | Path]) -> list[str]:
 
 
 class Languages(NamedTuple):
-    """Settings, `section.key=value`, with both languages, and what they are and why, for people to read."""
+    """Settings, `section.key=value`, with both languages, and what they are and why, for people to
+    read."""
 
     settings: list[str]
     said: str
@@ -88,9 +93,9 @@ def with_languages(
 ) -> Languages:
     """Returns the overrides, `section.key=value`, with both languages of the text.
 
-    A language that recipe and overrides leave open is that in the files' names, or else the one in which
-    most of the first lines are, or else the default. The message warns of text in another language than
-    recipe, overrides or names say. Raises InputError if both languages are the same.
+    A language that recipe and overrides leave open is that in the files' names, or else the one in
+    which most of the first lines are, or else the default. The message warns of text in another
+    language than recipe, overrides or names say. Raises InputError if both languages are the same.
     """
     data = load_config(recipe, overrides).data
     sides = _first_lines(files, layout or Layout())
@@ -111,7 +116,9 @@ def with_languages(
         how.append((code, why))
     (source, why), (target, other) = how
     if source == target:
-        remedy = "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
+        remedy = (
+            "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
+        )
         raise InputError(f"both sides are in one language, {source}", remedy=remedy)
     reasons = why if why == other else f"{why}, {other}"
     remedy = ": name others by --set data.source_language=… and data.target_language=…"
@@ -120,8 +127,8 @@ def with_languages(
 
 
 def _first_lines(files: Sequence[str | Path], layout: Layout) -> list[list[str]]:
-    """Returns the first lines of each side. None of streams, which can be read only once, and of a text that
-    cannot be read, which whoever needs it reports."""
+    """Returns the first lines of each side. None of streams, which can be read only once, and of a
+    text that cannot be read, which whoever needs it reports."""
     if all(map(is_on_disk, files)):
         with suppress(InputError, OSError):
             pairs = list(islice(parallel_texts(files, layout=layout)[0].pairs(), SAMPLED))
@@ -132,7 +139,9 @@ def _first_lines(files: Sequence[str | Path], layout: Layout) -> list[list[str]]
 def _read_languages(lines: Sequence[str]) -> Counter[str]:
     """Returns how many blocks of these lines are in each language."""
     blocks = ("\n".join(lines[first : first + BLOCK]) for first in range(0, len(lines), BLOCK))
-    return Counter(ranked_languages(text)[0][0] for text in blocks if sum(map(str.isalpha, text)) >= LEAST)
+    return Counter(
+        ranked_languages(text)[0][0] for text in blocks if sum(map(str.isalpha, text)) >= LEAST
+    )
 
 
 def _clear(read: Counter[str]) -> str:
@@ -142,8 +151,8 @@ def _clear(read: Counter[str]) -> str:
 
 
 def _doubt(side: str, code: str, read: Counter[str]) -> str:
-    """Returns a line that warns if nearly all blocks, and several, are in one other language, and the model
-    knows the one that they should be in."""
+    """Returns a line that warns if nearly all blocks, and several, are in one other language, and
+    the model knows the one that they should be in."""
     known = {one for one, _ in ranked_languages("a")}
     for other, count in read.most_common(1):
         if count >= max(3, 0.95 * read.total()) and base(code) in known - set(read):
@@ -154,7 +163,9 @@ def _doubt(side: str, code: str, read: Counter[str]) -> str:
 
 def _script_doubt(side: str, code: str, lines: Sequence[str]) -> str:
     """Returns a line that warns if most letters of the lines are not of the language's script."""
-    expected = next((script for script, codes in _SCRIPTS.items() if base(code) in codes.split()), "")
+    expected = next(
+        (script for script, codes in _SCRIPTS.items() if base(code) in codes.split()), ""
+    )
     names = (unicodedata.name(one, "").split()[:1] for one in "".join(lines) if one.isalpha())
     counts = Counter("CJK" if name[0] in _KANA else name[0] for name in names if name)
     if not expected or counts.total() < SCRIPT_LETTERS or 2 * counts[expected] >= counts.total():

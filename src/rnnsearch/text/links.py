@@ -1,5 +1,6 @@
-"""Symmetrises word links of two directions (Och & Ney 2003; Koehn, Och & Marcu 2003). Recognises whether
-links refer to the words of the given text or of the tokeniser, and converts between the two."""
+"""Symmetrises word links of two directions (Och & Ney 2003; Koehn, Och & Marcu 2003). Recognises
+whether links refer to the words of the given text or of the tokeniser, and converts between the
+two."""
 
 from __future__ import annotations
 
@@ -18,28 +19,33 @@ from rnnsearch.word_links import Link, given_links
 DEFAULT = "grow-diag-final-and"
 
 VOTES = (0.65, 0.4, 0.15)
-"""Smallest probability of a link in `vote` if none, one or both of the aligner's directions have it. Chosen
-on the 37 development sentences of the Hansards."""
+"""Smallest probability of a link in `vote` if none, one or both of the aligner's directions have
+it. Chosen on the 37 development sentences of the Hansards."""
 LEARNED_VOTES = (0.65, 0.1, 0.0)
-"""The same for networks that learned from the text itself. They overlook links where it is small, so those of
-both directions need no probability. Chosen on German and Romanian development sentences."""
+"""The same for networks that learned from the text itself. They overlook links where it is small,
+so those of both directions need no probability. Chosen on German and Romanian development
+sentences."""
 
 _STRAIGHT = ((0, -1), (-1, 0), (0, 1), (1, 0))
 _DIAGONAL = ((-1, -1), (1, -1), (-1, 1), (1, 1))
-"""Neighbours (source, target) in the order of Moses's symal. The order decides which of two competing links
-is added."""
+"""Neighbours (source, target) in the order of Moses's symal. The order decides which of two
+competing links is added."""
 
 
-def symmetrise(forward: Collection[Link], reverse: Collection[Link], method: str = DEFAULT) -> list[Link]:
+def symmetrise(
+    forward: Collection[Link], reverse: Collection[Link], method: str = DEFAULT
+) -> list[Link]:
     """Returns one sorted set of links from those of both directions.
 
-    forward: links (source, target) of the direction that gives every target word its source word, as
-    RNNsearch itself does. reverse: links of the other direction, also as (source, target). method:
-    grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, union, forward or reverse. If each
-    direction links a word at most once, the growing methods give exactly the links of Moses's symal. Raises
-    InputError for another method, and for what is no links."""
+    forward: links (source, target) of the direction that gives every target word its source word,
+    as RNNsearch itself does. reverse: links of the other direction, also as (source, target).
+    method: grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, union, forward or
+    reverse. If each direction links a word at most once, the growing methods give exactly the links
+    of Moses's symal. Raises InputError for another method, and for what is no links."""
     if method not in METHODS:
-        raise InputError(f"there is no method {method!r}", remedy=f"use one of {', '.join(METHODS)}")
+        raise InputError(
+            f"there is no method {method!r}", remedy=f"use one of {', '.join(METHODS)}"
+        )
     return sorted(METHODS[method](given_links(forward, "forward"), given_links(reverse, "reverse")))
 
 
@@ -49,26 +55,33 @@ def vote(
     reverse: Iterable[Link],
     least: Sequence[float] = VOTES,
 ) -> list[Link]:
-    """Returns those links, sorted, that networks find probable enough given the votes of another aligner.
+    """Returns those links, sorted, that networks find probable enough given the votes of another
+    aligner.
 
-    probabilities: of links (source, target), √(p→ p←) of networks of both directions; 0 for others. forward,
-    reverse: the links of the aligner's two directions, also as (source, target). least: VOTES or
-    LEARNED_VOTES.
+    probabilities: of links (source, target), √(p→ p←) of networks of both directions; 0 for others.
+    forward, reverse: the links of the aligner's two directions, also as (source, target). least:
+    VOTES or LEARNED_VOTES.
     """
     votes = Counter(chain(set(forward), set(reverse)))
     return sorted(
-        link for link in {*probabilities, *votes} if probabilities.get(link, 0.0) >= least[votes[link]]
+        link
+        for link in {*probabilities, *votes}
+        if probabilities.get(link, 0.0) >= least[votes[link]]
     )
 
 
 def _grow(
-    forward: set[Link], reverse: set[Link], *, diagonal: bool, final: Callable[[bool, bool], bool] | None
+    forward: set[Link],
+    reverse: set[Link],
+    *,
+    diagonal: bool,
+    final: Callable[[bool, bool], bool] | None,
 ) -> set[Link]:
-    """Starts with the intersection. Adds neighbours from the union that have a word without a link, until
-    there are none; then applies `final`.
+    """Starts with the intersection. Adds neighbours from the union that have a word without a link,
+    until there are none; then applies `final`.
 
-    final: decides whether to add a link of only one direction. It is called with (source word has a link,
-    target word has a link).
+    final: decides whether to add a link of only one direction. It is called with (source word has a
+    link, target word has a link).
     """
     union, grown = forward | reverse, forward & reverse
     sources, targets = {i for i, _ in grown}, {j for _, j in grown}
@@ -105,8 +118,12 @@ def _by_target(link: Link) -> Link:
 
 
 METHODS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
-    "grow-diag-final-and": partial(_grow, diagonal=True, final=lambda source, target: not (source or target)),
-    "grow-diag-final": partial(_grow, diagonal=True, final=lambda source, target: not (source and target)),
+    "grow-diag-final-and": partial(
+        _grow, diagonal=True, final=lambda source, target: not (source or target)
+    ),
+    "grow-diag-final": partial(
+        _grow, diagonal=True, final=lambda source, target: not (source and target)
+    ),
     "grow-diag": partial(_grow, diagonal=True, final=None),
     "grow": partial(_grow, diagonal=False, final=None),
     "intersection": set.intersection,
@@ -114,8 +131,8 @@ METHODS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
     "forward": lambda forward, reverse: forward,
     "reverse": lambda forward, reverse: reverse,
 }
-"""Name → function of (forward, reverse). `final-and` adds links between two words without links; `final`
-needs only one such word."""
+"""Name → function of (forward, reverse). `final-and` adds links between two words without links;
+`final` needs only one such word."""
 
 FROM_ZERO = "perl -pe 's/[0-9]+/$&-1/ge' LINKS"
 """A command that converts Pharaoh links from 1 to links from 0."""
@@ -127,15 +144,16 @@ Range = tuple[int, int]
 """(first, one after the last)"""
 
 LinkWords = Literal["given", "tokenised"]
-"""The words to which positions in a link file refer: given words between spaces, as in most aligners, or the
-tokeniser's words."""
+"""The words to which positions in a link file refer: given words between spaces, as in most
+aligners, or the tokeniser's words."""
 
 _SPELLING = Tokeniser("space", "")
 _LETTER = re.compile("\\S[\u0300-\u036f]*")  # with its combining marks
 
 
 class PairWordCounts(NamedTuple):
-    """The links of one pair, and the numbers of given words and of the tokeniser's words on each side."""
+    """The links of one pair, and the numbers of given words and of the tokeniser's words on each
+    side."""
 
     links: Sequence[Link]
     given: Sequence[int]
@@ -145,9 +163,9 @@ class PairWordCounts(NamedTuple):
 def recognise(pairs: Iterable[PairWordCounts]) -> LinkWords:
     """Returns the words that these links refer to.
 
-    They are the tokeniser's words only if all links fit these, and some links do not fit the given words. A
-    few pairs of ordinary text are enough: the final full stop, a word only to the tokeniser, is nearly always
-    linked.
+    They are the tokeniser's words only if all links fit these, and some links do not fit the given
+    words. A few pairs of ordinary text are enough: the final full stop, a word only to the
+    tokeniser, is nearly always linked.
     """
     fits_given = True
     for links, given, tokenised in pairs:
@@ -158,8 +176,8 @@ def recognise(pairs: Iterable[PairWordCounts]) -> LinkWords:
 
 
 def count_from_one(pairs: Iterable[PairWordCounts]) -> bool:
-    """Tells whether links seem to count words from 1: no link has position 0, and a link refers to the word
-    after the last given word of its sentence."""
+    """Tells whether links seem to count words from 1: no link has position 0, and a link refers to
+    the word after the last given word of its sentence."""
     beyond = False
     for links, given, _ in pairs:
         if any(0 in link for link in links):
@@ -173,8 +191,9 @@ def _fit(links: Sequence[Link], words: Sequence[int]) -> bool:
 
 
 def tokeniser_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:
-    """Returns the `word_ranges` of given words, which may have invisible characters and other spellings. If a
-    line was repaired before it was tokenised, its given words must be repaired too."""
+    """Returns the `word_ranges` of given words, which may have invisible characters and other
+    spellings. If a line was repaired before it was tokenised, its given words must be repaired
+    too."""
     spelt = ["".join(_SPELLING.words(word.removeprefix(SPACE))) for word in words]
     return word_ranges(["".join(_SPELLING.words(token)) for token in given], spelt)
 
@@ -182,31 +201,34 @@ def tokeniser_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] 
 def check_links(
     links: Sequence[Link], words: Sequence[int], file: str, number: int, count: str = "given"
 ) -> None:
-    """Raises InputError for a link to a word that a sentence does not have. words: the numbers of source and
-    target words."""
+    """Raises InputError for a link to a word that a sentence does not have. words: the numbers of
+    source and target words."""
     for link in links:
         for side, position, size in zip(("source", "target"), link, words, strict=True):
             if position >= size:
                 what = (
-                    f"the link {link[0]}-{link[1]} (source-target) refers to {side} word {position}, but the "
-                    f"line has {size} words"
+                    f"the link {link[0]}-{link[1]} (source-target) refers to {side} word"
+                    f" {position}, but the line has {size} words"
                 )
                 counted = "words between spaces" if count == "given" else "tokeniser's words"
                 remedy = (
-                    f"links count the {counted} from 0; if the file lists target-source, add --links-reversed"
+                    f"links count the {counted} from 0; if the file lists target-source, add"
+                    " --links-reversed"
                 )
                 if position == size:
-                    remedy = f"links count the {counted} from 0; if the file counts from 1: {FROM_ZERO}"
+                    remedy = (
+                        f"links count the {counted} from 0; if the file counts from 1: {FROM_ZERO}"
+                    )
                 raise InputError(what, file=file, line=number, remedy=remedy)
 
 
 def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:
-    """Returns, for each given word, the range of the tokeniser's words that share a character with it; None
-    if it is unknown.
+    """Returns, for each given word, the range of the tokeniser's words that share a character with
+    it; None if it is unknown.
 
-    A tokeniser changes only spaces and case, so both sequences spell the same text without spaces. Words are
-    matched by character positions in that text. Usually a given word is cut into several; given words that
-    are merged share links.
+    A tokeniser changes only spaces and case, so both sequences spell the same text without spaces.
+    Words are matched by character positions in that text. Usually a given word is cut into several;
+    given words that are merged share links.
     """
     if list(given) == list(words):
         return [(number, number + 1) for number in range(len(words))]
@@ -237,9 +259,16 @@ def character_ranges(text: str, words: Sequence[str]) -> list[Range] | None:
     return found
 
 
-def project(links: Iterable[Sequence[int]], source: Sequence[Range], target: Sequence[Range]) -> list[Link]:
-    """Converts links between given words to links between all of their tokeniser's words; sorted, each
-    once."""
+def project(
+    links: Iterable[Sequence[int]], source: Sequence[Range], target: Sequence[Range]
+) -> list[Link]:
+    """Converts links between given words to links between all of their tokeniser's words; sorted,
+    each once."""
     return sorted(
-        {(i, j) for left, right in links for i in range(*source[left]) for j in range(*target[right])}
+        {
+            (i, j)
+            for left, right in links
+            for i in range(*source[left])
+            for j in range(*target[right])
+        }
     )

@@ -1,16 +1,18 @@
 """Moses's tokeniser: the same words as sacremoses, several times faster.
 
-sacremoses has the rules. It tokenises one space-separated chunk at a time, and its result is cached, because
-most chunks of a corpus occur again. Words in Latin letters with punctuation around them are cut without
-sacremoses: importing it takes half a second, a fifth of the time until a command's first translation. The
-result depends on the surroundings of a chunk in only four ways, which are part of the cache key:
+sacremoses has the rules. It tokenises one space-separated chunk at a time, and its result is
+cached, because most chunks of a corpus occur again. Words in Latin letters with punctuation around
+them are cut without sacremoses: importing it takes half a second, a fifth of the time until a
+command's first translation. The result depends on the surroundings of a chunk in only four ways,
+which are part of the cache key:
 
 - a comma or an apostrophe at its beginning: whether the line begins there;
 - an apostrophe at its end: whether the line ends there;
-- a full stop at its end: whether the next chunk begins with a lowercase letter, a digit, or neither, which is
-  the same as no next chunk;
-- an apostrophe at its end and one at the beginning of the next: once a rule has used the space between them
-  for the first, it cannot use it for the second. sacremoses tokenises such lines, which are rare, as a whole.
+- a full stop at its end: whether the next chunk begins with a lowercase letter, a digit, or
+  neither, which is the same as no next chunk;
+- an apostrophe at its end and one at the beginning of the next: once a rule has used the space
+  between them for the first, it cannot use it for the second. sacremoses tokenises such lines,
+  which are rare, as a whole.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 LETTERS = "A-Za-zÀ-ÖØ-öø-ž"
-"""Letters of European languages in Latin script, as the inside of a character class. Both Moses and Python
-count them as letters, lowercase or uppercase."""
+"""Letters of European languages in Latin script, as the inside of a character class. Both Moses and
+Python count them as letters, lowercase or uppercase."""
 LATIN = re.compile(f"[{LETTERS}0-9]")
 SIGNS = frozenset('"#$%&()*+/:;<=>?@[\\]^_{|}~!«»“”„…–—€°')
 """Punctuation and symbols that are separate words next to a Latin word."""
@@ -39,8 +41,8 @@ _APOSTROPHES = {"en": " '", "fr": "' ", "it": "' "}
 
 
 class LatinChunks:
-    """Rules that cut a chunk of one Latin word with punctuation around it. prefixes: words whose full stop
-    ends no sentence. They come from tables that are read without importing sacremoses."""
+    """Rules that cut a chunk of one Latin word with punctuation around it. prefixes: words whose
+    full stop ends no sentence. They come from tables that are read without importing sacremoses."""
 
     def __init__(self, language: str) -> None:
         self._apostrophe, self._prefixes = _APOSTROPHES.get(language, " ' "), prefixes(language)
@@ -49,7 +51,8 @@ class LatinChunks:
         self._form = re.compile(f"({sign}*)({word}{between})([.,]?)({sign}*)([.,]?)( .?)?")
 
     def words(self, key: str) -> tuple[str, ...]:
-        """Returns the words of a chunk, given as a key of `FastMoses`; none for a chunk of another form."""
+        """Returns the words of a chunk, given as a key of `FastMoses`; none for a chunk of another
+        form."""
         if SIGNS.issuperset(key):
             return tuple(key)
         found = self._form.fullmatch(key)
@@ -68,11 +71,12 @@ class LatinChunks:
 
 @cache
 def prefixes(language: str) -> dict[str, bool]:
-    """Returns Moses's list of a language: word whose full stop ends no sentence → whether that is so only
-    before a number.
+    """Returns Moses's list of a language: word whose full stop ends no sentence → whether that is
+    so only before a number.
 
-    sacremoses has the lists in a module that imports nothing, which is run alone. If that module is missing,
-    and for the name of a language, of which sacremoses knows some, all of sacremoses is imported.
+    sacremoses has the lists in a module that imports nothing, which is run alone. If that module is
+    missing, and for the name of a language, of which sacremoses knows some, all of sacremoses is
+    imported.
     """
     found = find_spec("sacremoses")
     assert found is not None
@@ -85,19 +89,34 @@ def prefixes(language: str) -> dict[str, bool]:
         lists = runpy.run_path(str(file))["NONBREAKING_PREFIXES"]
         text = lists.get(f"nonbreaking_prefix.{language}") or lists["nonbreaking_prefix.en"]
         entries = [line.strip() for line in text.splitlines()]
-    listed = (entry.partition(_NUMERIC)[:2] for entry in entries if entry and not entry.startswith("#"))
+    listed = (
+        entry.partition(_NUMERIC)[:2] for entry in entries if entry and not entry.startswith("#")
+    )
     # Sorted: a word that is listed in both ways counts as one before numbers.
     return {word.rstrip(): bool(numeric) for word, numeric in sorted(listed)}
 
 
 FIRST_WORDS = {
-    "en": "The This That These Those There It He She They We I You My His Her Its Our Your Their An In On At "
-    "If But And So When What Who Where Why How Then After Before Please Thank Yes",
-    "fr": "Le La Les L Il Elle Ils Elles On Nous Vous Je J Tu Ce C Cette Ces Cela Un Une Des Mais Et En Dans "
-    "Pour Avec Après Puis Mon Ma Mes Son Sa Ses Notre Leur Si Merci",
-    "de": "Der Die Das Ein Eine Er Sie Es Wir Ich Ihr In Im Am Auf Aber Und Dann Wenn Wer Was Wo Bitte Danke",
-    "es": "El La Los Las Un Una Él Ella Ellos Se No Pero Y En Es Esto Este Esta Su Mi Si Por Para Gracias",
-    "it": "Il Lo La I Gli Le L Un Una È Lui Lei Noi Loro Io Ma E In Con Per Se Questo Questa Poi Grazie",
+    "en": (
+        "The This That These Those There It He She They We I You My His Her Its Our Your Their An"
+        " In On At If But And So When What Who Where Why How Then After Before Please Thank Yes"
+    ),
+    "fr": (
+        "Le La Les L Il Elle Ils Elles On Nous Vous Je J Tu Ce C Cette Ces Cela Un Une Des Mais Et"
+        " En Dans Pour Avec Après Puis Mon Ma Mes Son Sa Ses Notre Leur Si Merci"
+    ),
+    "de": (
+        "Der Die Das Ein Eine Er Sie Es Wir Ich Ihr In Im Am Auf Aber Und Dann Wenn Wer Was Wo"
+        " Bitte Danke"
+    ),
+    "es": (
+        "El La Los Las Un Una Él Ella Ellos Se No Pero Y En Es Esto Este Esta Su Mi Si Por Para"
+        " Gracias"
+    ),
+    "it": (
+        "Il Lo La I Gli Le L Un Una È Lui Lei Noi Loro Io Ma E In Con Per Se Questo Questa Poi"
+        " Grazie"
+    ),
 }
 """Language → words that often begin a sentence, so that an abbreviation before them may end one."""
 
@@ -115,36 +134,42 @@ def code_point_ranges(characters: str) -> list[int]:
 
 _CACHE_SIZE = 1 << 17  # chunks; some 25 MB
 _LONGEST_CHUNK = 40  # characters of a cached chunk
-# Stands for the neighbouring chunks. It is a capital, so that a full stop before it ends a sentence.
+# Stands for the neighbouring chunks. It is a capital, so that a full stop before it ends a
+# sentence.
 _BESIDE = "A"
 
 
 class FastMoses:
-    """The tokeniser of one language. For a language that Moses does not know, it uses the general rules, as
-    sacremoses does. whole: whether words are rejoined that sacremoses cuts at marks and joiners."""
+    """The tokeniser of one language. For a language that Moses does not know, it uses the general
+    rules, as sacremoses does. whole: whether words are rejoined that sacremoses cuts at marks and
+    joiners."""
 
     def __init__(self, language: str, whole: bool = True) -> None:
         self.language, self.latin = language, LatinChunks(language)
-        self._cached, self._cached_ending = lru_cache(_CACHE_SIZE)(self._chunk), cache(self._key_ending)
+        self._cached, self._cached_ending = (
+            lru_cache(_CACHE_SIZE)(self._chunk),
+            cache(self._key_ending),
+        )
         self._rejoined: Callable[[str, Sequence[str]], Sequence[str]]
         self._rejoined = WholeWords(language) if whole else lambda text, words: words
 
     @cached_property
     def _rules(self) -> Any:
-        """Returns sacremoses's own rules when they are first needed: importing them takes half a second,
-        because their regular expressions list 130,000 letters each."""
+        """Returns sacremoses's own rules when they are first needed: importing them takes half a
+        second, because their regular expressions list 130,000 letters each."""
         from sacremoses import MosesTokenizer
 
         rules = MosesTokenizer(self.language)
-        # The sets of letters are made once; the original makes one of 130,000 letters at every full stop.
+        # The sets of letters are made once; the original makes one of 130,000 letters at every full
+        # stop.
         rules.islower = frozenset(rules.IsLower).issuperset
         letters = frozenset(rules.IsAlpha)
         rules.isanyalpha = lambda text: not letters.isdisjoint(text)
         return rules
 
     def words(self, line: str) -> list[str]:
-        """Returns the words of a line, as sacremoses gives them without escaping. The line may have no white
-        space but spaces."""
+        """Returns the words of a line, as sacremoses gives them without escaping. The line may have
+        no white space but spaces."""
         chunks = line.split()
         if not chunks:
             return []
@@ -164,27 +189,46 @@ class FastMoses:
     def _chunk(self, key: str) -> tuple[str, ...]:
         """Returns the words of a chunk. key: the chunk and the relevant surroundings.
 
-        A space before the chunk: the line begins with it. A space after it: the line ends with it. A space
-        and `a` or `0` after it: the next chunk begins with a lowercase letter or a digit.
+        A space before the chunk: the line begins with it. A space after it: the line ends with it.
+        A space and `a` or `0` after it: the next chunk begins with a lowercase letter or a digit.
         """
         chunk, space, following = key.removeprefix(" ").partition(" ")
         words: Sequence[str] = self.latin.words(key)
         if not words:
             if not space:
                 following = _BESIDE
-            before, after = "" if key[0] == " " else f"{_BESIDE} ", f" {following}" if following else ""
+            before, after = (
+                "" if key[0] == " " else f"{_BESIDE} ",
+                f" {following}" if following else "",
+            )
             every = self._rules.tokenize(before + chunk + after, escape=False)
             words = every[bool(before) : -1 if after else None]
         return tuple(self._rejoined(chunk, words))
 
     def _key_ending(self, character: str) -> str:
-        """Returns the end of the key of a chunk with a full stop: that of the first character after it."""
+        """Returns the end of the key of a chunk with a full stop: that of the first character after
+        it."""
         known = LATIN.match(character) or character in SIGNS
         small = character.islower() if known else self._rules.islower(character)
         return " a" if small else " 0" if character in "0123456789" else ""
 
 
-_APOSTROPHES_INSIDE = ("az", "be", "br", "cy", "ga", "gd", "ht", "mt", "nl", "sq", "sw", "tr", "uk", "yi")
+_APOSTROPHES_INSIDE = (
+    "az",
+    "be",
+    "br",
+    "cy",
+    "ga",
+    "gd",
+    "ht",
+    "mt",
+    "nl",
+    "sq",
+    "sw",
+    "tr",
+    "uk",
+    "yi",
+)
 _INSIDE = {
     **dict.fromkeys(_APOSTROPHES_INSIDE, "['’]"),
     **{"ca": "['’·]", "oc": "['’·]", "uz": "['’‘]", "he": "[\"'\u05f3\u05f4]"},
@@ -198,7 +242,8 @@ _UNUSUAL = "[\u0300-\u1dff\u200c\u200d\u20d0-\u20f0\u2de0-\U0010ffff]"
 
 
 class WholeWords:
-    """Rejoins what Moses's rules cut: combining marks, joiners, parts of emoji, and signs inside words."""
+    """Rejoins what Moses's rules cut: combining marks, joiners, parts of emoji, and signs inside
+    words."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -249,22 +294,33 @@ _CJK = (
 _KIND = {mark: kind for kind in ("„“”", "‚‘’", "«»", "‹›") for mark in kind}
 _CLOSED_BY = {"„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "’": "’‘", "«": "»", "»": "«"}
 _CLOSED_BY |= {"‹": "›", "›": "‹"}
-"""Opening quotation mark → the marks that may close it. Which marks open depends on the language."""
+"""Opening quotation mark → the marks that may close it. Which marks open depends on the
+language."""
 _JOINED_WORDS = {
     "en": "s|t|d|m|re|ve|ll",  # isn’t
     "de": "s|n|ne|nem|nen|ner|m",  # geht's
-    "ko": "이?라[고는며]?|고|며|는|은|을|를|의|에서?|이|가|와|과|도|로|처럼",  # particles after a quotation
+    "ko": (
+        "이?라[고는며]?|고|며|는|은|을|를|의|에서?|이|가|와|과|도|로|처럼"
+    ),  # particles after a quotation
 }
 """Language → words that follow an apostrophe, or in Korean a closing mark, without a space."""
 _AMOUNT = rf"[{_CURRENCY}] [.,]?[0-9].*"
 _ACRONYM = "[A-ZÀ-ÖØ-Þ]{1,2}"
 _CLOSE = {
-    "both": rf"{_ACRONYM} & {_ACRONYM}(?:[-.].*)?|(?:US|A|C|CA|HK|NZ) {_AMOUNT}|[{_CURRENCY}] / .+"
-    rf"|.*[{LETTERS}0-9] \+ \+|\+ \+ [0-9].*|.*[0-9] ~ [0-9].*",
-    "left": rf"R \$ .*|[nN] ° .*|.*[0-9] ° (?![CFK]\.?$).*|[A-Z] # .*|\+ \+ .*"
-    rf'|.*[{LETTERS}0-9] \+ [.,!?)]?|["”»{_CURRENCY}+#°&] -[{LETTERS}].*',
-    "right": rf".* ['’] [0-9]0s|.* ° [CFK]\.?|(?:.*[{LETTERS}]{{2}}|[(,;:–—/]?) [+−] [0-9].*|.* [#~] [0-9].*"
-    rf"|.* @ [{LETTERS}].*|.* # (?:[^ ]{{5,}}|[^ ]*[^ a-zß-öø-ÿ].*)|.* [{_CURRENCY}] -[{LETTERS}].*",
+    "both": (
+        rf"{_ACRONYM} & {_ACRONYM}(?:[-.].*)?|(?:US|A|C|CA|HK|NZ) {_AMOUNT}|[{_CURRENCY}] / .+"
+        rf"|.*[{LETTERS}0-9] \+ \+|\+ \+ [0-9].*|.*[0-9] ~ [0-9].*"
+    ),
+    "left": (
+        rf"R \$ .*|[nN] ° .*|.*[0-9] ° (?![CFK]\.?$).*|[A-Z] # .*|\+ \+ .*"
+        rf'|.*[{LETTERS}0-9] \+ [.,!?)]?|["”»{_CURRENCY}+#°&] -[{LETTERS}].*'
+    ),
+    "right": (
+        rf".* ['’] [0-9]0s|.* ° [CFK]\.?|(?:.*[{LETTERS}]{{2}}|[(,;:–—/]?) [+−] [0-9].*|.* [#~]"
+        r" [0-9].*"
+        rf"|.* @ [{LETTERS}].*|.* # (?:[^ ]{{5,}}|[^ ]*[^ a-zß-öø-ÿ].*)|.* [{_CURRENCY}]"
+        rf" -[{LETTERS}].*"
+    ),
 }
 """Side on which a sign has no space → the word before it, the sign and the word after it."""
 _ELIDED = "(?:[A-Za-z]|.*qu|.*ll) ['’] [«“\"]"  # d’« un »
@@ -273,7 +329,8 @@ _SHORTENED = frozenset(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"])
 
 
 class Detokeniser:
-    """The detokeniser of one language: Moses's rules, and some for typographic and other scripts' marks.
+    """The detokeniser of one language: Moses's rules, and some for typographic and other scripts'
+    marks.
 
     page/engine/moses.js has the same rules.
     """
@@ -291,10 +348,12 @@ class Detokeniser:
             "cjk": never if language == "ko" else _CJK,
             **_CLOSE,
             "both": rf"{_CLOSE['both']}|{_ELIDED if language in ('fr', 'it') else never}",
-            "right": rf"{_CLOSE['right']}|{'.*' if language == 'en' else '(?:.*[^0-9])?'} {_AMOUNT}",
+            "right": (
+                rf"{_CLOSE['right']}|{'.*' if language == 'en' else '(?:.*[^0-9])?'} {_AMOUNT}"
+            ),
         }
-        """Regular expressions, for Python and JavaScript, of whole words; `cjk` is one of a character,
-        and the last three are of a sign between two words."""
+        """Regular expressions, for Python and JavaScript, of whole words; `cjk` is one of a
+        character, and the last three are of a sign between two words."""
         self._is = {kind: re.compile(pattern).fullmatch for kind, pattern in self.patterns.items()}
 
     def line(self, words: Sequence[str]) -> str:
@@ -310,7 +369,9 @@ class Detokeniser:
             right = attached
         return "".join(pieces).strip()
 
-    def _attached(self, words: Sequence[str], place: int, quotes: dict[str, str]) -> tuple[bool, bool]:
+    def _attached(
+        self, words: Sequence[str], place: int, quotes: dict[str, str]
+    ) -> tuple[bool, bool]:
         """Tells whether a word has no space before it, and none after it."""
         word, before = words[place], words[place - 1] if place else ""
         if word.isalnum() and word < "\u1100":  # an ordinary word
@@ -335,7 +396,9 @@ class Detokeniser:
             begins = "—" not in quotes and (not place or before in ".?!…»:")
             return (False, True) if begins else self._toggled(word, quotes)
         if between and (
-            word in "/_" or (word == "—" and self.language == "en") or (word == "@" and "." in after)
+            word in "/_"
+            or (word == "—" and self.language == "en")
+            or (word == "@" and "." in after)
         ):
             return True, True
         if self.language == "ko" and before[-1:] in "\"'”’)]»" and self._is["joined"](word):
@@ -355,7 +418,9 @@ class Detokeniser:
             quotes[mark] = mark
         return closes, not closes
 
-    def _quotation(self, words: Sequence[str], place: int, quotes: dict[str, str]) -> tuple[bool, bool]:
+    def _quotation(
+        self, words: Sequence[str], place: int, quotes: dict[str, str]
+    ) -> tuple[bool, bool]:
         """Does as `_attached` for quotation marks and apostrophes."""
         word, before, later = words[place], words[place - 1] if place else "", words[place + 1 :]
         after, kind = later[0] if later else "", _KIND.get(word, word)
@@ -369,9 +434,16 @@ class Detokeniser:
             if self.language in ("en", "de"):
                 if self._is["joined"](after):
                     return True, True
-                if not opened and (word == "’" or (self.language == "en" and _possessive(words, place))):
+                if not opened and (
+                    word == "’" or (self.language == "en" and _possessive(words, place))
+                ):
                     return True, False
-            elif word == "’" and not opened and not self._is["internal"](word) and after[:1].isalpha():
+            elif (
+                word == "’"
+                and not opened
+                and not self._is["internal"](word)
+                and after[:1].isalpha()
+            ):
                 return True, True
         if kind == word:
             if not opened and word not in later and before[-1:] in (*",.!?…",):
@@ -393,6 +465,7 @@ class Detokeniser:
 
 
 def _possessive(words: Sequence[str], place: int) -> bool:
-    """Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another closes."""
+    """Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another
+    closes."""
     plural = [one.endswith("s") for one, mark in pairwise(words[place - 1 :]) if mark == "'"]
     return all(plural[:2])

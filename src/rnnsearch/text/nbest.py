@@ -1,4 +1,5 @@
-"""Reads Moses n-best lists, `id ||| hypothesis ||| features ||| score`, and reranks them by a model."""
+"""Reads Moses n-best lists, `id ||| hypothesis ||| features ||| score`, and reranks them by a
+model."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ SEPARATOR = " ||| "
 
 @dataclass(frozen=True, slots=True)
 class NbestEntry:
-    """One line of an n-best list. sentence: 0-based line of the source. rest: features and scores of the
-    system that made the list."""
+    """One line of an n-best list. sentence: 0-based line of the source. rest: features and scores
+    of the system that made the list."""
 
     sentence: int
     text: str
@@ -29,8 +30,8 @@ def is_nbest(line: str) -> bool:
 
 
 def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Iterator[NbestEntry]:
-    """Yields the candidates. Raises InputError, with the line, unless the sentence numbers ascend and are
-    below `sentences`."""
+    """Yields the candidates. Raises InputError, with the line, unless the sentence numbers ascend
+    and are below `sentences`."""
     before = -1
     for number, line in enumerate(lines, 1):
         if not is_nbest(line):
@@ -46,7 +47,10 @@ def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Itera
                 f" comes after sentence {before}" if int(sentence) < before else ""
             )
             raise InputError(
-                what, file=file, line=number, remedy="numbers start at 0, in the order of the source lines"
+                what,
+                file=file,
+                line=number,
+                remedy="numbers start at 0, in the order of the source lines",
             )
         before = int(sentence)
         yield NbestEntry(before, text, tuple(rest))
@@ -57,8 +61,8 @@ def rerank(
     source: Sequence[str],
     candidates: Iterable[NbestEntry],
 ) -> Iterator[str]:
-    """Yields the list again, each sentence's candidates by falling score: `id ||| hypothesis ||| features
-    rnnsearch= s ||| s`.
+    """Yields the list again, each sentence's candidates by falling score:
+    `id ||| hypothesis ||| features rnnsearch= s ||| s`.
 
     score: function from pairs (source line, translation) to log p(y | x).
     """

@@ -1,9 +1,10 @@
-"""Makes a prepared dataset from raw parallel texts: cleans, tokenises, encodes and shuffles the pairs, in
-passes that need little memory.
+"""Makes a prepared dataset from raw parallel texts: cleans, tokenises, encodes and shuffles the
+pairs, in passes that need little memory.
 
-Worker processes clean the lines, a few thousand pairs at a time, and their words are counted. The kept pairs
-go to a temporary file in the new folder. Then each pair's ids go to a random bucket, and every bucket is
-shuffled separately and becomes a shard of the dataset: every order is equally likely.
+Worker processes clean the lines, a few thousand pairs at a time, and their words are counted. The
+kept pairs go to a temporary file in the new folder. Then each pair's ids go to a random bucket, and
+every bucket is shuffled separately and becomes a shard of the dataset: every order is equally
+likely.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ from rnnsearch.text.subwords import Subwords
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary, WordFilter
 
 SHARD_BYTES = 1 << 27
-"""Approximate bytes of the ids in a shard, both sides together. A shard is in memory while it is shuffled."""
+"""Approximate bytes of the ids in a shard, both sides together. A shard is in memory while it is
+shuffled."""
 
 _MOST_SHARDS = 200
 
@@ -67,11 +69,12 @@ _MOST_SHARDS = 200
 class PrepareOptions:
     """Options of `prepare` besides the settings, which the dataset keeps.
 
-    links: Pharaoh files, one for each text, with one line for each pair; links_reversed: they are written
-    target-source. The words that they refer to are recognised from the first pairs of each text. repeat: how
-    often the pairs of each text are used. vocabulary: codecs of a run, whose vocabularies and subwords are
-    used instead of new ones. overwrite: replace a prepared dataset. workers: processes that clean. More than
-    one are spawned, so a script that asks for them needs `if __name__ == "__main__":`.
+    links: Pharaoh files, one for each text, with one line for each pair; links_reversed: they are
+    written target-source. The words that they refer to are recognised from the first pairs of each
+    text. repeat: how often the pairs of each text are used. vocabulary: codecs of a run, whose
+    vocabularies and subwords are used instead of new ones. overwrite: replace a prepared dataset.
+    workers: processes that clean. More than one are spawned, so a script that asks for them needs
+    `if __name__ == "__main__":`.
     """
 
     links: Sequence[str | Path] = ()
@@ -92,15 +95,16 @@ def prepare(
     settings: DataSettings,
     options: PrepareOptions = PrepareOptions(),
 ) -> PreparationReport:
-    """Makes the prepared dataset `out` from one parallel text, and another one for development, completely or
-    not at all.
+    """Makes the prepared dataset `out` from one parallel text, and another one for development,
+    completely or not at all.
 
-    source, target: each a file of lines, or an iterable of lines, which is read once. Or source is an
-    iterable of pairs, and target is None. dev: (source, target) of the development text. Raises InputError as
-    `prepare_texts` does, and for lines that are not text."""
+    source, target: each a file of lines, or an iterable of lines, which is read once. Or source is
+    an iterable of pairs, and target is None. dev: (source, target) of the development text. Raises
+    InputError as `prepare_texts` does, and for lines that are not text."""
     if dev is not None and (not isinstance(dev, list | tuple) or len(dev) != 2):
         raise InputError(
-            "dev is not the two sides of a text", remedy="give dev=(source, target), or dev=(pairs, None)"
+            "dev is not the two sides of a text",
+            remedy="give dev=(source, target), or dev=(pairs, None)",
         )
     development = [] if dev is None else [_parallel_text(*dev)]
     return prepare_texts(
@@ -116,11 +120,12 @@ def prepare_texts(
     settings: DataSettings,
     options: PrepareOptions = PrepareOptions(),
 ) -> PreparationReport:
-    """Makes the prepared dataset `out` from parallel texts, completely or not at all. The same input and
-    settings give the same bytes. dev: development texts; all their pairs are kept, in order.
+    """Makes the prepared dataset `out` from parallel texts, completely or not at all. The same
+    input and settings give the same bytes. dev: development texts; all their pairs are kept, in
+    order.
 
-    Raises InputError for texts and links that cannot be read or are not parallel, if `out` exists, if the
-    disk is full, and if no pair is kept.
+    Raises InputError for texts and links that cannot be read or are not parallel, if `out` exists,
+    if the disk is full, and if no pair is kept.
     """
     require("out", out, str, Path)
     _check_options(len(texts), settings, options)
@@ -129,7 +134,9 @@ def prepare_texts(
         cleaner = Cleaner(settings, options.links_reversed)
         development, asked = read_dev(dev, cleaner, report)
         times = options.repeat or [1] * len(texts)
-        report.texts = [TextReport(text.name, repeat=each) for text, each in zip(texts, times, strict=True)]
+        report.texts = [
+            TextReport(text.name, repeat=each) for text, each in zip(texts, times, strict=True)
+        ]
         report.links = 0 if options.links else None
         work = folder / "work"
         work.mkdir()
@@ -158,7 +165,10 @@ def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) 
     require_number("options.workers", options.workers, 1)
     for times in options.repeat:
         require_number("a number of options.repeat", times, 1)
-    for given, what in ((options.links, "file(s) of links"), (options.repeat, "number(s) of repetitions")):
+    for given, what in (
+        (options.links, "file(s) of links"),
+        (options.repeat, "number(s) of repetitions"),
+    ):
         if given and len(given) != texts:
             remedy = "give one for each corpus, in the same order"
             raise InputError(f"{len(given)} {what} given for {texts} corpora", remedy=remedy)
@@ -172,13 +182,16 @@ def _parallel_text(source: Any, target: Lines | None) -> ParallelText:
     """Returns the text of two sides or, without a target, of pairs."""
     if target is None:
         return ParallelText("pairs in memory", partial(plain_pairs, source))
-    return ParallelText(f"{name_of(source)} | {name_of(target)}", partial(read_pairs, source, target))
+    return ParallelText(
+        f"{name_of(source)} | {name_of(target)}", partial(read_pairs, source, target)
+    )
 
 
 def make_codec(
     side: Side, counts: Mapping[str, int], settings: DataSettings, options: PrepareOptions
 ) -> Codec:
-    """Returns the side's codec, with the vocabulary of the options or one of words with these frequencies.
+    """Returns the side's codec, with the vocabulary of the options or one of words with these
+    frequencies.
 
     Raises InputError if the text has too few words to learn from.
     """
@@ -186,7 +199,9 @@ def make_codec(
     if known is not None:
         vocabulary, subwords = known.vocabulary, known.subwords
     elif settings.subwords == "none":
-        vocabulary = Vocabulary.from_counts(counts, settings.vocabulary_size, settings.minimum_count)
+        vocabulary = Vocabulary.from_counts(
+            counts, settings.vocabulary_size, settings.minimum_count
+        )
         if len(vocabulary) == 2:
             what = f"no {side} word occurs at least {settings.minimum_count} times"
             raise InputError(what, remedy="lower data.minimum_count")
@@ -208,8 +223,8 @@ def encode(
     report: PreparationReport,
     progress: Progress,
 ) -> list[int]:
-    """Writes the shuffled shards of the blocks in the folder `work` to the folder above, and completes the
-    report. Returns the number of pairs of each shard."""
+    """Writes the shuffled shards of the blocks in the folder `work` to the folder above, and
+    completes the report. Returns the number of pairs of each shard."""
     sides = [(codec, getattr(report, side)) for side, codec in codecs.items()]
     size = sum(of_side.words * id_dtype(codec).itemsize for codec, of_side in sides)
     buckets = Buckets(work, size if settings.subwords == "none" else 2 * size, settings.seed)
@@ -238,14 +253,15 @@ def encode(
 
 
 class EncodedSide:
-    """One side of a block as ids. sentences: rows of ids, each with its end of sentence. tokens: for each
-    sentence, the number of ids without it; unknown: how many of them are UNK."""
+    """One side of a block as ids. sentences: rows of ids, each with its end of sentence. tokens:
+    for each sentence, the number of ids without it; unknown: how many of them are UNK."""
 
     def __init__(self, block: SideBlock, codec: Codec) -> None:
         """Encodes each distinct word of the block once."""
         words = Ragged(*(np.array(part, dtype=np.int64) for part in codec.word_ids(block.words)))
         ids, tokens_per_word = words.take(block.sentences.values)
-        self.word_starts = offsets_of(block.sentences.lengths)  # where the words of each sentence begin
+        # where the words of each sentence begin
+        self.word_starts = offsets_of(block.sentences.lengths)
         self.offsets = offsets_of(tokens_per_word)  # where the tokens of each running word begin
         ends = self.offsets[self.word_starts]
         self.tokens = np.diff(ends)
@@ -271,7 +287,8 @@ def id_dtype(codec: Codec) -> np.dtype[Any]:
 
 
 def subword_links(links: Ragged, source: EncodedSide, target: EncodedSide) -> Ragged:
-    """Converts links between words to links between all their tokens; ends of sentence have none."""
+    """Converts links between words to links between all their tokens; ends of sentence have
+    none."""
     pairs, ends = links.values.reshape(-1, 2).tolist(), (offsets_of(links.lengths) // 2).tolist()
     projected = (
         project(pairs[begin:end], source.ranges(number), target.ranges(number))
@@ -283,9 +300,9 @@ def subword_links(links: Ragged, source: EncodedSide, target: EncodedSide) -> Ra
 def read_dev(
     texts: Sequence[ParallelText], cleaner: Cleaner, report: PreparationReport
 ) -> tuple[list[LinePair], NDArray[np.uint64]]:
-    """Reads the development pairs into memory; all are kept, in their order. Returns them and their digests,
-    and notes in the report which are longer than training pairs may be. Raises InputError as the texts do,
-    and if one is empty."""
+    """Reads the development pairs into memory; all are kept, in their order. Returns them and their
+    digests, and notes in the report which are longer than training pairs may be. Raises InputError
+    as the texts do, and if one is empty."""
     pairs: list[LinePair] = []
     digests = []
     for text in texts:
@@ -306,11 +323,11 @@ def read_dev(
 
 
 def count_repeated(digests: Path, asked: NDArray[np.uint64], report: PreparationReport) -> None:
-    """Counts in the report the kept pairs that repeat an earlier one, and the development pairs that are
-    among the kept pairs.
+    """Counts in the report the kept pairs that repeat an earlier one, and the development pairs
+    that are among the kept pairs.
 
-    digests: file of those of the kept pairs, which is sorted in its place. asked: those of the development
-    pairs.
+    digests: file of those of the kept pairs, which is sorted in its place. asked: those of the
+    development pairs.
     """
     kept = np.memmap(digests, np.uint64, "r+")
     kept.sort()
@@ -333,8 +350,8 @@ def encode_dev(lines: Sequence[str], side: Side, codec: Codec, folder: Path) -> 
 class Buckets:
     """Takes the encoded pairs in the order of the text and writes the shards of the dataset.
 
-    expected_bytes: approximate size of the ids of all pairs. The order of the pairs in the dataset depends
-    only on the seed and on their order in the text.
+    expected_bytes: approximate size of the ids of all pairs. The order of the pairs in the dataset
+    depends only on the seed and on their order in the text.
     """
 
     def __init__(self, folder: Path, expected_bytes: int, seed: int) -> None:
@@ -354,8 +371,8 @@ class Buckets:
                     append_arrays(file, [part for each in rows for part in each.take(chosen)])
 
     def write_shards(self, store: Path, linked: bool) -> Iterator[int]:
-        """Writes every bucket's pairs in random order, and their lengths; yields the number of pairs of
-        each shard."""
+        """Writes every bucket's pairs in random order, and their lengths; yields the number of
+        pairs of each shard."""
         kinds = [*SIDES, "links"] if linked else SIDES
         lengths: dict[str, list[Integers]] = {kind: [] for kind in kinds}
         filled = [(number, path) for number, path in enumerate(self.paths) if path.exists()]
@@ -370,7 +387,9 @@ class Buckets:
             path.unlink()
         for side in SIDES:
             total = sum(map(len, lengths[side]))
-            write_array(store / f"train.{side}.lengths.npy", np.dtype(np.int32), total, lengths[side])
+            write_array(
+                store / f"train.{side}.lengths.npy", np.dtype(np.int32), total, lengths[side]
+            )
 
 
 def _read_bucket(path: Path, place: int) -> Ragged:

@@ -14,8 +14,8 @@ _SHOWN = 120  # characters of an example
 
 @dataclass(frozen=True, order=True, slots=True)
 class ShownPair:
-    """An example pair in the report: the name of its text, its number there (1-based), and the beginnings of
-    its sides."""
+    """An example pair in the report: the name of its text, its number there (1-based), and the
+    beginnings of its sides."""
 
     text: str
     number: int
@@ -25,8 +25,8 @@ class ShownPair:
 
 @dataclass(slots=True)
 class Dropped:
-    """The pairs that were dropped for one reason: their number, and the first few. setting: the setting that
-    turns the filter off; empty if none does."""
+    """The pairs that were dropped for one reason: their number, and the first few. setting: the
+    setting that turns the filter off; empty if none does."""
 
     reason: str
     setting: str = ""
@@ -44,8 +44,9 @@ class Dropped:
 class TextReport:
     """The report on one parallel text.
 
-    link_words: the words that its links refer to, "given" or "tokenised"; empty without links. repeat: how
-    often each pair that is kept is used. repairs: number of changes to its French lines, of each kind.
+    link_words: the words that its links refer to, "given" or "tokenised"; empty without links.
+    repeat: how often each pair that is kept is used. repairs: number of changes to its French
+    lines, of each kind.
     """
 
     name: str
@@ -66,9 +67,10 @@ class TextReport:
 class SideReport:
     """The report on one side of the kept pairs, each counted as often as it is used.
 
-    kind: of the tokeniser's words; characters or clauses of text without spaces. words, distinct_words,
-    longest: of the tokenised text (longest sentence in words). tokens: the words or subwords that the network
-    reads; known_tokens: those with an id of their own; known_sentences: sentences that have only such tokens.
+    kind: of the tokeniser's words; characters or clauses of text without spaces. words,
+    distinct_words, longest: of the tokenised text (longest sentence in words). tokens: the words or
+    subwords that the network reads; known_tokens: those with an id of their own; known_sentences:
+    sentences that have only such tokens.
     vocabulary: its size with the two specials; 0 of development text.
     """
 
@@ -87,9 +89,11 @@ class SideReport:
 class PreparationReport:
     """The report of a whole preparation.
 
-    unit: what the network reads, words or subwords. pairs_used: those that are kept, each as often as its
-    text is repeated. links: None without word links. dev_source, dev_target: None without dev. repeated:
-    kept pairs that are the same as an earlier one. dev_in_train: development pairs that are also kept pairs.
+    unit: what the network reads, words or subwords. pairs_used: those that are kept, each as often
+    as its text is repeated. links: None without word links. dev_source, dev_target: None without
+    dev. repeated:
+    kept pairs that are the same as an earlier one. dev_in_train: development pairs that are also
+    kept pairs.
     """
 
     unit: str = "words"
@@ -117,7 +121,9 @@ class PreparationReport:
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:
-        used = f"; {self.pairs_used:,} with repetitions" if self.pairs_used != self.pairs_kept else ""
+        used = (
+            f"; {self.pairs_used:,} with repetitions" if self.pairs_used != self.pairs_kept else ""
+        )
         kept = f"{self.pairs_kept:,} kept ({share(self.pairs_kept, self.pairs_read)})"
         yield f"pairs    {self.pairs_read:,} read, {kept}{used}"
         for dropped in self.dropped:
@@ -138,15 +144,16 @@ class PreparationReport:
         yield from self._side("target", self.target)
         if self.links is not None:
             yield (
-                f"links    {self.links:,} between {self.unit}, {self.links / max(self.pairs_used, 1):.1f} "
-                "per pair"
+                f"links    {self.links:,} between {self.unit},"
+                f" {self.links / max(self.pairs_used, 1):.1f} per pair"
             )
         if self.dev_source and self.dev_target:
             yield f"dev      {self.dev_source.sentences:,} pairs, all kept"
             if self.dev_in_train:
                 yield (
-                    f"  warning    {self.dev_in_train:,} of the development pairs are also in the training "
-                    "text, so validation scores will be too good: remove them from one of the two"
+                    f"  warning    {self.dev_in_train:,} of the development pairs are also in the"
+                    " training text, so validation scores will be too good: remove them from one"
+                    " of the two"
                 )
             for text in self.dev:
                 yield from self._text(text)
@@ -185,7 +192,10 @@ class PreparationReport:
         entries = f"{side.vocabulary:,} entries; " if side.vocabulary else ""
         known = f"{share(side.known_tokens, side.tokens)} of the {side.tokens:,} {self.unit}"
         whole = share(side.known_sentences, side.sentences)
-        yield f"  vocabulary {entries}it covers {known}; {whole} of the sentences have no unknown {self.unit}"
+        yield (
+            f"  vocabulary {entries}it covers {known}; {whole} of the sentences have no unknown"
+            f" {self.unit}"
+        )
 
 
 def share(part: int, whole: int) -> str:

@@ -24,11 +24,11 @@ _RUNNING_WORDS = 4_000_000  # sentencepiece takes some 150 bytes for each
 
 
 class Subwords:
-    """A sentencepiece model of one language. It sees single words, so every subword belongs to exactly one
-    word.
+    """A sentencepiece model of one language. It sees single words, so every subword belongs to
+    exactly one word.
 
-    marks_words: whether the first subword of a word begins with WORD_START. Otherwise, in text without
-    spaces, every subword counts as a word.
+    marks_words: whether the first subword of a word begins with WORD_START. Otherwise, in text
+    without spaces, every subword counts as a word.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -42,14 +42,18 @@ class Subwords:
 
     @classmethod
     def train(
-        cls, counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, marks_words: bool = True
+        cls,
+        counts: Mapping[str, int],
+        kind: Literal["unigram", "bpe"],
+        size: int,
+        marks_words: bool = True,
     ) -> Subwords:
         """Trains on words and their frequencies; the result depends only on the arguments.
 
-        No subword crosses a word boundary, so word frequencies are enough, and a corpus of any size fits in
-        memory. bpe uses the frequencies directly. unigram needs running text, so it reads at most a few
-        million words, the same share of each. size: number of subwords wanted, of which at most half are
-        single characters; a small corpus may give fewer.
+        No subword crosses a word boundary, so word frequencies are enough, and a corpus of any size
+        fits in memory. bpe uses the frequencies directly. unigram needs running text, so it reads
+        at most a few million words, the same share of each. size: number of subwords wanted, of
+        which at most half are single characters; a small corpus may give fewer.
         Raises InputError if there are no words, or too few to train on.
         """
         import sentencepiece
@@ -59,7 +63,9 @@ class Subwords:
         frequencies = (f"{word}\t{count}" for word, count in _ordered(counts))
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=frequencies if kind == "bpe" else _running_text(counts, marks_words),
+                sentence_iterator=frequencies
+                if kind == "bpe"
+                else _running_text(counts, marks_words),
                 add_dummy_prefix=marks_words,
                 input_format="tsv" if kind == "bpe" else "text",
                 model_writer=model,
@@ -83,7 +89,8 @@ class Subwords:
 
     @classmethod
     def load(cls, path: Path) -> Subwords:
-        """Reads what `save` wrote. Raises InputError if the file cannot be read or is not such a model."""
+        """Reads what `save` wrote. Raises InputError if the file cannot be read or is not such a
+        model."""
         try:
             return cls(read_file(path))
         except (RuntimeError, ValueError):
@@ -114,11 +121,12 @@ class Subwords:
         return subwords
 
     def join(self, subwords: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Joins subwords to words: (words, word_of), where subword k became a part of words[word_of[k]].
+        """Joins subwords to words: (words, word_of), where subword k became a part of
+        words[word_of[k]].
 
-        Accepts any sequence, since a model may write any. A first subword without a word start also begins a
-        word; a word start alone belongs to the next word. No word is empty unless the input has only word
-        starts.
+        Accepts any sequence, since a model may write any. A first subword without a word start also
+        begins a word; a word start alone belongs to the next word. No word is empty unless the
+        input has only word starts.
         """
         if not self.marks_words:
             return list(subwords), list(range(len(subwords)))
@@ -144,8 +152,9 @@ def _spelt(word: str) -> str:
 
 
 def _of_common_characters(counts: Mapping[str, int], most: int) -> Mapping[str, int]:
-    """Cuts words at all but the `most` most frequent characters, which become no subwords: without that,
-    Chinese and Japanese characters would leave no room for longer subwords, or exceed their number."""
+    """Cuts words at all but the `most` most frequent characters, which become no subwords: without
+    that, Chinese and Japanese characters would leave no room for longer subwords, or exceed their
+    number."""
     frequencies = Counter[str]()
     for word, count in counts.items():
         for character in word:
@@ -161,8 +170,8 @@ def _of_common_characters(counts: Mapping[str, int], most: int) -> Mapping[str, 
 
 
 def _running_text(counts: Mapping[str, int], several: bool = True) -> Iterator[str]:
-    """Yields lines of one word or several in random order, each word as often as it occurs, or only every
-    n-th occurrence if there are too many."""
+    """Yields lines of one word or several in random order, each word as often as it occurs, or only
+    every n-th occurrence if there are too many."""
     ordered = _ordered(counts)
     words, before = [word for word, _ in ordered], np.cumsum([0, *(count for _, count in ordered)])
     every = max(1, -(-int(before[-1]) // _RUNNING_WORDS))
@@ -174,8 +183,8 @@ def _running_text(counts: Mapping[str, int], several: bool = True) -> Iterator[s
 
 
 def _ordered(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Returns (spelling, frequency), most frequent first. The order does not depend on the order of the
-    text."""
+    """Returns (spelling, frequency), most frequent first. The order does not depend on the order of
+    the text."""
     return [
         (_spelt(word), count)
         for word, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))

@@ -16,12 +16,15 @@ from rnnsearch.text.moses import ENTITY, LETTERS, SURROGATES, Detokeniser, FastM
 WIDTH_FORM = "full-width or half-width form"
 FOLDED = {
     "ligature": "\u0132\u0133\u01c4-\u01cc\u01f1-\u01f3\ufb00-\ufb06\ufb13-\ufb17",
-    "presentation form": "\ufb50-\ufbb1\ufbd3-\ufc5d\ufc64-\ufd3d\ufd50-\ufd8f\ufd92-\ufdc7\ufdf0-\ufdf9"
-    "\ufe80-\ufefc",
+    "presentation form": (
+        "\ufb50-\ufbb1\ufbd3-\ufc5d\ufc64-\ufd3d\ufd50-\ufd8f\ufd92-\ufdc7\ufdf0-\ufdf9"
+        "\ufe80-\ufefc"
+    ),
     WIDTH_FORM: "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f\uffa1-\uffdc",
     "mathematical letter": "\U0001d400-\U0001d7ff",
 }
-"""Kind → characters, as the inside of a character class, that become their compatibility forms (NFKC)."""
+"""Kind → characters, as the inside of a character class, that become their compatibility forms
+(NFKC)."""
 FULL_WIDTH = "\uff01-\uff5e"
 """Full-width punctuation, letters and digits: outside Chinese and Japanese, all become ASCII."""
 REPLACED = {
@@ -32,13 +35,24 @@ REPLACED = {
 }
 """Kind → (characters, what replaces each of them)."""
 STRAY_JOINER = "(?<![\u0590-\U0010ffff])[\u200c\u200d]"
-"""Zero-width joiners where they join nothing: not after a script that uses them, nor after an emoji."""
+"""Zero-width joiners where they join nothing: not after a script that uses them, nor after an
+emoji."""
 COMPOSED = "decomposed character"
 ROMANIAN = {"ş": "ș", "ţ": "ț", "Ş": "Ș", "Ţ": "Ț"}
-"""Letters with a cedilla, as older keyboards write Romanian → with the comma below of its spelling."""
+"""Letters with a cedilla, as older keyboards write Romanian → with the comma below of its
+spelling."""
 FULL_WIDTH_LANGUAGES = ("zh", "yue", "wuu", "ja")
 
-UNSPACED = {"zh": 1.5, "yue": 1.5, "wuu": 1.5, "ja": 2.0, "th": 4.0, "lo": 4.0, "km": 4.0, "my": 4.0}
+UNSPACED = {
+    "zh": 1.5,
+    "yue": 1.5,
+    "wuu": 1.5,
+    "ja": 2.0,
+    "th": 4.0,
+    "lo": 4.0,
+    "km": 4.0,
+    "my": 4.0,
+}
 UNSPACED |= {"bo": 1.5, "dz": 1.5}
 """Languages written without spaces → how many of its characters make about one word."""
 BARE = ("ro",)
@@ -48,9 +62,11 @@ SPACE = "␣"
 
 
 def changes(language: str) -> dict[str, tuple[str, str | None]]:
-    """Returns, for each kind of change before NFC, a regular expression (for Python and JavaScript) and its
-    replacement; None for the compatibility form."""
-    kinds: dict[str, tuple[str, str | None]] = {kind: (f"[{some}]", None) for kind, some in FOLDED.items()}
+    """Returns, for each kind of change before NFC, a regular expression (for Python and JavaScript)
+    and its replacement; None for the compatibility form."""
+    kinds: dict[str, tuple[str, str | None]] = {
+        kind: (f"[{some}]", None) for kind, some in FOLDED.items()
+    }
     if base(language) not in FULL_WIDTH_LANGUAGES:
         kinds[WIDTH_FORM] = (f"[{FULL_WIDTH}{FOLDED[WIDTH_FORM]}]", None)
     kinds |= {kind: (f"[{some}]", text) for kind, (some, text) in REPLACED.items()}
@@ -61,7 +77,9 @@ def changes(language: str) -> dict[str, tuple[str, str | None]]:
 
 
 @functools.cache
-def _compiled(language: str) -> tuple[re.Pattern[str], dict[str, tuple[re.Pattern[str], str | None]]]:
+def _compiled(
+    language: str,
+) -> tuple[re.Pattern[str], dict[str, tuple[re.Pattern[str], str | None]]]:
     kinds = changes(language)
     every = re.compile("|".join(pattern for pattern, _ in kinds.values()))
     return every, {kind: (re.compile(pattern), text) for kind, (pattern, text) in kinds.items()}
@@ -70,8 +88,8 @@ def _compiled(language: str) -> tuple[re.Pattern[str], dict[str, tuple[re.Patter
 def normalise(line: str, language: str = "", counts: Counter[str] | None = None) -> str:
     """Returns the line in one spelling: Unicode's NFC, and the tables above.
 
-    language: of the line; Chinese and Japanese keep full-width punctuation. counts: the number of changes of
-    each kind is added to it.
+    language: of the line; Chinese and Japanese keep full-width punctuation. counts: the number of
+    changes of each kind is added to it.
     """
     if line.isascii():
         return line
@@ -129,18 +147,24 @@ _FRENCH: dict[str, tuple[re.Pattern[str], str]] = {
     "typographic apostrophe": (re.compile(r"(?<=\w)[’ʼ]"), "'"),
     "elision with a space": (re.compile(rf"\b({_ELIDED})' (?=\w)", re.IGNORECASE), r"\1'"),
     "lost œ": (
-        re.compile(rf"(?<![\w?])(?:{'|'.join(map(re.escape, _WITHOUT_LIGATURE))})(?!\w)", re.IGNORECASE),
+        re.compile(
+            rf"(?<![\w?])(?:{'|'.join(map(re.escape, _WITHOUT_LIGATURE))})(?!\w)", re.IGNORECASE
+        ),
         "",
     ),
-    "no space before ? ! ;": (re.compile(rf"{ENTITY.pattern}|(?<=[\w»)\"'])([?!;])(?=\s|$)"), r" \1"),
+    "no space before ? ! ;": (
+        re.compile(rf"{ENTITY.pattern}|(?<=[\w»)\"'])([?!;])(?=\s|$)"),
+        r" \1",
+    ),
 }
 
 
 def repair_french(line: str, counts: Counter[str] | None = None) -> str:
     """Repairs the apostrophes, elisions, ligatures and spaces before punctuation of a French line.
 
-    `qu' il` and `qu’il` become `qu'il`, `cur` becomes `cœur`, and `Quoi?` becomes `Quoi ?`. A word is changed
-    only if the damaged form is no French word. counts: the number of changes of each kind is added to it.
+    `qu' il` and `qu’il` become `qu'il`, `cur` becomes `cœur`, and `Quoi?` becomes `Quoi ?`. A word
+    is changed only if the damaged form is no French word. counts: the number of changes of each
+    kind is added to it.
     """
     for kind, (pattern, replacement) in _FRENCH.items():
         changed = 0
@@ -164,13 +188,14 @@ def _with_ligature(word: str) -> str:
 
 
 _SEPARATORS = [0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
-# Control characters and Unicode separators separate words; so does the zero-width space of spaced text.
+# Control characters and Unicode separators separate words; so does the zero-width space of spaced
+# text.
 _SEPARATED = dict.fromkeys([*range(0x20), *range(0x7F, 0xA1), *_SEPARATORS], " ") | SURROGATES
 _SEPARATED |= dict.fromkeys([0xAD, 0x2060, 0xFEFF], "")  # Moses would make words of them
 _SPACED = _SEPARATED | {0x200B: " "}
-# How tokenizer.perl cleans a line: Perl's white space becomes a space, other ASCII control characters are
-# removed. All else is kept as words: soft hyphens, joiners, byte order marks, zero-width spaces, control
-# characters above ASCII.
+# How tokenizer.perl cleans a line: Perl's white space becomes a space, other ASCII control
+# characters are removed. All else is kept as words: soft hyphens, joiners, byte order marks,
+# zero-width spaces, control characters above ASCII.
 _MOSES = dict.fromkeys(range(0x20), "") | dict.fromkeys([*range(0x09, 0x0E), 0x20, 0x85, 0xA0], " ")
 _MOSES |= dict.fromkeys(_SEPARATORS, " ") | SURROGATES
 _DOTS = str.maketrans("Iİ", "ıi")
@@ -178,16 +203,19 @@ _DOTS = str.maketrans("Iİ", "ıi")
 
 @dataclass(frozen=True)
 class Tokeniser:
-    """Cuts a line into words and joins words to a line; a plain value that can be sent to another process.
+    """Cuts a line into words and joins words to a line; a plain value that can be sent to another
+    process.
 
-    kind: "moses" (as sacremoses, cased, XML left alone) or "space". language: code of the language, for
-    "moses" only. lowercase: words are lowercased after the line is split, so that the split does not change.
-    runs: text without spaces is cut at punctuation and changes of script, for subwords that cut it further;
-    otherwise it is cut into characters, and Latin words and numbers. normalised: whether lines are normalised
-    first. french: whether `repair` repairs French spelling.
+    kind: "moses" (as sacremoses, cased, XML left alone) or "space". language: code of the language,
+    for "moses" only. lowercase: words are lowercased after the line is split, so that the split
+    does not change.
+    runs: text without spaces is cut at punctuation and changes of script, for subwords that cut it
+    further; otherwise it is cut into characters, and Latin words and numbers. normalised: whether
+    lines are normalised first. french: whether `repair` repairs French spelling.
 
-    No word is empty or contains a space; tabs, control characters and every Unicode separator count as
-    spaces. Moses's tokeniser does not know combining marks and joiners; here they never end a word.
+    No word is empty or contains a space; tabs, control characters and every Unicode separator count
+    as spaces. Moses's tokeniser does not know combining marks and joiners; here they never end a
+    word.
     """
 
     kind: Literal["moses", "space"]
@@ -199,7 +227,8 @@ class Tokeniser:
 
     @property
     def unspaced(self) -> bool:
-        """Tells whether the language is written without spaces, so that Moses's rules do not apply."""
+        """Tells whether the language is written without spaces, so that Moses's rules do not
+        apply."""
         return self.kind == "moses" and base(self.language) in UNSPACED
 
     @property
@@ -208,8 +237,8 @@ class Tokeniser:
         return ("clauses" if self.runs else "characters") if self.unspaced else "words"
 
     def repair(self, line: str, counts: Counter[str] | None = None) -> str:
-        """Returns a line of training text normalised and, if it is French, repaired. The number of changes of
-        each kind is added to `counts`."""
+        """Returns a line of training text normalised and, if it is French, repaired. The number of
+        changes of each kind is added to `counts`."""
         if self.normalised:
             line = normalise(line, self.language, counts)
         return repair_french(line, counts) if self.french and base(self.language) == "fr" else line
@@ -235,10 +264,12 @@ class Tokeniser:
         return [word.removeprefix(SPACE) for word in replace(self, runs=False).words(line)]
 
     def moses_words(self, line: str) -> list[str]:
-        """Returns exactly the words of Moses's tokenizer.perl -no-escape, for scores that are defined by it.
+        """Returns exactly the words of Moses's tokenizer.perl -no-escape, for scores that are
+        defined by it.
 
-        `words` normalises; here invisible characters are words. The script is that of early 2018, which does
-        not split the full stop from an abbreviation at the end of a line; nor does sacremoses.
+        `words` normalises; here invisible characters are words. The script is that of early 2018,
+        which does not split the full stop from an abbreviation at the end of a line; nor does
+        sacremoses.
         """
         plain = line if line.isprintable() else line.translate(_MOSES)
         return self._cased(_moses(self.language, False).words(plain))
@@ -262,8 +293,8 @@ class Tokeniser:
 
 
 def given_words(line: str) -> list[str]:
-    """Returns the words between spaces, as aligners split them. A no-break space or a soft hyphen does not
-    end a word."""
+    """Returns the words between spaces, as aligners split them. A no-break space or a soft hyphen
+    does not end a word."""
     return [token for token in line.split(" ") if token]
 
 
@@ -277,8 +308,8 @@ def _unspaced_words(runs: bool) -> Callable[..., list[tuple[str, str]]]:
     import regex
 
     latin = rf"[{LETTERS}0-9]+(?:[.,][0-9]+)*"
-    # A character with marks, what a joiner, virama or coeng stacks on it, and a vowel that is written before
-    # it; a Tibetan syllable.
+    # A character with marks, what a joiner, virama or coeng stacks on it, and a vowel that is
+    # written before it; a Tibetan syllable.
     one = r"[เ-ไເ-ໄ]?\S(?:\p{M}|[\u200c\u200d\U0001f3fb-\U0001f3ff]|(?<=[\u1039\u17d2\u200d])\S)*"
     syllable = r"[\u0f40-\u0fbc]+[\u0f0b\u0f0c]?"
     run = rf"(?:(?![{LETTERS}0-9])[\p{{L}}\p{{M}}\p{{N}}\u200c\u200d\u0f0b\u0f0c])+"

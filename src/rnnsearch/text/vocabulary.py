@@ -1,4 +1,5 @@
-"""The shortlist of one language (Sec. 4.1), which maps words to ids and back; and a Bloom filter of words."""
+"""The shortlist of one language (Sec. 4.1), which maps words to ids and back; and a Bloom filter of
+words."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.files import read_file, read_text, reading
 
 EOS = 0
-"""Id of the end of sentence in both languages. Batches are padded with it too; only lengths distinguish the
-two."""
+"""Id of the end of sentence in both languages. Batches are padded with it too; only lengths
+distinguish the two."""
 UNK = 1
 """Id of every word outside the shortlist."""
 
@@ -26,7 +27,8 @@ END, UNKNOWN = SPECIALS = ("</s>", "<unk>")
 class Vocabulary:
     """Words in the order of their ids; ids 0 and 1 are the end of sentence and the unknown word.
 
-    words: without the two specials. A word spelt like a special is left out: in text, it is not meant as one.
+    words: without the two specials. A word spelt like a special is left out: in text, it is not
+    meant as one.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -36,22 +38,33 @@ class Vocabulary:
             raise ValueError("a word occurs twice in the vocabulary")
 
     @classmethod
-    def from_counts(cls, counts: Mapping[str, int], size: int, minimum_count: int = 1) -> Vocabulary:
-        """Returns the `size` most frequent words that occur at least `minimum_count` times; the two specials
-        are added.
+    def from_counts(
+        cls, counts: Mapping[str, int], size: int, minimum_count: int = 1
+    ) -> Vocabulary:
+        """Returns the `size` most frequent words that occur at least `minimum_count` times; the two
+        specials are added.
 
-        Equally frequent words are ordered by their spelling, so the order of the text does not matter.
+        Equally frequent words are ordered by their spelling, so the order of the text does not
+        matter.
         """
-        frequent = [word for word, count in counts.items() if count >= minimum_count and word not in SPECIALS]
+        frequent = [
+            word
+            for word, count in counts.items()
+            if count >= minimum_count and word not in SPECIALS
+        ]
         return cls(sorted(frequent, key=lambda word: (-counts[word], word))[:size])
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
-        """Reads what `save` wrote. Raises InputError if the file cannot be read or is not a vocabulary."""
+        """Reads what `save` wrote. Raises InputError if the file cannot be read or is not a
+        vocabulary."""
         with reading(path):
             lines = read_text(path).split("\n")
         if tuple(lines[:2]) != SPECIALS or lines[-1] != "" or len(set(lines)) != len(lines):
-            remedy = "a vocabulary begins with </s> and <unk>, and has each word once, on a line of its own"
+            remedy = (
+                "a vocabulary begins with </s> and <unk>, and has each word once, on a line of"
+                " its own"
+            )
             raise InputError("is not a vocabulary", file=path, remedy=remedy)
         return cls(lines[2:-1])
 
@@ -79,10 +92,12 @@ class Vocabulary:
         return [get(word, UNK) for word in words]
 
     def ids_starting(self, letters: str) -> list[int]:
-        """Returns the ids of the words that start with these letters; the specials do not count as words."""
+        """Returns the ids of the words that start with these letters; the specials do not count as
+        words."""
         words, size = self._sorted, len(letters)
         first, end = (
-            side(words, letters, key=lambda word: word[:size]) for side in (bisect_left, bisect_right)
+            side(words, letters, key=lambda word: word[:size])
+            for side in (bisect_left, bisect_right)
         )
         return self.ids(words[first:end])
 
@@ -104,7 +119,8 @@ _MASK = 0xFFFFFFFF
 
 
 class WordFilter:
-    """A Bloom filter: `word in words` is True for all of its words, and for some 0.1 % of other words.
+    """A Bloom filter: `word in words` is True for all of its words, and for some 0.1 % of other
+    words.
 
     bits: (bytes,) uint8. page/engine/faithful.js reads the same bytes with the same hashes.
     """
@@ -116,12 +132,16 @@ class WordFilter:
     def of(cls, words: Iterable[str]) -> WordFilter:
         """Builds the filter of these words."""
         distinct = set(words)
-        return cls(np.zeros(max(1, len(distinct) * BITS_PER_WORD // 8), dtype=np.uint8)).with_words(distinct)
+        return cls(np.zeros(max(1, len(distinct) * BITS_PER_WORD // 8), dtype=np.uint8)).with_words(
+            distinct
+        )
 
     def with_words(self, words: Iterable[str]) -> WordFilter:
         """Returns a filter of the same size with these words added."""
         bits = self.bits.copy()
-        places = np.fromiter((place for word in words for place in self._places(word)), dtype=np.int64)
+        places = np.fromiter(
+            (place for word in words for place in self._places(word)), dtype=np.int64
+        )
         np.bitwise_or.at(bits, places >> 3, (1 << (places & 7)).astype(np.uint8))
         return WordFilter(bits)
 

@@ -1,5 +1,5 @@
-"""Checkpoints: one file with weights, optimiser, average, random state and progress, from which training
-resumes."""
+"""Checkpoints: one file with weights, optimiser, average, random state and progress, from which
+training resumes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class TrainingCounts:
     """The losses of the updates since the last validation, without skipped ones."""
 
     def count(self, update: Update, position: Position, batches: int) -> None:
-        """Counts an update. position: the position after it. batches: number of batches in an epoch."""
+        """Counts an update. position: the position after it. batches: number of batches in an
+        epoch."""
         self.update += 1
         self.epoch, self.batch = position
         self.epochs = position.epoch + position.batch / batches
@@ -71,8 +72,8 @@ class TrainingCounts:
 
 @dataclass
 class TrainingProgress(TrainingCounts):
-    """The progress of a training, saved with every checkpoint, from which a resumed training continues
-    exactly."""
+    """The progress of a training, saved with every checkpoint, from which a resumed training
+    continues exactly."""
 
     corpus_pairs: SavedCount = 0
     changes: list[dict[str, Any]] = field(default_factory=list)
@@ -82,7 +83,8 @@ class TrainingProgress(TrainingCounts):
     threads: SavedCount = 0
     """CPU threads of the last session; 0 if unknown."""
     best_update: SavedCount = 0
-    """The update of the best weights so far; 0 if they are the initial weights, or before a validation."""
+    """The update of the best weights so far; 0 if they are the initial weights, or before a
+    validation."""
     finished: str = ""
     """The reason why training ended; "" if it did not."""
     validations: list[dict[str, int | float]] = field(default_factory=list)
@@ -100,7 +102,8 @@ class TrainingProgress(TrainingCounts):
 
 
 def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
-    """Returns the progress in a checkpoint's notes. Raises InputError if no training can have written it."""
+    """Returns the progress in a checkpoint's notes. Raises InputError if no training can have
+    written it."""
     try:
         progress = TypeAdapter(TrainingProgress).validate_python(notes.get("progress"))
     except ValidationError as error:
@@ -113,28 +116,37 @@ def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
 
 
 def save_checkpoint(path: Path, trainer: Trainer, progress: TrainingProgress) -> None:
-    """Writes the state completely or not at all. Raises OSError if the disk is full; the previous checkpoint
-    then remains."""
+    """Writes the state completely or not at all. Raises OSError if the disk is full; the previous
+    checkpoint then remains."""
     state = trainer.optimiser.state_dict()["state"]
     parts = {
         "network": trainer.network.state_dict(),
         "average": trainer.average.weights if trainer.average else {},
-        "optimiser": {f"{index}.{slot}": value for index, of in state.items() for slot, value in of.items()},
+        "optimiser": {
+            f"{index}.{slot}": value for index, of in state.items() for slot, value in of.items()
+        },
         "random": {"cpu": torch.get_rng_state()},
     }
     device = trainer.parameters[0].device
     if device.type == "cuda":  # elsewhere, reading its random state would start the driver
         parts["random"]["cuda"] = torch.cuda.get_rng_state(device)
-    tensors = {f"{part}.{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
+    tensors = {
+        f"{part}.{name}": tensor for part, named in parts.items() for name, tensor in named.items()
+    }
     save_tensors(path, tensors, {"progress": asdict(progress)})
 
 
 def load_checkpoint(path: Path, trainer: Trainer) -> TrainingProgress:
-    """Restores, in every rank, the state that `save_checkpoint` wrote. Raises InputError if the file is
-    missing, damaged or of other settings."""
+    """Restores, in every rank, the state that `save_checkpoint` wrote. Raises InputError if the
+    file is missing, damaged or of other settings."""
     hint = "nothing to resume from: start again without --resume, in another folder"
     tensors, notes = trainer.ranks.from_first(lambda: load_tensors(path, hint))
-    parts: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimiser": {}, "random": {}}
+    parts: dict[str, dict[str, Tensor]] = {
+        "network": {},
+        "average": {},
+        "optimiser": {},
+        "random": {},
+    }
     state: dict[int, dict[str, Tensor]] = {}
     try:
         for name, tensor in tensors.items():

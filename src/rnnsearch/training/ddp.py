@@ -1,4 +1,5 @@
-"""Training in several processes that torchrun has started, by PyTorch's DistributedDataParallel (DDP)."""
+"""Training in several processes that torchrun has started, by PyTorch's DistributedDataParallel
+(DDP)."""
 
 from __future__ import annotations
 
@@ -18,13 +19,16 @@ from rnnsearch.errors import InputError
 from rnnsearch.training.ranks import Ranks
 
 EXCHANGE_TIMEOUT = timedelta(hours=6)
-"""Time after which an exchange fails. The other ranks wait as long for rank 0 to validate and to save."""
+"""Time after which an exchange fails. The other ranks wait as long for rank 0 to validate and to
+save."""
 UNUSED_GROUPS: list[Any] = []
-"""Process groups that are no longer used, kept until the process ends. A group's destructor holds the GIL
-while it waits for its threads, and a thread that frees its last tensor needs the GIL: a deadlock."""
+"""Process groups that are no longer used, kept until the process ends. A group's destructor holds
+the GIL while it waits for its threads, and a thread that frees its last tensor needs the GIL: a
+deadlock."""
 RELEASE_SECONDS = 30.0
-"""Maximum time before the interpreter exits in which the threads of groups can free their last tensors. A
-thread that requests the GIL during exit is terminated inside C++, which aborts the process."""
+"""Maximum time before the interpreter exits in which the threads of groups can free their last
+tensors. A thread that requests the GIL during exit is terminated inside C++, which aborts the
+process."""
 
 
 def torchrun_value(name: str, alone: int) -> int:
@@ -36,17 +40,24 @@ def torchrun_value(name: str, alone: int) -> int:
 def _attempt() -> str:
     """Returns a prefix of the keys that this start of the ranks has in torchrun's store.
 
-    torchrun keeps one store for all of its restarts. Without a prefix, a rank may read where a killed rank
-    could be reached. Launchers of several machines count restarts differently, so they get none.
+    torchrun keeps one store for all of its restarts. Without a prefix, a rank may read where a
+    killed rank could be reached. Launchers of several machines count restarts differently, so they
+    get none.
     """
-    return os.environ["TORCHELASTIC_RESTART_COUNT"] if torchrun_value("GROUP_WORLD_SIZE", 1) == 1 else ""
+    return (
+        os.environ["TORCHELASTIC_RESTART_COUNT"]
+        if torchrun_value("GROUP_WORLD_SIZE", 1) == 1
+        else ""
+    )
 
 
 @contextmanager
 def connected_ranks(device: str) -> Iterator[Ranks]:
-    """Connects the processes that torchrun has started. Rank i of a machine uses GPU i if the device is cuda.
+    """Connects the processes that torchrun has started. Rank i of a machine uses GPU i if the
+    device is cuda.
 
-    Raises InputError if there are not enough GPUs, and if an exchange fails because another rank has ended.
+    Raises InputError if there are not enough GPUs, and if an exchange fails because another rank
+    has ended.
     """
     rank, world = torchrun_value("RANK", 0), torchrun_value("WORLD_SIZE", 1)
     if world == 1:
@@ -78,7 +89,8 @@ def connected_ranks(device: str) -> Iterator[Ranks]:
 
 
 def _await_threads() -> None:
-    """Waits until all other threads have slept for some time: then they have no work left (Linux)."""
+    """Waits until all other threads have slept for some time: then they have no work left
+    (Linux)."""
     until, asleep = time.monotonic() + RELEASE_SECONDS, 0
     while asleep < 5 and time.monotonic() < until:
         time.sleep(0.1)

@@ -17,7 +17,8 @@ from rnnsearch.system.progress import LastingStream, is_quiet
 PLAIN_INTERVAL = 30.0
 """Seconds between progress lines where there is no terminal."""
 ESTIMATE_SECONDS = 600.0
-"""The time left is estimated from the speed in the last so many seconds, because other programs change it."""
+"""The time left is estimated from the speed in the last so many seconds, because other programs
+change it."""
 
 
 class Display:
@@ -29,7 +30,9 @@ class Display:
     def __init__(self, stream: TextIO | None = None, quiet: bool | None = None) -> None:
         quiet = is_quiet() if quiet is None else quiet
         lasting = LastingStream(stream or sys.stderr)  # training continues if the stream is closed
-        self.console = Console(file=cast(TextIO, lasting), highlight=False, soft_wrap=True, quiet=quiet)
+        self.console = Console(
+            file=cast(TextIO, lasting), highlight=False, soft_wrap=True, quiet=quiet
+        )
         self.total, self.last_line = 0, time.monotonic()
         self.live = Progress(
             TextColumn("{task.description}", markup=False),
@@ -53,13 +56,19 @@ class Display:
         self.total = total
         self.live.reset(self.task, total=total or None, completed=done)
 
-    def update(self, update: int, epochs: float, nll_per_word: float, tokens_per_second: float) -> None:
+    def update(
+        self, update: int, epochs: float, nll_per_word: float, tokens_per_second: float
+    ) -> None:
         """Shows the progress; without a terminal, only every PLAIN_INTERVAL seconds."""
         self.live.update(self.task, completed=update)
         left = self.live.tasks[0].time_remaining  # at the recent speed; None if unknown
         parts = [f"update {update:,}{f' of {self.total:,}' if self.total else ''}"]
         parts += [] if left is None else [f"{timedelta(seconds=int(left))} left"]
-        parts += [f"epoch {epochs:.2f}", f"nll/word {nll_per_word:.3f}", f"{tokens_per_second:,.0f} tokens/s"]
+        parts += [
+            f"epoch {epochs:.2f}",
+            f"nll/word {nll_per_word:.3f}",
+            f"{tokens_per_second:,.0f} tokens/s",
+        ]
         line = "  ".join(parts)
         if self.console.is_terminal:
             self.live.update(self.task, description=shorten(line, self.console.width))
@@ -72,9 +81,13 @@ class Display:
         self.console.print(text, markup=False)
 
     def samples(self, triples: Sequence[tuple[str, str, str]]) -> None:
-        """Shows development sentences: (source, reference, translation). On a terminal each takes one line;
-        long ones are truncated."""
+        """Shows development sentences: (source, reference, translation). On a terminal each takes
+        one line; long ones are truncated."""
         for triple in triples:
             for name, text in zip(("source", "reference", "translation"), triple, strict=True):
                 line = f"  {name:11}  {text}"
-                self.say(shorten(printable(line), self.console.width) if self.console.is_terminal else line)
+                self.say(
+                    shorten(printable(line), self.console.width)
+                    if self.console.is_terminal
+                    else line
+                )

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Log:
-    """The folder RUN/log. On resuming, entries that an interrupted session wrote after its last checkpoint
-    are purged.
+    """The folder RUN/log. On resuming, entries that an interrupted session wrote after its last
+    checkpoint are purged.
 
-    Errors lose curves or statistics, but never end the training. `warn` is called with a message, for the
-    curves only once.
+    Errors lose curves or statistics, but never end the training. `warn` is called with a message,
+    for the curves only once.
     """
 
     def __init__(self, run: Run, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
@@ -51,7 +51,8 @@ class Log:
         self._draw(scalars)
 
     def validation(self, scores: dict[str, float], samples: Sequence[Sample]) -> None:
-        """Logs a validation, and saves the sources of its samples, which a page offers as examples."""
+        """Logs a validation, and saves the sources of its samples, which a page offers as
+        examples."""
         self._draw({name.replace("dev_", "dev/"): score for name, score in scores.items()}, samples)
         examples = json.dumps([source for source, _, _ in samples], ensure_ascii=False)
         with suppress(Exception):
@@ -74,11 +75,15 @@ class Log:
         def draw() -> None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._curves = self._curves or SummaryWriter(str(self.run.log_path), purge_step=self._purge_from)
+            self._curves = self._curves or SummaryWriter(
+                str(self.run.log_path), purge_step=self._purge_from
+            )
             for name, value in scalars.items():
                 self._curves.add_scalar(name, value, self.progress.update)
             for number, texts in enumerate(samples):
-                self._curves.add_text(f"dev/sample_{number}", "  \n".join(texts), self.progress.update)
+                self._curves.add_text(
+                    f"dev/sample_{number}", "  \n".join(texts), self.progress.update
+                )
 
         self._try(draw)
 
@@ -97,8 +102,8 @@ def _reason(error: Exception) -> str:
 
 
 def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
-    """Returns the columns of Table 2 and the conditions of training. NLL is the mean −log p(y | x) of a
-    sentence, in nats."""
+    """Returns the columns of Table 2 and the conditions of training. NLL is the mean −log p(y | x)
+    of a sentence, in nats."""
     rows, best = progress.validations, progress.best_row
     return {
         "updates": progress.update,

@@ -57,17 +57,21 @@ def train(
     begin_from: str | Path = "",
     display: Display | None = None,
 ) -> Run:
-    """Trains a network on `corpus` into the folder `path`, until a limit of the settings or patience ends it.
+    """Trains a network on `corpus` into the folder `path`, until a limit of the settings or
+    patience ends it.
 
-    A process that torchrun has started trains as one of its ranks, and resumes if torchrun has restarted it.
+    A process that torchrun has started trains as one of its ranks, and resumes if torchrun has
+    restarted it.
 
-    resume: continue the run in `path`, or begin one if there is none. On a CPU with the same number of
-    threads, the result is bit-identical to that of uninterrupted training. begin_from: a run or the name of a
-    model with the same network and vocabularies; training begins with its weights and a new optimiser.
+    resume: continue the run in `path`, or begin one if there is none. On a CPU with the same number
+    of threads, the result is bit-identical to that of uninterrupted training. begin_from: a run or
+    the name of a model with the same network and vocabularies; training begins with its weights and
+    a new optimiser.
     display: shows the progress, by default on stderr.
 
-    Raises InputError for settings, corpus, run or weights that do not match, and after ten non-finite
-    gradients in a row; TrainingInterrupted, with the run so far, after a signal of SIGNALS.
+    Raises InputError for settings, corpus, run or weights that do not match, and after ten
+    non-finite gradients in a row; TrainingInterrupted, with the run so far, after a signal of
+    SIGNALS.
     """
     need("train")
     require("settings", settings, Settings)
@@ -94,9 +98,10 @@ def train(
 class Session:
     """One training from its start, or from resuming, to its end. Every rank has one.
 
-    Only rank 0 validates, saves and displays; the others wait. received: the signals that this rank has
-    received. signal: one that any rank has received; 0 if there was none. skipped_in_a_row: number of the
-    last updates that were skipped. window: (seconds, target tokens, NLL) of the last updates, for display.
+    Only rank 0 validates, saves and displays; the others wait. received: the signals that this rank
+    has received. signal: one that any rank has received; 0 if there was none. skipped_in_a_row:
+    number of the last updates that were skipped. window: (seconds, target tokens, NLL) of the last
+    updates, for display.
     """
 
     def __init__(
@@ -116,7 +121,9 @@ class Session:
         self.signal = self.skipped_in_a_row = 0
         self.window: deque[tuple[float, int, float]] = deque(maxlen=SPEED_OVER)
         self.log = Log(self.run, self.progress, display.say)
-        self.best = BestWeights(self.run.model_path, self.progress, self.stopping.select_by, display.say)
+        self.best = BestWeights(
+            self.run.model_path, self.progress, self.stopping.select_by, display.say
+        )
         display.begin(self.trainer.total_updates, self.progress.update)
         for note in notes:
             display.say(note)
@@ -125,8 +132,8 @@ class Session:
         self.clock = time.monotonic()
 
     def train(self) -> None:
-        """Trains until a limit or a signal ends it, and saves. The initial weights are validated, too; those
-        of another run or model can be the best."""
+        """Trains until a limit or a signal ends it, and saves. The initial weights are validated,
+        too; those of another run or model can be the best."""
         if not self.progress.update and self.corpus.dev:
             self.validate()
         stream = self.order.batches(Position(self.progress.epoch, self.progress.batch))
@@ -140,7 +147,8 @@ class Session:
         self.end()
 
     def is_over(self) -> bool:
-        """Tells whether training ends before the next update: rank 0 decides, or a signal to any rank."""
+        """Tells whether training ends before the next update: rank 0 decides, or a signal to any
+        rank."""
         progress, reason = self.progress, reason_to_stop(self.stopping, self.progress)
         every = self.ranks.gather((max(self.received, default=0), reason, self.threads.chosen))
         self.signal = max(number for number, _, _ in every)
@@ -154,7 +162,9 @@ class Session:
         linked = needs_links(settings.known_alignments)
         whole = [collate(self.corpus.train, indices, linked=linked) for indices, _ in batches]
         shares = [self.ranks.share(batch).to(settings.training.device) for batch in whole]
-        update = self.trainer.update(shares, progress.update + 1, sum(len(batch.source) for batch in whole))
+        update = self.trainer.update(
+            shares, progress.update + 1, sum(len(batch.source) for batch in whole)
+        )
         self.window.append((time.monotonic() - started, update.target_tokens, update.nll))
         progress.count(update, batches[-1][1], len(self.order))
         self._tick()
@@ -162,7 +172,9 @@ class Session:
             self.skipped_in_a_row = 0
         else:
             self.skipped_in_a_row += 1
-            self.display.say(f"update {progress.update}: the gradient is not finite; the update is skipped")
+            self.display.say(
+                f"update {progress.update}: the gradient is not finite; the update is skipped"
+            )
             if self.skipped_in_a_row >= SKIPS_IN_A_ROW:
                 raise self._diverged(f"{SKIPS_IN_A_ROW} gradients in a row were not finite")
         if self.ranks.is_first:
@@ -172,11 +184,13 @@ class Session:
 
     def _diverged(self, what: str) -> InputError:
         remedy = "train in a new folder with a lower optimiser.learning_rate"
-        return InputError(f"{what} (update {self.progress.update})", file=self.run.path, remedy=remedy)
+        return InputError(
+            f"{what} (update {self.progress.update})", file=self.run.path, remedy=remedy
+        )
 
     def validate(self) -> None:
-        """Validates the network, keeps its weights if they are the best so far, and logs the statistics; once
-        per update at most."""
+        """Validates the network, keeps its weights if they are the best so far, and logs the
+        statistics; once per update at most."""
         self.ranks.from_first(self._validate)
 
     def _validate(self) -> None:
@@ -199,8 +213,8 @@ class Session:
             self.display.samples(samples)
 
     def save(self, must: bool = False) -> None:
-        """Saves the best weights, if they are not saved yet, and then a checkpoint. If the disk is full, the
-        previous ones remain; only with `must` does the error end training."""
+        """Saves the best weights, if they are not saved yet, and then a checkpoint. If the disk is
+        full, the previous ones remain; only with `must` does the error end training."""
         self.ranks.from_first(lambda: self._save(must))
 
     def _save(self, must: bool) -> None:
@@ -226,7 +240,9 @@ class Session:
         """Validates if training is finished, saves, and prints a summary."""
         done = self.progress.update - self.first_update
         if self.progress.finished and self.skipped_in_a_row and 2 * self.skipped_in_a_row >= done:
-            raise self._diverged(f"the last {self.skipped_in_a_row} of {done} gradients were not finite")
+            raise self._diverged(
+                f"the last {self.skipped_in_a_row} of {done} gradients were not finite"
+            )
         if self.progress.finished:
             self.validate()
         elif self.ranks.is_first and self.progress.update and not self.run.model_path.exists():
@@ -239,13 +255,20 @@ class Session:
     def summary(self) -> str:
         """Returns the last line of a session."""
         progress = self.progress
-        done = f"{progress.update} updates, {progress.epochs:.2f} epochs, {progress.seconds / 60:.1f} minutes"
+        done = (
+            f"{progress.update} updates, {progress.epochs:.2f} epochs, {progress.seconds / 60:.1f}"
+            " minutes"
+        )
         if not progress.finished:
             unmeasured = progress.update and not any(row["update"] for row in progress.validations)
-            return f"interrupted after {done}" + "; its weights are not validated yet" * bool(unmeasured)
+            return f"interrupted after {done}" + "; its weights are not validated yet" * bool(
+                unmeasured
+            )
         best, score = progress.best_row, ""
         if "dev_nll" in best:
-            score = f"; best at update {progress.best_update}: development NLL {best['dev_nll']:.2f}"
+            score = (
+                f"; best at update {progress.best_update}: development NLL {best['dev_nll']:.2f}"
+            )
         if "dev_bleu" in best:
             score += f", BLEU {best['dev_bleu']:.2f}"
         if progress.begun_from and progress.update and not progress.best_update:
@@ -303,7 +326,9 @@ def received_signals() -> Iterator[list[int]]:
 
     in_main = threading.current_thread() is threading.main_thread()
     ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    numbers = [number for number in SIGNALS if number != signal.SIGHUP or not ignored] if in_main else []
+    numbers = (
+        [number for number in SIGNALS if number != signal.SIGHUP or not ignored] if in_main else []
+    )
     before = {number: signal.signal(number, receive) for number in numbers}
     try:
         yield received

@@ -1,7 +1,7 @@
 """Parts of a parameter update: gradient clipping, optimiser, learning rate, averaged weights (B.2).
 
-Adadelta (Zeiler 2012, Algorithm 1) is computed in one pass over memory. In an embedding, it updates only the
-rows that a batch uses.
+Adadelta (Zeiler 2012, Algorithm 1) is computed in one pass over memory. In an embedding, it updates
+only the rows that a batch uses.
 """
 
 from __future__ import annotations
@@ -24,21 +24,27 @@ CHUNK = 1 << 15
 """Number of elements that each thread processes at a time: few enough to stay in the cache."""
 
 SPARSE_ROWS = 64
-"""Rows of a sparse gradient are processed in multiples of this number, so that the rounding of a row does not
-depend on the size of a chunk."""
+"""Rows of a sparse gradient are processed in multiples of this number, so that the rounding of a
+row does not depend on the size of a chunk."""
 
 
-def make_optimiser(parameters: Iterable[nn.Parameter], settings: OptimiserSettings) -> torch.optim.Optimizer:
-    """Returns the optimiser of the settings; the default is Adadelta (Zeiler 2012; ρ = 0.95, ε = 1e-6,
-    learning rate 1), as in B.2."""
+def make_optimiser(
+    parameters: Iterable[nn.Parameter], settings: OptimiserSettings
+) -> torch.optim.Optimizer:
+    """Returns the optimiser of the settings; the default is Adadelta (Zeiler 2012; ρ = 0.95, ε =
+    1e-6, learning rate 1), as in B.2."""
     rate, decay = settings.learning_rate, settings.weight_decay
     match settings.method:
         case "adadelta":
-            return Adadelta(parameters, lr=rate, rho=settings.rho, eps=settings.epsilon, weight_decay=decay)
+            return Adadelta(
+                parameters, lr=rate, rho=settings.rho, eps=settings.epsilon, weight_decay=decay
+            )
         case "adam" | "adamw":
             kind = torch.optim.Adam if settings.method == "adam" else torch.optim.AdamW
             betas, epsilon = settings.betas, settings.epsilon
-            return kind(parameters, lr=rate, weight_decay=decay, betas=betas, eps=epsilon, fused=True)
+            return kind(
+                parameters, lr=rate, weight_decay=decay, betas=betas, eps=epsilon, fused=True
+            )
         case "sgd":
             return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
 
@@ -46,8 +52,9 @@ def make_optimiser(parameters: Iterable[nn.Parameter], settings: OptimiserSettin
 def choose_gradients(network: TranslationNetwork, settings: OptimiserSettings) -> None:
     """Decides which embeddings have sparse gradients, with only the rows of a batch's words.
 
-    Adadelta can leave out the rows of unseen words exactly, without weight decay; Adam changes every row at
-    every update, and a GPU is faster with dense gradients. A matrix that is also W_o has dense ones.
+    Adadelta can leave out the rows of unseen words exactly, without weight decay; Adam changes
+    every row at every update, and a GPU is faster with dense gradients. A matrix that is also W_o
+    has dense ones.
     """
     on_cpu = network.source_embedding.weight.device.type == "cpu"
     sparse = settings.method == "adadelta" and not settings.weight_decay and on_cpu
@@ -62,8 +69,8 @@ def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
 
 
 def learning_rate(settings: OptimiserSettings, update: int, total: int) -> float:
-    """Returns the learning rate of update 1, 2, …: it rises linearly over `warmup` updates, then follows the
-    schedule; cosine and linear reach 0 at update `total`."""
+    """Returns the learning rate of update 1, 2, …: it rises linearly over `warmup` updates, then
+    follows the schedule; cosine and linear reach 0 at update `total`."""
     if update <= settings.warmup:
         return settings.learning_rate * update / settings.warmup
     share = min(1.0, (update - settings.warmup) / max(1, total - settings.warmup))
@@ -80,8 +87,8 @@ def learning_rate(settings: OptimiserSettings, update: int, total: int) -> float
 
 
 def total_updates(stopping: StoppingSettings, schedule: str, updates_per_epoch: int | float) -> int:
-    """Returns the number of updates after which the settings end training; 0 if only time or patience ends
-    it.
+    """Returns the number of updates after which the settings end training; 0 if only time or
+    patience ends it.
 
     Raises InputError for a schedule that needs this number if it is 0.
     """
@@ -102,10 +109,12 @@ def gradient_norm(parameters: Iterable[nn.Parameter]) -> Float[Tensor, ""]:
 
 
 def clip(parameters: Iterable[nn.Parameter], norm: float, threshold: float) -> None:
-    """Rescales a gradient of L2 norm `norm` to norm `threshold` if it is larger (B.2; Pascanu et al. 2013). 0
-    never clips."""
+    """Rescales a gradient of L2 norm `norm` to norm `threshold` if it is larger (B.2; Pascanu et
+    al. 2013). 0 never clips."""
     if threshold and norm > threshold:
-        torch._foreach_mul_([_numbers(one) for one in parameters if one.grad is not None], threshold / norm)
+        torch._foreach_mul_(
+            [_numbers(one) for one in parameters if one.grad is not None], threshold / norm
+        )
 
 
 def _numbers(parameter: nn.Parameter) -> Float[Tensor, ...]:
@@ -118,12 +127,14 @@ def _numbers(parameter: nn.Parameter) -> Float[Tensor, ...]:
 
 
 class WeightAverage:
-    """Exponential average of the weights: a ← d·a + (1 − d)·θ. d increases to `decay`, so that the first
-    weights have little influence."""
+    """Exponential average of the weights: a ← d·a + (1 − d)·θ. d increases to `decay`, so that the
+    first weights have little influence."""
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay
-        self.weights = {name: parameter.detach().clone() for name, parameter in network.state_dict().items()}
+        self.weights = {
+            name: parameter.detach().clone() for name, parameter in network.state_dict().items()
+        }
 
     @torch.no_grad()
     def update(self, network: nn.Module, update: int) -> None:
@@ -134,14 +145,16 @@ class WeightAverage:
 
 
 class Adadelta(torch.optim.Optimizer):
-    """E[g²] ← ρ E[g²] + (1 − ρ) g²; Δx = −√(E[Δx²] + ε) / √(E[g²] + ε) · g; E[Δx²] ← ρ E[Δx²] + (1 − ρ) Δx²;
-    x ← x + lr · Δx.
+    """E[g²] ← ρ E[g²] + (1 − ρ) g²; Δx = −√(E[Δx²] + ε) / √(E[g²] + ε) · g; E[Δx²] ← ρ E[Δx²] + (1
+    − ρ) Δx²; x ← x + lr · Δx.
 
-    A row that is not in a sparse gradient has g = 0: x does not change, and both averages are multiplied by
-    ρ. This is done only when the row is next used, k updates later, as one product with ρ^k.
+    A row that is not in a sparse gradient has g = 0: x does not change, and both averages are
+    multiplied by ρ. This is done only when the row is next used, k updates later, as one product
+    with ρ^k.
 
-    state: square_avg and acc_delta, like the parameter. For sparse gradients, also the number of updates, and
-    the last update of each row (`step`). `match_gradients` turns one form into the other.
+    state: square_avg and acc_delta, like the parameter. For sparse gradients, also the number of
+    updates, and the last update of each row (`step`). `match_gradients` turns one form into the
+    other.
     """
 
     def __init__(
@@ -152,7 +165,9 @@ class Adadelta(torch.optim.Optimizer):
         eps: float = 1e-6,
         weight_decay: float = 0.0,
     ):
-        super().__init__(parameters, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay})
+        super().__init__(
+            parameters, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}
+        )
 
     def load_state_dict(self, state_dict: StateDict) -> None:
         """Loads a state that `state_dict` has returned."""
@@ -164,31 +179,36 @@ class Adadelta(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Updates every parameter that has a gradient. Weight decay touches every row, so it needs dense
-        gradients."""
+        """Updates every parameter that has a gradient. Weight decay touches every row, so it needs
+        dense gradients."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if (gradient := parameter.grad) is None:
                     continue
                 state = self.state[parameter]
                 if "square_avg" not in state:
-                    state |= {slot: torch.zeros_like(parameter) for slot in ("square_avg", "acc_delta")}
+                    state |= {
+                        slot: torch.zeros_like(parameter) for slot in ("square_avg", "acc_delta")
+                    }
                 step = _step_rows if gradient.is_sparse else _step_whole
                 step(parameter, gradient, state, group)
 
     @torch.no_grad()
     def match_gradients(self, sparse: Collection[nn.Parameter]) -> None:
-        """Converts every state to the form that later gradients need, whichever form it was saved in.
+        """Converts every state to the form that later gradients need, whichever form it was saved
+        in.
 
-        sparse: the parameters whose gradients will be sparse. To become dense, each row is multiplied by ρ^k
-        for the k updates that it missed. To become sparse, updates are counted from now on. Only the products
-        with ρ^k are rounded.
+        sparse: the parameters whose gradients will be sparse. To become dense, each row is
+        multiplied by ρ^k for the k updates that it missed. To become sparse, updates are counted
+        from now on. Only the products with ρ^k are rounded.
         """
         for group in self.param_groups:
             for parameter in group["params"]:
                 state = self.state.get(parameter)
                 if state and "step" in state and parameter not in sparse:
-                    updates, step = (state.pop(key).to(parameter.device) for key in ("updates", "step"))
+                    updates, step = (
+                        state.pop(key).to(parameter.device) for key in ("updates", "step")
+                    )
                     missed = (updates - step).to(parameter.dtype).unsqueeze(1)
                     for average in (state["square_avg"], state["acc_delta"]):
                         average.mul_(group["rho"] ** missed)
@@ -201,8 +221,15 @@ def _step_whole(
 ) -> None:
     """Updates a parameter by a dense gradient, a chunk at a time."""
     # On a GPU every chunk would cost a dozen kernel launches.
-    chunk = CHUNK * torch.get_num_threads() if parameter.device.type == "cpu" else max(1, parameter.numel())
-    flat = (tensor.view(-1).split(chunk) for tensor in (parameter, state["square_avg"], state["acc_delta"]))
+    chunk = (
+        CHUNK * torch.get_num_threads()
+        if parameter.device.type == "cpu"
+        else max(1, parameter.numel())
+    )
+    flat = (
+        tensor.view(-1).split(chunk)
+        for tensor in (parameter, state["square_avg"], state["acc_delta"])
+    )
     for x, square, delta, g in zip(*flat, gradient.reshape(-1).split(chunk), strict=True):
         if group["weight_decay"]:
             g = g + group["weight_decay"] * x
@@ -220,12 +247,18 @@ def _step_rows(
     gradient = gradient.coalesce()
     of_chunk = CHUNK * torch.get_num_threads() // parameter.shape[1]  # only a CPU has sparse ones
     at_once = max(SPARSE_ROWS, of_chunk - of_chunk % SPARSE_ROWS)
-    for rows, g in zip(gradient.indices()[0].split(at_once), gradient.values().split(at_once), strict=True):
+    for rows, g in zip(
+        gradient.indices()[0].split(at_once), gradient.values().split(at_once), strict=True
+    ):
         missed = (now - 1 - state["step"][rows]).to(g.dtype).unsqueeze(1)
         decay, slots = group["rho"] ** missed, ("square_avg", "acc_delta")
         square, delta = (state[slot].index_select(0, rows).mul_(decay) for slot in slots)
         parameter.index_add_(0, rows, _change(g, square, delta, group))
-        state["square_avg"][rows], state["acc_delta"][rows], state["step"][rows] = square, delta, now
+        state["square_avg"][rows], state["acc_delta"][rows], state["step"][rows] = (
+            square,
+            delta,
+            now,
+        )
 
 
 def _count_updates(parameter: nn.Parameter, state: dict[str, Tensor]) -> None:

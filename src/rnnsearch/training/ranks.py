@@ -18,8 +18,8 @@ Exchanged = TypeVar("Exchanged")
 
 
 class Ranks:
-    """The processes that train together, as one of them sees them. rank: its number. world: how many they
-    are; alone, a process is rank 0 of 1."""
+    """The processes that train together, as one of them sees them. rank: its number. world: how
+    many they are; alone, a process is rank 0 of 1."""
 
     def __init__(self, rank: int = 0, world: int = 1) -> None:
         self.rank, self.world = rank, world
@@ -41,7 +41,8 @@ class Ranks:
         return DistributedDataParallel(_WithHolders(holders, loss), find_unused_parameters=True)
 
     def gather(self, value: Exchanged) -> list[Exchanged]:
-        """Returns the values of all ranks, in their order, in every rank. Values must be picklable."""
+        """Returns the values of all ranks, in their order, in every rank. Values must be
+        picklable."""
         if self.world == 1:
             return [value]
         every: list[Any] = [None] * self.world
@@ -49,8 +50,8 @@ class Ranks:
         return every
 
     def from_first(self, compute: Callable[[], Exchanged]) -> Exchanged:
-        """Calls `compute` in rank 0 only, and returns its result in every rank. If it raises InputError, the
-        others exit with code 2."""
+        """Calls `compute` in rank 0 only, and returns its result in every rank. If it raises
+        InputError, the others exit with code 2."""
         if self.world == 1:
             return compute()
         box: list[Any] = [None, None]
@@ -65,8 +66,8 @@ class Ranks:
         return cast(Exchanged, box[0])
 
     def share(self, batch: Batch) -> Batch:
-        """Returns this rank's pairs of a batch. All ranks need the same number of batches: without pairs, a
-        rank gets a batch with empty targets, whose loss and gradients are 0."""
+        """Returns this rank's pairs of a batch. All ranks need the same number of batches: without
+        pairs, a rank gets a batch with empty targets, whose loss and gradients are 0."""
         if self.rank < len(batch.source):
             return batch.share(self.rank, self.world)
         one = batch.share(0, len(batch.source))
@@ -74,7 +75,8 @@ class Ranks:
         return replace(one, target_lengths=one.target_lengths * 0, known_alignment=links)
 
     def seed_dropout(self, seed: int, update: int) -> None:
-        """Seeds dropout from seed, update and rank, so that each of several ranks has its own masks."""
+        """Seeds dropout from seed, update and rank, so that each of several ranks has its own
+        masks."""
         if self.world > 1:
             words = np.random.SeedSequence([seed, update, self.rank]).generate_state(1, np.uint64)
             torch.manual_seed(int(words[0]) >> 1)

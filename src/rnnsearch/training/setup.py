@@ -1,4 +1,5 @@
-"""Opens a run for training: a new one, one to resume, or one that begins with the weights of another."""
+"""Opens a run for training: a new one, one to resume, or one that begins with the weights of
+another."""
 
 from __future__ import annotations
 
@@ -36,14 +37,18 @@ MAY_CHANGE = {
     "optimiser": "learning_rate schedule warmup clip_norm",
     "training": "threads device",
 }
-"""Table → settings that may differ when a run is resumed. Those of stopping affect only when training ends
-and is validated, and what is shown or saved. Those of the optimiser affect later updates. The others change
-the rounding of updates; the device also changes dropout masks."""
+"""Table → settings that may differ when a run is resumed. Those of stopping affect only when
+training ends and is validated, and what is shown or saved. Those of the optimiser affect later
+updates. The others change the rounding of updates; the device also changes dropout masks."""
 ROWS_OF_WORDS = {
     "source": ("source_embedding.weight",),
     "target": (
         "target_embedding.weight",
-        *(f"{layer}.{part}" for layer in ("output", "backward_output") for part in ("weight", "bias")),
+        *(
+            f"{layer}.{part}"
+            for layer in ("output", "backward_output")
+            for part in ("weight", "bias")
+        ),
     ),
 }
 """Side → the parameters with a row for each word of its vocabulary."""
@@ -63,8 +68,8 @@ class TrainingContext(NamedTuple):
 
 
 class InitialWeights(NamedTuple):
-    """The weights of another run or model. shared: for each side, the ids of the words that both vocabularies
-    have, here and there. notes: messages about the words that only one has."""
+    """The weights of another run or model. shared: for each side, the ids of the words that both
+    vocabularies have, here and there. notes: messages about the words that only one has."""
 
     tensors: dict[str, Tensor]
     shared: dict[str, tuple[list[int], list[int]]]
@@ -84,27 +89,37 @@ class InitialWeights(NamedTuple):
 def open_training(
     settings: Settings, corpus: Corpus, path: Path, ranks: Ranks, resume: bool, begin_from: str
 ) -> Iterator[TrainingContext]:
-    """Makes the run in `path`, or opens it if there is one and `resume` is set. Rank 0, which alone uses the
-    folder, locks it meanwhile.
+    """Makes the run in `path`, or opens it if there is one and `resume` is set. Rank 0, which alone
+    uses the folder, locks it meanwhile.
 
-    begin_from: a run or model with the initial weights; "" for new weights. Raises InputError for settings,
-    datasets, runs or weights that do not match.
+    begin_from: a run or model with the initial weights; "" for new weights. Raises InputError for
+    settings, datasets, runs or weights that do not match.
     """
     with ExitStack() as locks:
         ranks.from_first(lambda: locks.enter_context(run_lock(path, resume)))
         check_agreement(ranks, settings, corpus)
         checkpoint, weights, changes = path / CHECKPOINT, None, list[dict[str, Any]]()
-        exists, saved = ranks.from_first(lambda: ((path / "config.toml").exists(), checkpoint.exists()))
+        exists, saved = ranks.from_first(
+            lambda: ((path / "config.toml").exists(), checkpoint.exists())
+        )
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
             changes = ranks.from_first(lambda: changes_of(path, settings, corpus))
-        elif settings.model.alignment == "fixed" and settings.model.encoder in ENCODERS.keys() - {"forward"}:
-            what = f'RNNencdec has a forward encoder, and model.encoder = "{settings.model.encoder}"'
-            raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')
+        elif settings.model.alignment == "fixed" and settings.model.encoder in ENCODERS.keys() - {
+            "forward"
+        }:
+            what = (
+                f'RNNencdec has a forward encoder, and model.encoder = "{settings.model.encoder}"'
+            )
+            raise InputError(
+                what, remedy='set model.encoder = "forward", or another model.alignment'
+            )
         if begin_from and not saved:
             weights = ranks.from_first(lambda: weights_of(begin_from, settings, corpus))
             notes += weights.notes
-        order = BatchOrder(corpus.train.source.lengths, corpus.train.target.lengths, settings.training)
+        order = BatchOrder(
+            corpus.train.source.lengths, corpus.train.target.lengths, settings.training
+        )
         run = Run(path, settings, corpus.source, corpus.target)
         trainer = make_trainer(run, order, ranks, weights)
         progress = TrainingProgress(corpus_pairs=len(corpus.train), begun_from=begin_from)
@@ -114,20 +129,24 @@ def open_training(
             progress = restore(checkpoint, trainer, progress)
             progress.changes += [{"update": progress.update, **change} for change in changes]
             notes += [
-                f"{one['setting']} is now {one['after']!r} (before: {one['before']!r})" for one in changes
+                f"{one['setting']} is now {one['after']!r} (before: {one['before']!r})"
+                for one in changes
             ]
-        if ranks.is_first and (changes if saved else weights):  # the run may be killed before it is saved
+        # the run may be killed before it is saved
+        if ranks.is_first and (changes if saved else weights):
             save_checkpoint(checkpoint, trainer, progress)
         if ranks.is_first and changes:
             write_config(path, settings)
         yield TrainingContext(run, order, trainer, progress, notes)
 
 
-def fit_to_corpus(settings: Settings, corpus: Corpus, known_links: bool) -> tuple[Settings, list[str]]:
+def fit_to_corpus(
+    settings: Settings, corpus: Corpus, known_links: bool
+) -> tuple[Settings, list[str]]:
     """Returns the settings with those of the dataset, and messages about them.
 
-    known_links: whether the weights may have learnt from word links already. What learns from them is then
-    off if the dataset has none; otherwise raises InputError.
+    known_links: whether the weights may have learnt from word links already. What learns from them
+    is then off if the dataset has none; otherwise raises InputError.
     """
     training, known, notes = settings.training, settings.known_alignments, []
     if needs_links(known) and corpus.train.links is None:
@@ -153,8 +172,8 @@ def fit_to_corpus(settings: Settings, corpus: Corpus, known_links: bool) -> tupl
 def run_lock(path: Path, resume: bool) -> Iterator[None]:
     """Locks the folder against other trainings, and removes incomplete files of a killed training.
 
-    Raises InputError if another training uses it, if it is a file or cannot be written, and if it holds a run
-    that is not to be resumed, or other files.
+    Raises InputError if another training uses it, if it is a file or cannot be written, and if it
+    holds a run that is not to be resumed, or other files.
     """
     check_new(path, resume)  # before the lock: an existing run is an error even while it is used
     with ExitStack() as locks:
@@ -166,8 +185,8 @@ def run_lock(path: Path, resume: bool) -> Iterator[None]:
 
 
 def changes_of(path: Path, settings: Settings, corpus: Corpus) -> list[dict[str, Any]]:
-    """Returns the settings that differ from those of the run in the folder. Raises InputError if one is not
-    in MAY_CHANGE, or if the run has another vocabulary."""
+    """Returns the settings that differ from those of the run in the folder. Raises InputError if
+    one is not in MAY_CHANGE, or if the run has another vocabulary."""
     before, changes = Run.open(path), []
     for section, old in before.settings:
         for key, value in old:
@@ -186,8 +205,9 @@ def changes_of(path: Path, settings: Settings, corpus: Corpus) -> list[dict[str,
 
 
 def weights_of(name: str, settings: Settings, corpus: Corpus) -> InitialWeights:
-    """Returns the weights of another run or model; int8 becomes float32. Raises InputError unless its network
-    is that of the settings, and its vocabularies share words with those of the corpus."""
+    """Returns the weights of another run or model; int8 becomes float32. Raises InputError unless
+    its network is that of the settings, and its vocabularies share words with those of the
+    corpus."""
     base = Run.open(name)
     ours, theirs = network_of(settings.model), network_of(base.settings.model)
     if other := {key: value for key, value in theirs.items() if value != ours[key]}:
@@ -210,7 +230,10 @@ def weights_of(name: str, settings: Settings, corpus: Corpus) -> InitialWeights:
             what = f"has no word of the {side} vocabulary of this dataset"
             raise InputError(what, file=base.path, remedy=fitting)
         if here != there:
-            what = f"{len(ids):,} of {len(here):,} entries keep the weights of {name}, the others are new"
+            what = (
+                f"{len(ids):,} of {len(here):,} entries keep the weights of {name}, the others"
+                " are new"
+            )
             notes.append(f"other {side} vocabulary: {what} (to keep it, {fitting})")
     return InitialWeights(base.load_network(trust_code=True).state_dict(), shared, notes)
 
@@ -221,16 +244,20 @@ def network_of(model: ModelSettings) -> dict[str, object]:
     return settings.model_dump(exclude={"initialisation"})
 
 
-def make_trainer(run: Run, order: BatchOrder, ranks: Ranks, weights: InitialWeights | None) -> Trainer:
-    """Returns a trainer with these weights, or with new ones. Raises InputError for a network that memory
-    cannot hold, and for updates of more than an epoch."""
+def make_trainer(
+    run: Run, order: BatchOrder, ranks: Ranks, weights: InitialWeights | None
+) -> Trainer:
+    """Returns a trainer with these weights, or with new ones. Raises InputError for a network that
+    memory cannot hold, and for updates of more than an epoch."""
     training, optimiser = run.settings.training, run.settings.optimiser
     copies = 1
     if training.device == "cpu":  # parameters and gradients, optimiser state, average
         copies = 2 + 2 * (optimiser.method != "sgd") + (optimiser.average_decay > 0)
     if training.accumulate > len(order):
         what = f"training.accumulate = {training.accumulate}, and an epoch has {len(order)} batches"
-        raise InputError(what, remedy="an update must not read a pair twice: lower it or training.batch_size")
+        raise InputError(
+            what, remedy="an update must not read a pair twice: lower it or training.batch_size"
+        )
     updates_per_epoch = len(order) / training.accumulate
     total = total_updates(run.settings.stopping, optimiser.schedule, updates_per_epoch)
     torch.manual_seed(training.seed)
@@ -241,10 +268,15 @@ def make_trainer(run: Run, order: BatchOrder, ranks: Ranks, weights: InitialWeig
 
 
 def trainer_of(
-    network: TranslationNetwork, settings: Settings, total_updates: int = 0, ranks: Ranks | None = None
+    network: TranslationNetwork,
+    settings: Settings,
+    total_updates: int = 0,
+    ranks: Ranks | None = None,
 ) -> Trainer:
     """Returns a trainer of this network under these settings."""
-    loss = BatchLoss(network, settings.dropout, settings.known_alignments, faster(settings.training))
+    loss = BatchLoss(
+        network, settings.dropout, settings.known_alignments, faster(settings.training)
+    )
     return Trainer(loss, settings.optimiser, total_updates, settings.training.seed, ranks)
 
 
@@ -257,8 +289,8 @@ def faster(settings: TrainingSettings) -> Faster:
 
 
 def restore(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingProgress:
-    """Loads a checkpoint into the trainer of every rank, and returns its progress. Raises InputError unless
-    the dataset and the initial weights are those of `wanted`."""
+    """Loads a checkpoint into the trainer of every rank, and returns its progress. Raises
+    InputError unless the dataset and the initial weights are those of `wanted`."""
     progress = load_checkpoint(path, trainer)
     if progress.corpus_pairs != wanted.corpus_pairs:
         what = f"was trained on {progress.corpus_pairs} pairs, not on these {wanted.corpus_pairs}"
@@ -270,8 +302,8 @@ def restore(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingP
 
 
 def check_agreement(ranks: Ranks, settings: Settings, corpus: Corpus) -> None:
-    """Raises InputError if the ranks differ in versions, settings or prepared datasets, or if their CPUs
-    round differently."""
+    """Raises InputError if the ranks differ in versions, settings or prepared datasets, or if their
+    CPUs round differently."""
     facts = {
         "version of rnnsearch": package_version(),
         "version of torch": torch.__version__.partition("+")[0],

@@ -1,5 +1,5 @@
-"""Chooses the number of CPU threads. If other programs use the cores, fewer threads may be many times
-faster."""
+"""Chooses the number of CPU threads. If other programs use the cores, fewer threads may be many
+times faster."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from rnnsearch.system.workers import core_count
 SECONDS_EACH = 0.1
 """Seconds of each of the two measurements of a number of threads."""
 MINIMUM_SPEEDUP = 1.5
-"""Fewer threads are chosen only if they are at least this many times as fast, because the number of threads
-changes the rounding."""
+"""Fewer threads are chosen only if they are at least this many times as fast, because the number of
+threads changes the rounding."""
 HINT = "training.threads sets another number"
 
 
 class Threads:
-    """The number of threads of one rank: from the settings, or else from the run, or else the fastest.
+    """The number of threads of one rank: from the settings, or else from the run, or else the
+    fastest.
 
-    processes: number of ranks that share this machine's cores. say: called with a message about every
-    choice other than one thread per core. chosen: the current number.
+    processes: number of ranks that share this machine's cores. say: called with a message about
+    every choice other than one thread per core. chosen: the current number.
     """
 
     def __init__(self, settings: Settings, processes: int, say: Callable[[str], None]) -> None:
@@ -37,11 +38,13 @@ class Threads:
             )
         self.settings, self.say = settings, say
         self.chosen = self.most = set_up_cpu(settings.training.threads, processes)
-        self.fixed = bool(settings.training.threads) or self.most == 1 or settings.training.device != "cpu"
+        self.fixed = (
+            bool(settings.training.threads) or self.most == 1 or settings.training.device != "cpu"
+        )
 
     def begin(self, remembered: int) -> None:
-        """Uses the number of threads that the run had when it was saved, which makes resuming exact; measures
-        if it is 0."""
+        """Uses the number of threads that the run had when it was saved, which makes resuming
+        exact; measures if it is 0."""
         if self.fixed:
             return
         found = remembered or measured_fastest(self.settings, self.most)
@@ -58,7 +61,8 @@ class Threads:
 
 
 def measured_fastest(settings: Settings, most: int) -> int:
-    """Returns the fastest of 1, 2, 4, … and `most` threads; `most` unless another is clearly faster."""
+    """Returns the fastest of 1, 2, 4, … and `most` threads; `most` unless another is clearly
+    faster."""
     powers = (1 << n for n in range(most.bit_length()))
     seconds = seconds_by_threads(settings, sorted({most, *powers}))
     best = min(seconds, key=seconds.__getitem__)
@@ -66,8 +70,8 @@ def measured_fastest(settings: Settings, most: int) -> int:
 
 
 def seconds_by_threads(settings: Settings, numbers: Sequence[int]) -> dict[int, float]:
-    """Returns the seconds of a time step's product and tanh for each number of threads, measured in two
-    rounds."""
+    """Returns the seconds of a time step's product and tanh for each number of threads, measured in
+    two rounds."""
     size, rows = settings.model.hidden_size, settings.training.batch_size
     matrix, state = torch.zeros(size, size), torch.zeros(rows, size)
     steps = dict.fromkeys(numbers, 0)

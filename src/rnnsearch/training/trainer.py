@@ -49,8 +49,8 @@ class LossSums:
 
     nll: −log p(y | x) in nats; the mean if there are two directions.
     target_tokens: with the ends of sentences.
-    alignment_loss: unweighted, summed over the linked rows of every direction. linked_rows: number of target
-    positions with word links.
+    alignment_loss: unweighted, summed over the linked rows of every direction. linked_rows: number
+    of target positions with word links.
     """
 
     nll: float = 0.0
@@ -65,8 +65,8 @@ class LossSums:
 
 @dataclass(frozen=True, kw_only=True)
 class Update(LossSums):
-    """The outcome of one update. gradient_norm: before clipping. applied: False if the gradient was not
-    finite."""
+    """The outcome of one update. gradient_norm: before clipping. applied: False if the gradient was
+    not finite."""
 
     gradient_norm: float
     learning_rate: float
@@ -74,8 +74,8 @@ class Update(LossSums):
 
 
 class Faster(NamedTuple):
-    """Equals of the network and of the NLL that compute faster. network: asked for every batch, since it may
-    keep what it makes of the weights."""
+    """Equals of the network and of the NLL that compute faster. network: asked for every batch,
+    since it may keep what it makes of the weights."""
 
     network: Callable[[TranslationNetwork], TranslationNetwork] = lambda network: network
     nll: NegativeLogLikelihood = negative_log_likelihood
@@ -104,15 +104,22 @@ class BatchLoss(nn.Module):
     def forward(
         self, batch: Batch, replaced: Float[Tensor, "batch target source"] | None, weight: float
     ) -> tuple[Float[Tensor, ""], Float64[Tensor, 4]]:
-        """Returns (the loss to differentiate, summed over words and directions; [NLL, target words, alignment
-        loss, linked rows]).
+        """Returns (the loss to differentiate, summed over words and directions; [NLL, target words,
+        alignment loss, linked rows]).
 
         replaced: the rows that replace α in the contexts. weight: λ of the alignment loss.
         """
-        nll, alignment, rows = torch.zeros(3, dtype=torch.float64, device=batch.source.device).unbind()
+        nll, alignment, rows = torch.zeros(
+            3, dtype=torch.float64, device=batch.source.device
+        ).unbind()
         network = self.faster.network(self.network)
         decoded_by_direction = network.teacher_forced(
-            batch.source, batch.source_lengths, batch.target, self.dropout, replaced, batch.target_lengths
+            batch.source,
+            batch.source_lengths,
+            batch.target,
+            self.dropout,
+            replaced,
+            batch.target_lengths,
         )
         losses = []
         for direction, decoded in zip(network.directions, decoded_by_direction, strict=True):
@@ -134,8 +141,8 @@ class BatchLoss(nn.Module):
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Returns (the loss to differentiate, the plain NLL) of one direction."""
         real = source_mask(batch.target_lengths, batch.target.shape[1])
-        # On a CPU padding is left out, which would cost products. On a GPU it stays: to count the real
-        # positions, the host would have to wait.
+        # On a CPU padding is left out, which would cost products. On a GPU it stays: to count the
+        # real positions, the host would have to wait.
         on_cpu, rows = real.device.type == "cpu", (decoded.features, batch.target)
         features, targets = (each[real] if on_cpu else each.flatten(0, 1) for each in rows)
         mask = None if on_cpu else real.flatten()
@@ -145,9 +152,9 @@ class BatchLoss(nn.Module):
 class Trainer:
     """A network with its loss and its optimiser.
 
-    total_updates: where the learning rate's schedule ends; 0 if it does not. seed: of dropout, and of the
-    sentences whose contexts are computed from known alignments. ranks: the ranks that share each batch; all
-    must have the same network and optimiser state.
+    total_updates: where the learning rate's schedule ends; 0 if it does not. seed: of dropout, and
+    of the sentences whose contexts are computed from known alignments. ranks: the ranks that share
+    each batch; all must have the same network and optimiser state.
     """
 
     def __init__(
@@ -165,17 +172,19 @@ class Trainer:
         self.parameters = list(network.parameters())
         choose_gradients(network, settings)
         self.optimiser = make_optimiser(self.parameters, settings)
-        self.average = WeightAverage(network, settings.average_decay) if settings.average_decay else None
+        self.average = (
+            WeightAverage(network, settings.average_decay) if settings.average_decay else None
+        )
         self.loss = self.ranks.wrap(loss, sparse_parameters(network))
 
     def update(self, batches: Sequence[Batch], number: int, pairs: int | None = None) -> Update:
-        """Does update `number` (1, 2, …): the loss is summed over the words of a sentence, its gradient
-        averaged over the sentences.
+        """Does update `number` (1, 2, …): the loss is summed over the words of a sentence, its
+        gradient averaged over the sentences.
 
-        The losses of two directions are summed: each decoder learns as it would alone, and the encoder from
-        both. So are their alignment losses. Batches need known alignments if `needs_links` returns True. A
-        gradient that is not finite changes nothing. The host waits for a GPU once, for the statistics and the
-        gradient's norm.
+        The losses of two directions are summed: each decoder learns as it would alone, and the
+        encoder from both. So are their alignment losses. Batches need known alignments if
+        `needs_links` returns True. A gradient that is not finite changes nothing. The host waits
+        for a GPU once, for the statistics and the gradient's norm.
         batches: this rank's share. pairs: number of pairs of all ranks; by default that of the
         batches.
         """
@@ -184,8 +193,11 @@ class Trainer:
         sums = self.add_gradients(batches, pairs, number)
         own_norm = gradient_norm(self.parameters).to(sums).view(1)
         every = self.ranks.gather(numbers_here(torch.cat((sums, own_norm))))
-        nll, tokens, alignment, rows = (sum(column) for column in list(zip(*every, strict=True))[:4])
-        norm = every[0][4]  # of rank 0: ranks with other numbers of threads may round it differently
+        nll, tokens, alignment, rows = (
+            sum(column) for column in list(zip(*every, strict=True))[:4]
+        )
+        # of rank 0: ranks with other numbers of threads may round it differently
+        norm = every[0][4]
         rate = learning_rate(self.settings, number, self.total_updates)
         applied = math.isfinite(norm) and math.isfinite(nll)
         if applied:
@@ -208,7 +220,9 @@ class Trainer:
         if self.average is not None:
             self.average.update(self.network, number)
 
-    def add_gradients(self, batches: Sequence[Batch], pairs: int, number: int) -> Float64[Tensor, 4]:
+    def add_gradients(
+        self, batches: Sequence[Batch], pairs: int, number: int
+    ) -> Float64[Tensor, 4]:
         """Accumulates the gradients of the loss of update `number`, divided by `pairs`.
 
         Returns the summed statistics of `BatchLoss` over these batches, on the network's device.
@@ -224,7 +238,9 @@ class Trainer:
             sums = sums + plain
         return sums
 
-    def _replaced(self, batch: Batch, number: int, place: int) -> Float[Tensor, "batch target source"] | None:
+    def _replaced(
+        self, batch: Batch, number: int, place: int
+    ) -> Float[Tensor, "batch target source"] | None:
         """Returns the rows that replace α in the contexts of a batch; they may be random.
 
         A sentence's random number depends on its place in the update, and not on its rank.

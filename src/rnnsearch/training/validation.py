@@ -32,9 +32,10 @@ def validate(
 ) -> tuple[dict[str, float], list[Sample]]:
     """Returns (scores, samples) of the development set; both are empty without one.
 
-    scores: dev_nll, the mean −log p(y | x) of a sentence in nats (Table 2); dev_nll_per_word; and, if they
-    are requested, dev_bleu, in the tokenisation of the target language, and dev_metric, of the user's own
-    function. Raises InputError if that function cannot be imported, or does not return a number.
+    scores: dev_nll, the mean −log p(y | x) of a sentence in nats (Table 2); dev_nll_per_word; and,
+    if they are requested, dev_bleu, in the tokenisation of the target language, and dev_metric, of
+    the user's own function. Raises InputError if that function cannot be imported, or does not
+    return a number.
     """
     stopping, pairs = settings.stopping, corpus.dev
     if pairs is None or not len(pairs):
@@ -60,15 +61,17 @@ def validate(
 
 
 def own_score(name: str, *texts: Sequence[str]) -> float:
-    """Returns the score of a user's function. texts: translations, references and sources. Raises InputError
-    as `validate` does."""
+    """Returns the score of a user's function. texts: translations, references and sources. Raises
+    InputError as `validate` does."""
     try:
         return float(import_named("stopping.validate_metric", name)(*map(list, texts)))
     except Exception as error:  # foreign code may raise anything
         if isinstance(error, InputError):
             raise
         what = f"stopping.validate_metric = {name!r} raised {type(error).__name__}: {error}"
-        remedy = "it gets three lists of lines (translations, references, sources) and returns a number"
+        remedy = (
+            "it gets three lists of lines (translations, references, sources) and returns a number"
+        )
         raise InputError(what, remedy=remedy) from error
 
 
@@ -89,8 +92,8 @@ def _log_p(network: TranslationNetwork, pairs: Pairs, some: list[int]) -> list[f
 
 
 class BestWeights:
-    """The weights of the best validation so far, in the file `path`. Weights that could not be saved stay in
-    memory until the next attempt. select_by: bleu, nll or metric."""
+    """The weights of the best validation so far, in the file `path`. Weights that could not be
+    saved stay in memory until the next attempt. select_by: bleu, nll or metric."""
 
     def __init__(
         self, path: Path, progress: TrainingProgress, select_by: str, warn: Callable[[str], None]
@@ -101,7 +104,8 @@ class BestWeights:
     def offer(self, network: nn.Module, notes: dict[str, Any]) -> bool:
         """Takes the weights if they are the best so far. Returns whether they are.
 
-        notes: `update` and the scores of the validation; without scores, the latest weights are the best.
+        notes: `update` and the scores of the validation; without scores, the latest weights are the
+        best.
         """
         score, best, update = self._score(notes), None, notes["update"]
         if self._unsaved or self.path.exists():
@@ -120,8 +124,8 @@ class BestWeights:
         return True
 
     def _score(self, scores: dict[str, Any]) -> tuple[float, float] | None:
-        """Returns (the score by which weights are selected, minus the NLL, which decides between equal ones);
-        higher is better. None without scores."""
+        """Returns (the score by which weights are selected, minus the NLL, which decides between
+        equal ones); higher is better. None without scores."""
         if "dev_nll" not in scores:
             return None
         nll = -scores["dev_nll"] if math.isfinite(scores["dev_nll"]) else -math.inf

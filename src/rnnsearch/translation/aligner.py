@@ -1,5 +1,5 @@
-"""Word links of given sentence pairs by forced decoding, with one run or two runs of opposite directions, and
-the phrases that they make."""
+"""Word links of given sentence pairs by forced decoding, with one run or two runs of opposite
+directions, and the phrases that they make."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ TextPair = tuple[str, str]
 Words = str | Sequence[str]
 """One side of a pair: a line, or its words."""
 PRODUCT = "product"
-"""Links where the weights of both directions agree (Liang, Taskar & Klein 2006). It needs weight matrices, so
-it exists for runs only."""
+"""Links where the weights of both directions agree (Liang, Taskar & Klein 2006). It needs weight
+matrices, so it exists for runs only."""
 WAYS = (*METHODS, PRODUCT)
 AGREEMENT = 0.4
 """The default threshold of √(w→ w←) for PRODUCT."""
@@ -50,11 +50,11 @@ class AlignedPair:
     """A sentence pair with its word links.
 
     source, target: the two lines; given words are joined by spaces.
-    result, reverse: its alignments by the run, and by the run of the opposite direction, if there is one,
-    whose tokens are the source words.
-    links: (source, target) positions of `source_words` and `target_words`, from 0, sorted; symmetrised if
-    there are two directions. forward_links, reverse_links: those of one direction alone, also as (source,
-    target).
+    result, reverse: its alignments by the run, and by the run of the opposite direction, if there
+    is one, whose tokens are the source words.
+    links: (source, target) positions of `source_words` and `target_words`, from 0, sorted;
+    symmetrised if there are two directions. forward_links, reverse_links: those of one direction
+    alone, also as (source, target).
     """
 
     source: str
@@ -78,9 +78,9 @@ class AlignedPair:
 
     @cached_property
     def probabilities(self) -> NDArray[np.float32]:
-        """Returns (source words, target words) float32, so `probabilities[link]` is the probability of a
-        link: the alignment posterior of the target word, or, with two directions, √(p→ p←) of their
-        posteriors. For an Aligner without `posterior`, p is α."""
+        """Returns (source words, target words) float32, so `probabilities[link]` is the probability
+        of a link: the alignment posterior of the target word, or, with two directions, √(p→ p←) of
+        their posteriors. For an Aligner without `posterior`, p is α."""
         return product_weights(self.result, self.reverse).T
 
     def pharaoh(self) -> str:
@@ -88,8 +88,8 @@ class AlignedPair:
         return format_links(self.links)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the pair, its words, its links and their probabilities as plain lists, for a line of
-        JSON."""
+        """Returns the pair, its words, its links and their probabilities as plain lists, for a line
+        of JSON."""
         return {
             "source": self.source,
             "target": self.target,
@@ -109,7 +109,8 @@ class AlignedPair:
         return made | own | {"reverse_alignment": self.reverse.to_dict()["alignment"]}
 
     def panels(self, name: str = "") -> list[Panel]:
-        """Returns the picture of the run, and that of the reverse run (transposed). name: of the run."""
+        """Returns the picture of the run, and that of the reverse run (transposed). name: of the
+        run."""
         one, back = self.result, self.reverse
         found = [Panel(name, one.source_tokens, one.tokens, one.alignment)]
         if back is not None:
@@ -120,21 +121,23 @@ class AlignedPair:
     def target_span(self, first: int, end: int) -> Range | None:
         """Returns the target words [first, end) that translate the source words [first, end).
 
-        They are the run of target words for which the probabilities of links into the phrase, minus those of
-        links to words outside it, have the largest sum. Returns None if the phrase has no links. Raises
-        InputError if the sentence does not have these words.
+        They are the run of target words for which the probabilities of links into the phrase, minus
+        those of links to words outside it, have the largest sum. Returns None if the phrase has no
+        links. Raises InputError if the sentence does not have these words.
         """
         linked = np.zeros_like(self.probabilities)
         for link in self.links:
             linked[link] = self.probabilities[link]
         if not 0 <= first < end <= len(linked):
             what = f"there are no words {first} to {end} in a sentence of {len(linked)} words"
-            raise InputError(what, remedy="count words from 0; the second number is one after the last")
+            raise InputError(
+                what, remedy="count words from 0; the second number is one after the last"
+            )
         return best_run((2 * linked[first:end].sum(0) - linked.sum(0)).tolist())
 
     def target_characters(self, begin: int, end: int) -> Range | None:
-        """Returns the characters [begin, end) of `target` that translate the characters [begin, end) of
-        `source`: whole words, found by `target_span`.
+        """Returns the characters [begin, end) of `target` that translate the characters [begin,
+        end) of `source`: whole words, found by `target_span`.
 
         Raises InputError if no source word is there.
         """
@@ -142,29 +145,32 @@ class AlignedPair:
         touched = [word for word, (one, last) in enumerate(ranges) if one < end and begin < last]
         if not touched:
             what = f"there is no word at characters {begin} to {end}: {self.source[:60]!r}"
-            raise InputError(what, remedy="count characters from 0; the second number is one after the last")
+            raise InputError(
+                what, remedy="count characters from 0; the second number is one after the last"
+            )
         found = self.target_span(touched[0], touched[-1] + 1)
         return None if found is None else (others[found[0]][0], others[found[1] - 1][1])
 
     @cached_property
     def source_ranges(self) -> list[Range]:
-        """Returns the characters [begin, end) of each source word in `source`. Raises InputError if the
-        tokeniser has changed characters."""
+        """Returns the characters [begin, end) of each source word in `source`. Raises InputError if
+        the tokeniser has changed characters."""
         return _places_of(self.source, self.source_words)
 
     @cached_property
     def target_ranges(self) -> list[Range]:
-        """Returns the characters [begin, end) of each target word in `target`, as `source_ranges` does."""
+        """Returns the characters [begin, end) of each target word in `target`, as `source_ranges`
+        does."""
         return _places_of(self.target, self.target_words)
 
 
 @dataclass(frozen=True)
 class Aligner:
-    """Links words of sentence pairs by the alignment posterior of a model, or of two models of opposite
-    directions, which is better.
+    """Links words of sentence pairs by the alignment posterior of a model, or of two models of
+    opposite directions, which is better.
 
-    method: how the links of two directions are symmetrised, one of WAYS. `product` links words with √(w→ w←)
-    ≥ threshold, where w→ and w← are the weights of the two directions.
+    method: how the links of two directions are symmetrised, one of WAYS. `product` links words with
+    √(w→ w←) ≥ threshold, where w→ and w← are the weights of the two directions.
     words: whether links refer to the tokeniser's words or to the given ones.
     posterior, exact, scored: as in `Translator.scorer`; without `posterior`, links are made from α.
     """
@@ -188,9 +194,9 @@ class Aligner:
     ) -> Aligner:
         """Opens one run or model for each direction, as `Translator.load` does.
 
-        reverse: from the target language to the source language. By default, an installed model gets the
-        installed model of the other direction, if there is one, and a folder none. Raises InputError as
-        `Translator.load` does, and for a reverse model of other languages.
+        reverse: from the target language to the source language. By default, an installed model
+        gets the installed model of the other direction, if there is one, and a folder none. Raises
+        InputError as `Translator.load` does, and for a reverse model of other languages.
         """
         translator = Translator.load(run, device=device, trust_code=trust_code)
         if reverse is None and is_name(run):
@@ -210,10 +216,11 @@ class Aligner:
     ) -> list[AlignedPair]:
         """Returns the word links of each pair. Raises InputError as `stream` does.
 
-        pairs: texts and their translations. Each side is a line or a list of words; links then refer to the
-        words of the list.
-        threshold: the smallest probability of a link. The default is 0.4 for the product of two directions.
-        Otherwise each word is by default linked to its most probable word of the other language, or to none.
+        pairs: texts and their translations. Each side is a line or a list of words; links then
+        refer to the words of the list.
+        threshold: the smallest probability of a link. The default is 0.4 for the product of two
+        directions. Otherwise each word is by default linked to its most probable word of the other
+        language, or to none.
         """
         return list(self.stream(pairs, threshold=threshold, batch_size=batch_size))
 
@@ -225,11 +232,11 @@ class Aligner:
         threshold: float | None = None,
         batch_size: int = 64,
     ) -> Iterator[AlignedPair]:
-        """Yields what `align` returns, for a corpus of any length. first: the number of the first pair in
-        messages.
+        """Yields what `align` returns, for a corpus of any length. first: the number of the first
+        pair in messages.
 
-        Raises InputError, with the pair's number, if an item is not a pair of texts, the tokeniser changes
-        characters of given words, or the two models tokenise a line differently.
+        Raises InputError, with the pair's number, if an item is not a pair of texts, the tokeniser
+        changes characters of given words, or the two models tokenise a line differently.
         """
         if threshold is not None:
             require_number("threshold", threshold, 0, 1, whole=False)
@@ -246,8 +253,12 @@ class Aligner:
             turned = (as_lines(pair[::-1]) for pair in back[0])
             reverses = self.reverse.force(turned, batch_size, **how)
         # The results come first in zip: the end of the pairs, or their error, reaches them first.
-        for number, (result, reverse, pair) in enumerate(zip(results, reverses, lines, strict=False), first):
-            source, target = map(self._given, (self.translator.source, self.translator.target), pair)
+        for number, (result, reverse, pair) in enumerate(
+            zip(results, reverses, lines, strict=False), first
+        ):
+            source, target = map(
+                self._given, (self.translator.source, self.translator.target), pair
+            )
             result = in_given_words(result, source, target, number)
             if reverse is not None:
                 reverse = in_given_words(reverse, target, source, number)
@@ -266,7 +277,11 @@ class Aligner:
         return codec.tokeniser.link_words(side) if codec.tokeniser.unspaced else None
 
     def _linked(
-        self, lines: TextPair, result: Translation, reverse: Translation | None, threshold: float | None
+        self,
+        lines: TextPair,
+        result: Translation,
+        reverse: Translation | None,
+        threshold: float | None,
     ) -> AlignedPair:
         product = reverse is not None and self.method == PRODUCT
         of_one = None if product else threshold
@@ -283,7 +298,8 @@ class Aligner:
 
 
 def _links(result: Translation, threshold: float | None) -> list[Link]:
-    """Returns the links of one direction. threshold: None for the strongest source word of each word."""
+    """Returns the links of one direction. threshold: None for the strongest source word of each
+    word."""
     if threshold is None:
         return hard_links(result.alignment)
     return threshold_links(result.alignment[:, :-1], threshold)
@@ -297,20 +313,25 @@ def product_weights(result: Translation, reverse: Translation | None) -> NDArray
 
 
 def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:
-    """Raises InputError unless the second run or translator has the languages of the first in the opposite
-    direction."""
+    """Raises InputError unless the second run or translator has the languages of the first in the
+    opposite direction."""
     ours, theirs = (translator.settings.data for translator in (forward, reverse))
     if "space" in (ours.tokeniser, theirs.tokeniser):
         return  # this tokeniser ignores the languages, so they need not be named
-    if (theirs.source_language, theirs.target_language) != (ours.target_language, ours.source_language):
+    if (theirs.source_language, theirs.target_language) != (
+        ours.target_language,
+        ours.source_language,
+    ):
         what = f"translates from {theirs.source_language} to {theirs.target_language}"
-        remedy = f"the reverse run must translate from {ours.target_language} to {ours.source_language}"
+        remedy = (
+            f"the reverse run must translate from {ours.target_language} to {ours.source_language}"
+        )
         raise InputError(what, file=named, remedy=remedy)
 
 
 def as_lines(pair: tuple[Words, Words]) -> TextPair:
-    """Joins lists of words by spaces. An item that is not a pair is returned unchanged; `Translator.force`
-    rejects it."""
+    """Joins lists of words by spaces. An item that is not a pair is returned unchanged;
+    `Translator.force` rejects it."""
     return tuple(map(_as_line, pair)) if isinstance(pair, (tuple, list)) else pair  # type: ignore[return-value]
 
 
@@ -322,11 +343,12 @@ def _as_line(side: Words) -> Words:
 def in_given_words(
     result: Translation, source: Sequence[str] | None, target: Sequence[str] | None, number: int
 ) -> Translation:
-    """Converts a result from the tokeniser's words to given words. None keeps the words of that side.
+    """Converts a result from the tokeniser's words to given words. None keeps the words of that
+    side.
 
-    A tokeniser's word that covers several given words divides its weight among them. A given word that covers
-    several of the tokeniser's has the mean of their rows. Raises InputError, with the pair's number, if the
-    tokeniser changes letters of a line.
+    A tokeniser's word that covers several given words divides its weight among them. A given word
+    that covers several of the tokeniser's has the mean of their rows. Raises InputError, with the
+    pair's number, if the tokeniser changes letters of a line.
     """
     if source is None and target is None:
         return result

@@ -12,16 +12,16 @@ from rnnsearch.errors import InputError
 READ_AHEAD = 16
 """Number of batches whose items are sorted by length together."""
 _PAUSE = 0.002
-"""Seconds without a further item after which a batch is yielded. Files and generators are faster; a person or
-a program at a pipe is slower."""
+"""Seconds without a further item after which a batch is yielded. Files and generators are faster; a
+person or a program at a pipe is slower."""
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
 def batches(items: Iterable[Piece], size: int) -> Iterator[list[Piece]]:
-    """Yields lists of `size` items; the last may be shorter. If `items` raises InputError, the items before
-    it are yielded first."""
+    """Yields lists of `size` items; the last may be shorter. If `items` raises InputError, the
+    items before it are yielded first."""
     batch: list[Piece] = []
     fault: InputError | None = None
     try:
@@ -44,7 +44,8 @@ def batched_by_length(
     batch_size: int,
     work: Callable[[list[Piece]], Sequence[Result]],
 ) -> list[Result]:
-    """Calls `work` on batches of items of similar length; returns its results in the order of the items."""
+    """Calls `work` on batches of items of similar length; returns its results in the order of the
+    items."""
     order = sorted(range(len(items)), key=lambda index: length(items[index]), reverse=True)
     results: dict[int, Result] = {}
     for begin in range(0, len(order), batch_size):
@@ -59,8 +60,8 @@ def in_halves(
     most: int,
     work: Callable[[list[Piece]], list[Result]],
 ) -> list[Result]:
-    """Returns `work(items)`. If its cost is above `most`, works on each half instead; a single item is never
-    refused."""
+    """Returns `work(items)`. If its cost is above `most`, works on each half instead; a single item
+    is never refused."""
     if len(items) < 2 or cost(items) <= most:
         return work(items)
     middle = len(items) // 2
@@ -71,8 +72,8 @@ def in_halves(
 def stream_batches(items: Iterable[Piece], size: int) -> Iterator[list[Piece]]:
     """Yields lists of 1 to `size` items, as many as are ready, in order.
 
-    A thread reads the items, at most `size` ahead. If `items` raises an exception, the items before it are
-    yielded first.
+    A thread reads the items, at most `size` ahead. If `items` raises an exception, the items before
+    it are yielded first.
     """
     waiting: queue.Queue[Any] = queue.Queue(size)
     closed, end, faults = threading.Event(), object(), list[BaseException]()

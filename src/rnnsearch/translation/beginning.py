@@ -1,5 +1,5 @@
-"""The given beginning of a translation, which the search completes: typed text in, places of the search and
-text out. page/engine/beginning.js has the same rules."""
+"""The given beginning of a translation, which the search completes: typed text in, places of the
+search and text out. page/engine/beginning.js has the same rules."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ WordFunctions = tuple[
 
 
 def word_functions(codec: Codec, faithful: bool) -> WordFunctions:
-    """Returns functions that split a line of one side into words, encode them, and tell whether a word is
-    copied letter by letter."""
+    """Returns functions that split a line of one side into words, encode them, and tell whether a
+    word is copied letter by letter."""
     if not faithful:
         return codec.words, codec.encode_words, lambda word: None
     from rnnsearch.translation.faithful import encode_faithfully, faithful_words, kind_of
@@ -43,13 +43,18 @@ def word_functions(codec: Codec, faithful: bool) -> WordFunctions:
 def check_order(network: TranslationNetwork) -> None:
     """Raises InputError if a network does not write from left to right."""
     if (order := network.reading_order) != "forward":
-        what = f'model.decoder = "{order}" does not write from left to right, so no beginning can be kept'
+        what = (
+            f'model.decoder = "{order}" does not write from left to right, so no beginning can be'
+            " kept"
+        )
         raise InputError(what, remedy='use a model with model.decoder = "forward"')
 
 
-def with_typed(lines: Iterable[str], prefix: Iterable[str | None] | None) -> Iterator[tuple[str, str]]:
-    """Yields each line with its beginning. Raises InputError if one is no text, or there are more lines or
-    more beginnings."""
+def with_typed(
+    lines: Iterable[str], prefix: Iterable[str | None] | None
+) -> Iterator[tuple[str, str]]:
+    """Yields each line with its beginning. Raises InputError if one is no text, or there are more
+    lines or more beginnings."""
     if prefix is None:
         return zip(given_lines(lines), repeat(""))
     given = [prefix] if isinstance(prefix, str) else prefix
@@ -64,8 +69,8 @@ def _typed(text: str | None, number: int) -> str:
 
 
 def by_sentence(typed: str, count: int, language: str) -> list[str]:
-    """Cuts a beginning into those of `count` sentences, the last of which has the rest. All before the last
-    that is begun are complete."""
+    """Cuts a beginning into those of `count` sentences, the last of which has the rest. All before
+    the last that is begun are complete."""
     space = typed.endswith(" ")
     found = sentences(typed + "A" * space, language)  # is a further sentence begun?
     found[-1] = found[-1].removesuffix("A" * space)
@@ -74,8 +79,9 @@ def by_sentence(typed: str, count: int, language: str) -> list[str]:
 
 
 def by_line(text: Paragraphs, typed: str, language: str) -> list[str]:
-    """Cuts the beginning of a text's translation into those of its sentences. Line N of the beginning belongs
-    to line N of the text, without blank lines; a line break ends its sentences."""
+    """Cuts the beginning of a text's translation into those of its sentences. Line N of the
+    beginning belongs to line N of the text, without blank lines; a line break ends its
+    sentences."""
     counts: list[int] = []
     for gap in text.gaps[:-1]:
         counts += [0] * (not counts or len(f"{gap}.".splitlines()) > 1)
@@ -90,9 +96,9 @@ def by_line(text: Paragraphs, typed: str, language: str) -> list[str]:
 
 
 def encode_beginning(typed: str, codec: Codec, faithful: bool = False) -> Beginning:
-    """Encodes the beginning of a sentence's translation. Its last word is unfinished if no space follows it:
-    any ids are allowed that have its letters. An unfinished word that no ids have counts as complete. A line
-    break ends the translation. faithful: as in the settings."""
+    """Encodes the beginning of a sentence's translation. Its last word is unfinished if no space
+    follows it: any ids are allowed that have its letters. An unfinished word that no ids have
+    counts as complete. A line break ends the translation. faithful: as in the settings."""
     words_of, encode, is_copied = word_functions(codec, faithful)
     words = words_of(typed)
     unfinished = words and not (typed[-1].isspace() or is_copied(words[-1]))
@@ -105,12 +111,14 @@ def encode_beginning(typed: str, codec: Codec, faithful: bool = False) -> Beginn
     elif words and codec.word_start:
         places = [dict.fromkeys([EOS, *codec.vocabulary.ids_starting(codec.word_start)], 1)]
     encoded = encode(words)
-    return Beginning(words, encoded.word_of[:-1], kept, [*({one: 1} for one in encoded.ids[:-1]), *places])
+    return Beginning(
+        words, encoded.word_of[:-1], kept, [*({one: 1} for one in encoded.ids[:-1]), *places]
+    )
 
 
 def _places_of_letters(codec: Codec, word: str) -> list[Mapping[int, int]]:
-    """Returns a place for each letter of an unfinished word, in all segmentations; none if no ids have its
-    letters."""
+    """Returns a place for each letter of an unfinished word, in all segmentations; none if no ids
+    have its letters."""
     letters = codec.word_start + word.replace(WORD_START, "_")
     places: list[Mapping[int, int]] = []
     for start in reversed(range(len(letters) if len(word) <= LONGEST_UNFINISHED else 0)):
@@ -118,14 +126,17 @@ def _places_of_letters(codec: Codec, word: str) -> list[Mapping[int, int]]:
         allowed = dict.fromkeys(codec.vocabulary.ids_starting(rest), len(rest))
         parts = codec.vocabulary.ids(rest[:size] for size in range(1, len(rest)) if codec.subwords)
         allowed |= {
-            number: size for size, number in enumerate(parts, 1) if number != UNK and places[size - 1]
+            number: size
+            for size, number in enumerate(parts, 1)
+            if number != UNK and places[size - 1]
         }
         places.insert(0, allowed)
     return places if places and places[0] else []
 
 
 def as_typed(typed: str, text: str, codec: Codec) -> str:
-    """Returns a translation's text with its beginning as it was typed, but for white space at its end."""
+    """Returns a translation's text with its beginning as it was typed, but for white space at its
+    end."""
     if not typed.strip():
         return text
     written = codec.text(codec.tokeniser.words(typed))

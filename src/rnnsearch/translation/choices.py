@@ -23,15 +23,22 @@ def next_words(
 ) -> list[Choice]:
     """Returns the likeliest words, best first.
 
-    p(word) is the product over its subwords and over what ends it: the start of another word, or the end of
-    sentence. Several segmentations of a word are summed. The beam holds twice as many as are returned.
+    p(word) is the product over its subwords and over what ends it: the start of another word, or
+    the end of sentence. Several segmentations of a word are summed. The beam holds twice as many as
+    are returned.
 
     search: `Translator._searched`.
     """
     starts = target.vocabulary.ids_starting(target.word_start)
     forced = part.beginning.places[: len(part.beginning.word_of)]
     beginning = Beginning(places=[*forced, dict.fromkeys(starts, 1)])
-    how = {"beam": 2 * count, "nbest": 2 * count, "no_unk": True, "normalise": "none", "coverage_beta": 0.0}
+    how = {
+        "beam": 2 * count,
+        "nbest": 2 * count,
+        "no_unk": True,
+        "normalise": "none",
+        "coverage_beta": 0.0,
+    }
     how |= {"min_length_ratio": 0.0, "max_length_ratio": 100.0}
     words: defaultdict[str, float] = defaultdict(float)
     ends = [EOS, *starts] if target.word_start else [EOS, UNK, *starts]

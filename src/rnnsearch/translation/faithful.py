@@ -1,12 +1,12 @@
 """Keeps names, numbers, placeholders and unknown characters as they are in the source
-(`translation.faithful`). Replaces unknown words (`translation.replace_unk`), and writes the terms of a
-glossary.
+(`translation.faithful`). Replaces unknown words (`translation.replace_unk`), and writes the terms
+of a glossary.
 
-A network that writes subwords invents some words and misspells names. An invented word is replaced as UNK is
-(Luong et al. 2015; Jean et al. 2015): by the source word with the largest weight, or by its entry in the
-dictionary. The source is encoded accordingly. A word in capitals is read in lowercase if it then has far
-fewer subwords. What is to be copied letter by letter is one word: the network reads a stand-in for an address
-or a placeholder, and nothing for a tag or a run of emoji.
+A network that writes subwords invents some words and misspells names. An invented word is replaced
+as UNK is (Luong et al. 2015; Jean et al. 2015): by the source word with the largest weight, or by
+its entry in the dictionary. The source is encoded accordingly. A word in capitals is read in
+lowercase if it then has far fewer subwords. What is to be copied letter by letter is one word: the
+network reads a stand-in for an address or a placeholder, and nothing for a tag or a run of emoji.
 """
 
 from __future__ import annotations
@@ -31,37 +31,51 @@ from rnnsearch.translation.numbers import FIGURE, Numbers, in_billions, is_numbe
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
 
 _EMOJI = (
-    "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa\U0001f400-\U0001fbff"
+    "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa"
+    "\U0001f400-\U0001fbff"
 )
-_JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # joiners, skin tones, flags of regions
+# joiners, skin tones, flags of regions
+_JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 _CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
 _FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w-]|[.@]\w)"
 COPIED_PATTERNS = {
-    "front": r"^(?:(?:[-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
-    r"|[a-z]\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+",
+    "front": (
+        r"^(?:(?:[-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
+        r"|[a-z]\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+"
+    ),
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
-    "address": r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
-    r"|(?<!\w)[A-Za-z]:\\[^\s<>\"]*|\\\\\w[^\s<>\"]+|(?<![^\s(\"'=])(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
-    rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?",
+    "address": (
+        r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
+        r"|(?<!\w)[A-Za-z]:\\[^\s<>\"]*|\\\\\w[^\s<>\"]+"
+        r"|(?<![^\s(\"'=])(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
+        rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?"
+    ),
     "escape": r"\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
     "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
-    "placeholder": r"%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
-    r"|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<[%?][^<>]*[%?]>|\[\[[^\[\]]+\]\]|__\w+__"
-    r"|[$#%]?\{\s*(?:[^{}\s]+\s*)?\}|\{\s*\w+\s*,(?:[^{}]|\{[^{}]*\})*\}"
-    r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])",
-    "code": r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*\)"
-    r"|\d{4}-\d\d-\d\dT[\w:.+-]*\w|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
-    r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
-    r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
-    r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])",
+    "placeholder": (
+        r"%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
+        r"|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<[%?][^<>]*[%?]>|\[\[[^\[\]]+\]\]|__\w+__"
+        r"|[$#%]?\{\s*(?:[^{}\s]+\s*)?\}|\{\s*\w+\s*,(?:[^{}]|\{[^{}]*\})*\}"
+        r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])"
+    ),
+    "code": (
+        r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*\)"
+        r"|\d{4}-\d\d-\d\dT[\w:.+-]*\w|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
+        r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
+        r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
+        r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
+    ),
     "figure": FIGURE,
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
     "mark": r"\*{2,3}|~~|\]\([^()\s]*\)|^#{1,6}\s+",  # of Markdown
     "snippet": r"`[^`]+`",
 }
-"""Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the sentence. What
-is in front of a sentence (bullets, numbers, quoted lines) is copied with its spaces."""
-ANY_COPIED = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COPIED_PATTERNS.items()))
+"""Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the
+sentence. What is in front of a sentence (bullets, numbers, quoted lines) is copied with its
+spaces."""
+ANY_COPIED = re.compile(
+    "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COPIED_PATTERNS.items())
+)
 STAND_INS: dict[str, list[str]] = {
     "front": [],
     "tag": [],
@@ -77,7 +91,8 @@ STAND_INS: dict[str, list[str]] = {
 """Kind → the words that the network reads instead."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 LONGEST_ARTICLE = 3
-"""Longest word in front of a term's translation that stays, because it may be an article or a preposition."""
+"""Longest word in front of a term's translation that stays, because it may be an article or a
+preposition."""
 
 CURRENCIES = {sign: sign for sign in "€$£¥"} | {
     **dict.fromkeys(("euro", "euros"), "€"),
@@ -100,8 +115,8 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
 
 
 def encode_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
-    """Encodes the words of a source line in the forms that the network reads best. `words` of the result are
-    still those of the line."""
+    """Encodes the words of a source line in the forms that the network reads best. `words` of the
+    result are still those of the line."""
     read = [_as_read(codec, word, place == 0) for place, word in enumerate(words)]
     encoded = codec.encode_words([part for parts in read for part in parts])
     place_of = [place for place, parts in enumerate(read) for _ in parts] + [len(words)]
@@ -122,7 +137,10 @@ def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
         return codec.words(figure) if kind == "figure" else STAND_INS[kind]
     if len(word) < 2 or not word.isupper():
         return [word]
-    forms = [word, *((word.capitalize(), word.lower()) if first else (word.lower(), word.capitalize()))]
+    forms = [
+        word,
+        *((word.capitalize(), word.lower()) if first else (word.lower(), word.capitalize())),
+    ]
     sizes = codec.word_ids(forms)[1]
     best = min(range(len(forms)), key=lambda form: sizes[form])
     return [forms[best] if 2 * sizes[best] <= sizes[0] else word]  # else it may be an acronym
@@ -149,9 +167,9 @@ class Faithful:
         confidence: Sequence[float],
         settings: TranslationSettings,
     ) -> tuple[list[str], Weights, list[float], list[str]]:
-        """Returns the words, their alignment (words, source words + 1), their confidence, and the numbers to
-        check. Terms of a glossary are written whatever the settings. The words of a given beginning stay as
-        they are."""
+        """Returns the words, their alignment (words, source words + 1), their confidence, and the
+        numbers to check. Terms of a glossary are written whatever the settings. The words of a
+        given beginning stay as they are."""
         made = list(map(Word, words, alignment, confidence))
         kept, made = made[: sentence.beginning.kept], made[sentence.beginning.kept :]
         doubtful: list[str] = []
@@ -166,12 +184,14 @@ class Faithful:
             made = self._unread(sentence, list(self._invented(sentence, made)))
             made = _currencies(sentence, self._capitals(sentence, made))
         made = kept + made
-        rows = np.array([word.row for word in made], dtype=np.float32).reshape(-1, len(sentence.words) + 1)
+        rows = np.array([word.row for word in made], dtype=np.float32).reshape(
+            -1, len(sentence.words) + 1
+        )
         return [word.text for word in made], rows, [word.confidence for word in made], doubtful
 
     def _unwritten(self, sentence: EncodedSentence, kept: Sequence[Word]) -> EncodedSentence:
-        """Returns the sentence with "" for the words that the beginning has already, in numbers by their
-        value: nothing copies them again."""
+        """Returns the sentence with "" for the words that the beginning has already, in numbers by
+        their value: nothing copies them again."""
         words, copies = list(sentence.words), list(kept)
         places = [place for place, text in enumerate(words) if is_number(text)]
         languages = self.source.tokeniser.language, self.target_language
@@ -196,9 +216,13 @@ class Faithful:
         for place, text in _unbound(sentence, made):
             if (kind := kind_of(text)) not in STAND_INS:
                 continue
-            reading = [at for at, word in enumerate(made) if word.read == place and word.copied is None]
+            reading = [
+                at for at, word in enumerate(made) if word.read == place and word.copied is None
+            ]
             names = [UNKNOWN, *(word.lower() for word in STAND_INS[kind])]
-            stand_ins = [at for at in reading if any(name in made[at].text.lower() for name in names)]
+            stand_ins = [
+                at for at in reading if any(name in made[at].text.lower() for name in names)
+            ]
             if not stand_ins and kind == "number":  # it may be spelt out
                 stand_ins = sorted(reading, key=lambda at: -made[at].row[place])[:1]
             if stand_ins:
@@ -210,7 +234,8 @@ class Faithful:
         return made
 
     def _numbers(self, sentence: EncodedSentence, made: list[Word]) -> tuple[list[Word], list[str]]:
-        """Holds the numbers to those of the source, and returns those to check (translation/numbers.py)."""
+        """Holds the numbers to those of the source, and returns those to check
+        (translation/numbers.py)."""
         places = [
             place
             for place, text in _unbound(sentence, made)
@@ -220,8 +245,9 @@ class Faithful:
         return Numbers(sentence.words, places, made, languages).held()
 
     def _invented(self, sentence: EncodedSentence, made: list[Word]) -> Iterator[Word]:
-        """Replaces `<unk>` and words that the training data did not have. Of several for one source word, the
-        first is replaced and the others are left out. A word that attended to no source word stays."""
+        """Replaces `<unk>` and words that the training data did not have. Of several for one source
+        word, the first is replaced and the others are left out. A word that attended to no source
+        word stays."""
         sizes = self.source.word_ids(sentence.words)[1]
         copied: set[int | None] = {word.copied for word in made}
         for word in made:
@@ -245,7 +271,8 @@ class Faithful:
         places = np.asarray(sentence.word_of[:-1])
         for place, text in enumerate(sentence.words):
             own = ids[places == place]
-            unread = UNK in own and (own != UNK).sum() <= 1  # the start of a word is a subword of its own
+            # the start of a word is a subword of its own
+            unread = UNK in own and (own != UNK).sum() <= 1
             written = sum(word.text.count(text) for word in made)
             needed = sentence.words[: place + 1].count(text)
             if text and unread and written < needed and all(word.copied != place for word in made):
@@ -253,8 +280,8 @@ class Faithful:
         return made
 
     def _capitals(self, sentence: EncodedSentence, made: list[Word]) -> list[Word]:
-        """Restores capitals where a source word was read in lowercase; writes all words in capitals if the
-        whole source is in capitals."""
+        """Restores capitals where a source word was read in lowercase; writes all words in capitals
+        if the whole source is in capitals."""
         words = sentence.words
         lowered = {
             place
@@ -265,15 +292,18 @@ class Faithful:
         long = [word for word in words if len(word) > 1 and word.isalpha()]
         whole = len(long) > 1 and all(word.isupper() for word in long)
         return [
-            replace(word, text=word.text.upper())
-            if word.copied is None and (whole or (word.read in lowered and word.row.max() > 0.5))
-            else word
+            (
+                replace(word, text=word.text.upper())
+                if word.copied is None
+                and (whole or (word.read in lowered and word.row.max() > 0.5))
+                else word
+            )
             for word in made
         ]
 
     def knows(self, word: str) -> bool:
-        """Tells whether the word, in any case, or all of its parts occurred in the training data. Words with
-        digits count as known."""
+        """Tells whether the word, in any case, or all of its parts occurred in the training data.
+        Words with digits count as known."""
         letters = any(map(str.isalpha, word)) and not any(map(str.isdecimal, word))
         forms = word, word.lower(), word.capitalize()
         if self.known is None or not letters or any(form in self.known for form in forms):
@@ -283,7 +313,8 @@ class Faithful:
 
 
 def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
-    """Leaves out all but one of the currencies beside a number: the last that the source has, or the last."""
+    """Leaves out all but one of the currencies beside a number: the last that the source has, or
+    the last."""
     given = set(map(CURRENCIES.get, sentence.words))
     signs = [CURRENCIES.get(word.text.lower()) for word in made]
     digits = [any(map(str.isdecimal, word.text)) for word in made]
@@ -300,17 +331,20 @@ def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
 
 
 class Glossary:
-    """Terms and their translations, of one or several words each. A term in lowercase is found in any
-    case."""
+    """Terms and their translations, of one or several words each. A term in lowercase is found in
+    any case."""
 
     def __init__(self, source: Codec, target: Codec, entries: Mapping[str, str]) -> None:
         require("the glossary", entries, Mapping)
         for word in chain.from_iterable(entries.items()):
             require("a term of the glossary", word, str)
         splits = source.words, partial(faithful_words, source)
-        written = target.tokeniser.words if target.tokeniser.unspaced else str.split  # as it is given
+        # as it is given
+        written = target.tokeniser.words if target.tokeniser.unspaced else str.split
         self.terms = {
-            tuple(split(term)): tuple(written(other)) for split in splits for term, other in entries.items()
+            tuple(split(term)): tuple(written(other))
+            for split in splits
+            for term, other in entries.items()
         }
         self.longest = max(map(len, self.terms), default=0)
 
@@ -330,26 +364,35 @@ class Glossary:
 
 
 def _unbound(sentence: EncodedSentence, made: Iterable[Word]) -> list[tuple[int, str]]:
-    """Returns the source words, with their places, that are in no term whose translation is written."""
+    """Returns the source words, with their places, that are in no term whose translation is
+    written."""
     written = {word.copied for word in made}
     bound = {
-        place for term in sentence.terms if term.first in written for place in range(term.first, term.end)
+        place
+        for term in sentence.terms
+        if term.first in written
+        for place in range(term.first, term.end)
     }
     return [(place, text) for place, text in enumerate(sentence.words) if place not in bound]
 
 
 def _with_terms(sentence: EncodedSentence, kept: Sequence[Word], made: list[Word]) -> list[Word]:
-    """Replaces the run of words that attends to a term by the term's translation. Short words in front of it
-    stay; so does the run if the beginning attends more to the term."""
+    """Replaces the run of words that attends to a term by the term's translation. Short words in
+    front of it stay; so does the run if the beginning attends more to the term."""
     for term in sentence.terms:
         attended = [
-            [float(word.row[term.first : term.end].sum()) for word in words] for words in (kept, made)
+            [float(word.row[term.first : term.end].sum()) for word in words]
+            for words in (kept, made)
         ]
-        gains = [2 * own - float(word.row.sum()) for own, word in zip(attended[1], made, strict=True)]
+        gains = [
+            2 * own - float(word.row.sum()) for own, word in zip(attended[1], made, strict=True)
+        ]
         if (found := best_run(gains)) is None or sum(attended[0]) > sum(attended[1]):
             continue
         first, end = found
-        while end - first > 1 and len(made[first].text) <= LONGEST_ARTICLE < len(term.translation[0]):
+        while end - first > 1 and len(made[first].text) <= LONGEST_ARTICLE < len(
+            term.translation[0]
+        ):
             first += 1
         run = made[first:end]
         copied = [copy(text, run, term.first) for text in term.translation]
@@ -374,14 +417,17 @@ def best_run(gains: Iterable[float]) -> tuple[int, int] | None:
 
 
 def read_glossary(path: str | Path) -> dict[str, str]:
-    """Returns the translation of every term. Raises InputError for a line that is not two terms with a TAB
-    between them, and for a term with two translations."""
+    """Returns the translation of every term. Raises InputError for a line that is not two terms
+    with a TAB between them, and for a term with two translations."""
     entries: dict[str, str] = {}
     for number, line in enumerate(raw_lines(path, IGNORED), 1):
         found = terms_of(line) or line.split("\t")
         fields = [plain_field(field, number).strip() for field in found]
         if len(fields) != 2 or not all(fields):
-            what, remedy = "is not a source term, a TAB and a target term", "write one term per line"
+            what, remedy = (
+                "is not a source term, a TAB and a target term",
+                "write one term per line",
+            )
             raise InputError(what, file=path, line=number, remedy=remedy)
         if entries.setdefault(*fields) != fields[1]:
             what = f"{fields[0]!r} has the translation {entries[fields[0]]!r} already"
@@ -390,7 +436,8 @@ def read_glossary(path: str | Path) -> dict[str, str]:
 
 
 def read_dictionary(path: str | Path) -> dict[str, str]:
-    """Returns the first translation of every word. Raises InputError for a line that is not two words."""
+    """Returns the first translation of every word. Raises InputError for a line that is not two
+    words."""
     entries: dict[str, str] = {}
     for number, line in enumerate(raw_lines(path, IGNORED), 1):
         fields = terms_of(line) or plain_field(line, number).split()

@@ -1,16 +1,16 @@
 """Forced decoding: the probability, the alignment and the steps of a given translation.
 
-α_ij says where the network attends before it knows y_i. Take α_i as the prior of a hidden alignment a_i, and
-the word distribution that the network computes from the single annotation h_j as its likelihood. Once y_i is
-known, Bayes' rule gives the posterior:
+α_ij says where the network attends before it knows y_i. Take α_i as the prior of a hidden alignment
+a_i, and the word distribution that the network computes from the single annotation h_j as its
+likelihood. Once y_i is known, Bayes' rule gives the posterior:
 
     p(a_i = j | y_≤i, x)
         = α_ij p(y_i | s_{i−1}, y_{i−1}, c_i = h_j) / Σ_k α_ik p(y_i | s_{i−1}, y_{i−1}, c_i = h_k)
 
-The posterior of y_i does not change the state s_{i−1}. That state is computed from ordinary contexts at
-first; then, in the decoder variant `released`, from the contexts Σ_j p(a_k = j | y_≤k, x) h_j of earlier
-words. Networks trained with known alignments (`known_alignments.forcing`) have seen contexts of a single
-annotation in training; other networks have not.
+The posterior of y_i does not change the state s_{i−1}. That state is computed from ordinary
+contexts at first; then, in the decoder variant `released`, from the contexts Σ_j p(a_k = j | y_≤k,
+x) h_j of earlier words. Networks trained with known alignments (`known_alignments.forcing`) have
+seen contexts of a single annotation in training; other networks have not.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ LOGITS_AT_ONCE = 16_000_000
 FORCED_ELEMENTS = 1 << 24
 """Maximum number of elements in a tensor of a batch of several pairs."""
 ROUNDS = 3
-"""Number of times that the posterior is computed, each time with the contexts of the previous round. After i
-rounds, the first i rows of a decoder are final."""
+"""Number of times that the posterior is computed, each time with the contexts of the previous
+round. After i rounds, the first i rows of a decoder are final."""
 
 
 def force_in_batches(
@@ -45,13 +45,15 @@ def force_in_batches(
     lengths: Callable[[Piece], tuple[int, int]],
     work: Callable[[list[Piece]], list[Result]],
 ) -> list[Result]:
-    """Returns `work(items)`, called on fewer items at a time where a long pair makes the tensors of the batch
-    too large. lengths: returns the source and target length of an item."""
+    """Returns `work(items)`, called on fewer items at a time where a long pair makes the tensors of
+    the batch too large. lengths: returns the source and target length of an item."""
     width = max(network.encoder.annotation_size for network in networks)
     return in_halves(items, partial(_largest_tensor, lengths, width), FORCED_ELEMENTS, work)
 
 
-def _largest_tensor(lengths: Callable[[Piece], tuple[int, int]], width: int, items: list[Piece]) -> int:
+def _largest_tensor(
+    lengths: Callable[[Piece], tuple[int, int]], width: int, items: list[Piece]
+) -> int:
     source, target = (max(lengths(item)[side] for item in items) for side in (0, 1))
     return len(items) * max(source * target, source * width, target * width)
 
@@ -62,20 +64,25 @@ def forced_decoding(
 ) -> tuple[Float[Tensor, "batch target"], AlphaRows]:
     """Returns log p(y_i | y_<i, x), which is 0 beyond the end of a sentence, and α.
 
-    posterior: return the `alignment_posterior`, which also uses y_i, instead of α. In the decoder variant
-    `released`, later states then use the posterior's context c_i = Σ_j p(a_i = j | y_≤i, x) h_j. In the other
-    variants, the state that predicts y_i is computed from c_i, so the posterior's context would reveal y_i to
-    it. log p does not depend on `posterior`.
+    posterior: return the `alignment_posterior`, which also uses y_i, instead of α. In the decoder
+    variant `released`, later states then use the posterior's context c_i = Σ_j p(a_i = j | y_≤i, x)
+    h_j. In the other variants, the state that predicts y_i is computed from c_i, so the posterior's
+    context would reveal y_i to it. log p does not depend on `posterior`.
 
-    Several networks are an ensemble: their probabilities and alignments are averaged. With a bidirectional
-    decoder, log p and α of both directions are averaged; row i belongs to y_i in both. A word that was read
-    from no context (the first one, in the decoder variant `appendix`) has a row of zeros and no link.
+    Several networks are an ensemble: their probabilities and alignments are averaged. With a
+    bidirectional decoder, log p and α of both directions are averaged; row i belongs to y_i in
+    both. A word that was read from no context (the first one, in the decoder variant `appendix`)
+    has a row of zeros and no link.
     """
     given = [_teacher_forced(network, batch) for network in networks]
     log_probabilities = _log_probabilities(batch, given)
     if not posterior:
-        return log_probabilities, mean_alignment([one.weights for every in given for _, one in every])
-    annotations = [network.encode(batch.source, batch.source_lengths)[0].annotations for network in networks]
+        return log_probabilities, mean_alignment(
+            [one.weights for every in given for _, one in every]
+        )
+    annotations = [
+        network.encode(batch.source, batch.source_lengths)[0].annotations for network in networks
+    ]
     weights = _posterior(batch, given, annotations)
     if all(network.decoder.wiring == "released" for network in networks):
         for _ in range(ROUNDS - 1):
@@ -87,9 +94,14 @@ def forced_decoding(
 def _teacher_forced(
     network: TranslationNetwork, batch: Batch, known: AlphaRows | None = None
 ) -> list[tuple[Direction, TeacherForced]]:
-    """Returns each direction and its result. The alignment `known`, if given, determines the contexts."""
+    """Returns each direction and its result. The alignment `known`, if given, determines the
+    contexts."""
     results = network.teacher_forced(
-        batch.source, batch.source_lengths, batch.target, known=known, target_lengths=batch.target_lengths
+        batch.source,
+        batch.source_lengths,
+        batch.target,
+        known=known,
+        target_lengths=batch.target_lengths,
     )
     return list(zip(network.directions, results, strict=True))
 
@@ -102,7 +114,9 @@ def _log_probabilities(
     for members in zip(*given, strict=True):
         each = [log_p(direction.output, one.features, batch.target) for direction, one in members]
         directions.append(torch.stack(each).logsumexp(0) - math.log(len(each)))
-    real = torch.arange(batch.target.shape[1], device=batch.target.device) < batch.target_lengths.unsqueeze(1)
+    real = torch.arange(
+        batch.target.shape[1], device=batch.target.device
+    ) < batch.target_lengths.unsqueeze(1)
     return torch.stack(directions).mean(0).masked_fill(~real, 0.0)
 
 
@@ -128,10 +142,12 @@ def alignment_posterior(
 ) -> AlphaRows:
     """Returns p(a_i = j | y_≤i, x) of the targets; rows sum to 1.
 
-    annotations: h_j. A word that was read from no context (`given.attended`) has a row of zeros, as in α.
+    annotations: h_j. A word that was read from no context (`given.attended`) has a row of zeros, as
+    in α.
     """
     explained = []
-    for annotation in annotations.split(1, 1):  # h_j, (batch, 1, 2n): the context of every target word
+    # h_j, (batch, 1, 2n): the context of every target word
+    for annotation in annotations.split(1, 1):
         features = direction.readout(
             given.hidden, given.previous, annotation.expand(-1, targets.shape[1], -1)
         )
@@ -148,7 +164,9 @@ def log_p(
     """Returns log p of each target, a chunk of rows at a time."""
     rows = max(1, LOGITS_AT_ONCE // output.weight.shape[0])
     found = []
-    for some, words in zip(features.flatten(0, 1).split(rows), targets.flatten().split(rows), strict=True):
+    for some, words in zip(
+        features.flatten(0, 1).split(rows), targets.flatten().split(rows), strict=True
+    ):
         logits = output.logits(some)
         found.append(logits.gather(1, words.unsqueeze(1)).squeeze(1) - logits.logsumexp(1))
     return torch.cat(found).view_as(targets)

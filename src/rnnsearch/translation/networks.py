@@ -11,8 +11,8 @@ from rnnsearch.model.network import TranslationNetwork
 
 
 class Networks:
-    """One network, or several of the same vocabularies. Their weights must not change: they are converted
-    once to every precision that is asked for."""
+    """One network, or several of the same vocabularies. Their weights must not change: they are
+    converted once to every precision that is asked for."""
 
     def __init__(self, plain: list[TranslationNetwork]) -> None:
         self.plain = plain

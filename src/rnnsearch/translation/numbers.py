@@ -1,8 +1,8 @@
 """Holds the numbers of a translation to those of the source: each arrives once, with its parts.
 
-A number is one source word with its parts: 10 000,25, a telephone number, 12:45, 8/18/2016. Two numbers are
-equal if their values are; the hour of a clock may change by 12 (3 pm, 15 h). page/engine/numbers.js has the
-same rules.
+A number is one source word with its parts: 10 000,25, a telephone number, 12:45, 8/18/2016. Two
+numbers are equal if their values are; the hour of a clock may change by 12 (3 pm, 15 h).
+page/engine/numbers.js has the same rules.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ FIGURE = (
     r"(?<![\w.,:/+'-])(?:[1-9]\d{0,2}(?:[\s']\d{3})+(?:[.,]\d+)?"
     rf"|[1-9]\d{{0,2}}{_THOUSAND}\d{{1,3}}|{_DECIMAL}{_THOUSAND}millions?"
     r"|\+\d{1,3}(?:[\s.-]\d{1,4}){2,7}"
-    rf"|\d{{2,4}}(?:\s\d{{2,4}}){{2,7}}|{_DECIMAL}(?:[:/–—]{_DECIMAL})+|\d{{1,2}}\s?h\s?\d\d)(?!\w|[.,:/-]\d)"
+    rf"|\d{{2,4}}(?:\s\d{{2,4}}){{2,7}}|{_DECIMAL}(?:[:/–—]{_DECIMAL})+"
+    r"|\d{1,2}\s?h\s?\d\d)(?!\w|[.,:/-]\d)"
 )
-"""Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times, dates."""
+"""Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times,
+dates."""
 MARKS = {"en": (",", "."), "fr": (" ", ",")}
-"""Language → its marks of thousands and of decimals. In other languages, any mark is one of thousands."""
+"""Language → its marks of thousands and of decimals. In other languages, any mark is one of
+thousands."""
 CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?\s?([ap]m)?")
 HALVES = ("am", "pm")
 TIMES_OF_DAY = {*HALVES, "matin", "après-midi", "soir", "nuit"}
@@ -45,8 +48,8 @@ def is_number(word: str) -> bool:
 
 
 def value(text: str, language: str) -> str:
-    """Returns the digits of a number without marks of thousands: "." is the decimal mark, and "|" is what
-    stands between other parts."""
+    """Returns the digits of a number without marks of thousands: "." is the decimal mark, and "|"
+    is what stands between other parts."""
     if roman := ROMAN.fullmatch(text):
         ones = [{"I": 1, "V": 5, "X": 10}[letter] for letter in roman[1]] + [0]
         return str(sum(one if one >= later else -one for one, later in pairwise(ones)))
@@ -71,7 +74,8 @@ def _plain(word: str) -> str:
 
 
 def clock(text: str, after: str) -> tuple[int, str, str] | None:
-    """Returns hour, minutes, and "am", "pm" or ""; None for what is no time. after: the next word."""
+    """Returns hour, minutes, and "am", "pm" or ""; None for what is no time. after: the next
+    word."""
     found = CLOCK.fullmatch(text.replace(JOINER, " ").lower())
     half = _plain(after) if _plain(after) in HALVES else ""
     return (int(found[1]), found[2] or "00", found[3] or half) if found else None
@@ -83,7 +87,8 @@ def hour_of_day(hour: int, half: str) -> int:
 
 
 def values(text: str, after: str, language: str) -> set[str]:
-    """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00). after: the next word."""
+    """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00). after: the next
+    word."""
     own, time = {value(text, language)}, clock(text, after)
     if time and (_plain(after) in AFTER_HOUR or not text.isdecimal()):
         hour, minutes, half = time
@@ -92,20 +97,27 @@ def values(text: str, after: str, language: str) -> set[str]:
 
 
 def converted(text: str, source: str, target: str) -> str:
-    """Returns a number with the target language's marks of thousands and decimals, if it has thousands; an
-    hour of a clock with a colon (12h45); an ordinal with the target language's ending."""
+    """Returns a number with the target language's marks of thousands and decimals, if it has
+    thousands; an hour of a clock with a colon (12h45); an ordinal with the target language's
+    ending."""
     text = BILLIONS.sub("", text)
     plain = text.replace(JOINER, " ")
     if source == target or not {source, target} <= MARKS.keys():
         return text
     if ORDINAL.fullmatch(text):
         rank = value(text, source)
-        english = {"1": "st", "2": "nd", "3": "rd"}.get(rank[-1], "th") if rank[-2:-1] != "1" else "th"
+        english = (
+            {"1": "st", "2": "nd", "3": "rd"}.get(rank[-1], "th") if rank[-2:-1] != "1" else "th"
+        )
         return rank + (english if target == "en" else "er" if rank == "1" else "e")
     if re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
         return re.sub(r"\s?h\s?", ":", plain)
     whole, dot, decimals = value(plain, source).partition(".")
-    if "." in decimals or not whole.isdecimal() or not re.match(rf"\d+(?:[\s.,']\d\d|{_THOUSAND})\d", plain):
+    if (
+        "." in decimals
+        or not whole.isdecimal()
+        or not re.match(rf"\d+(?:[\s.,']\d\d|{_THOUSAND})\d", plain)
+    ):
         return text
     thousands, decimal = MARKS[target]
     digits = f"{int(whole):,}".replace(",", thousands.replace(" ", JOINER))
@@ -114,8 +126,8 @@ def converted(text: str, source: str, target: str) -> str:
 
 @dataclass
 class Numbers:
-    """The numbers of a sentence and its translation. words: of the source. places: of its numbers. made: the
-    words of the translation. languages: source, target."""
+    """The numbers of a sentence and its translation. words: of the source. places: of its numbers.
+    made: the words of the translation. languages: source, target."""
 
     words: Sequence[str]
     places: Sequence[int]
@@ -123,8 +135,8 @@ class Numbers:
     languages: tuple[str, str]
 
     def held(self) -> tuple[list[Word], list[str]]:
-        """Returns the words with each source number once, and the numbers to check: those that no word of the
-        translation has been made from, or that only words without digits translate."""
+        """Returns the words with each source number once, and the numbers to check: those that no
+        word of the translation has been made from, or that only words without digits translate."""
         self.keep_equal()
         missing, doubtful = [place for place in self.places if place not in self._copied()], []
         for first, end in reversed(self._wrong()):
@@ -137,7 +149,9 @@ class Numbers:
                 self._copy(first, end, place)
             elif run[0].read in self.places or self._is_double(first, end):
                 if run[0].text == "000":  # 9 000 200 for 9 thousand 200
-                    doubtful.append(" ".join(word.text for word in self.made[max(first - 1, 0) : end + 1]))
+                    doubtful.append(
+                        " ".join(word.text for word in self.made[max(first - 1, 0) : end + 1])
+                    )
                 del self.made[first:end]
             else:
                 doubtful.append(" ".join(word.text for word in run))
@@ -147,8 +161,8 @@ class Numbers:
         return self._joined(), doubtful
 
     def _hold_halves(self) -> None:
-        """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05 p.m.).
-        Where the source's own is missing, writes the hour of 24 (9 pm, 21 heures)."""
+        """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05
+        p.m.). Where the source's own is missing, writes the hour of 24 (9 pm, 21 heures)."""
         for at in range(len(self.made) - 1, -1, -1):
             place, following = self.made[at].copied, self.made[at + 1 : at + 5]
             same = [word.copied for word in following[:1]] == [place]
@@ -169,13 +183,16 @@ class Numbers:
                 self.made[at + 1 : at + 2] = [replace(following[0], text=".")] if stops else []
 
     def _write_hour(self, at: int, hour: int, wanted: int) -> None:
-        """Writes this hour at the beginning of the number that ends at `at`, unless a.m. or p.m. is in it."""
+        """Writes this hour at the beginning of the number that ends at `at`, unless a.m. or p.m. is
+        in it."""
         first = at
         while first and self.made[first - 1].copied == self.made[at].copied:
             first -= 1
         text, said = self.made[first].text, clock(self.made[first].text, "")
         if re.match(rf"{hour}(?!\d)", text) and not (said and said[2]):
-            self.made[first] = replace(self.made[first], text=f"{wanted}{text.removeprefix(str(hour))}")
+            self.made[first] = replace(
+                self.made[first], text=f"{wanted}{text.removeprefix(str(hour))}"
+            )
 
     def _joined(self) -> list[Word]:
         """Returns the words, with the words of a decimal (1 , 5) in one."""
@@ -197,11 +214,13 @@ class Numbers:
         return spelt and end - first == 1 and before.isdecimal() and not is_number(after)
 
     def _is_double(self, first: int, end: int) -> bool:
-        """Tells whether the run stands beside a source number, or repeats one that is too long to be spelt
-        in the source."""
+        """Tells whether the run stands beside a source number, or repeats one that is too long to
+        be spelt in the source."""
         source, target = self.languages
         written = value(" ".join(word.text for word in self.made[first:end]), target)
-        if len(written) > 2 and written in {value(self.words[place], source) for place in self.places}:
+        if len(written) > 2 and written in {
+            value(self.words[place], source) for place in self.places
+        }:
             return True
         beside = self.made[max(first - 1, 0) : first] + self.made[end : end + 1]
         return any(word.copied in self.places for word in beside)
@@ -210,8 +229,8 @@ class Numbers:
         return {word.copied for word in self.made}
 
     def keep_equal(self) -> None:
-        """Marks the runs of words that are equal to a source number, the longest first, and those with the
-        largest weights."""
+        """Marks the runs of words that are equal to a source number, the longest first, and those
+        with the largest weights."""
         source, target = self.languages
         after = [*self.words[1:], ""]
         given = [(place, values(self.words[place], after[place], source)) for place in self.places]
@@ -228,12 +247,14 @@ class Numbers:
                 self.made[first:end] = [replace(word, copied=place) for word in run]
 
     def _runs(self) -> list[tuple[int, int]]:
-        """Returns the runs of words that may be one number: between two words with digits is at most one
-        other."""
+        """Returns the runs of words that may be one number: between two words with digits is at
+        most one other."""
         found, free = [], [word.copied is None and is_number(word.text) for word in self.made]
         for first in (at for at, number in enumerate(free) if number):
             for end in range(first + 1, min(first + LONGEST_NUMBER, len(free)) + 1):
-                if end - first > 1 and any(ROMAN.fullmatch(word.text) for word in self.made[first:end]):
+                if end - first > 1 and any(
+                    ROMAN.fullmatch(word.text) for word in self.made[first:end]
+                ):
                     break
                 if free[end - 1]:
                     found.append((first, end))
@@ -242,7 +263,8 @@ class Numbers:
         return found
 
     def _wrong(self) -> list[tuple[int, int]]:
-        """Returns the runs of words with digits that are equal to no source number and read the same word."""
+        """Returns the runs of words with digits that are equal to no source number and read the
+        same word."""
         runs: list[tuple[int, int]] = []
         for at, word in enumerate(self.made):
             if word.copied is not None or not is_number(word.text):
@@ -253,7 +275,8 @@ class Numbers:
                 runs
                 and len(between) <= 1
                 and all(
-                    each.copied is None and each.read == self.made[first].read for each in (*between, word)
+                    each.copied is None and each.read == self.made[first].read
+                    for each in (*between, word)
                 )
             ):
                 runs[-1] = first, at + 1
@@ -271,15 +294,16 @@ class Numbers:
         self.made[first:end] = [copy(text, self.made[first:end], place)]
 
     def _add(self, place: int) -> list[str]:
-        """Writes a number that is missing: its figures instead of a word that spells it, or at the place of
-        its neighbours. Returns the number if it is to be checked."""
+        """Writes a number that is missing: its figures instead of a word that spells it, or at the
+        place of its neighbours. Returns the number if it is to be checked."""
         text, figures = self.words[place], converted(self.words[place], *self.languages)
         spelt = (at for at, word in enumerate(self.made) if word.read == place and _spells(word))
         at = next(spelt, None)
         if at is None or not (digits := value(text, "")).isdecimal():
             insert(self.made, figures, place, len(self.words))
             return [text.replace(JOINER, " ")]
-        certain = text == digits or figures != text  # else 40-year-old, or another language's ordinal
+        # else 40-year-old, or another language's ordinal
+        certain = text == digits or figures != text
         if certain or (text[0].isdecimal() and not ORDINAL.fullmatch(text)):
             self.made[at] = copy(figures if certain else digits, [self.made[at]], place)
         return [] if certain else [text]

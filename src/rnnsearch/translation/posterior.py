@@ -1,21 +1,21 @@
-"""Fast alignment of given pairs by the alignment posterior or α: one pass over the target words, without
-log p.
+"""Fast alignment of given pairs by the alignment posterior or α: one pass over the target words,
+without log p.
 
     p(a_i = j | y_≤i, x) ∝ α_ij p(y_i | h_j)    (translation/forced.py)
     p(y_i | h_j) = exp(z_ij) / Σ_w exp(logit of w)
 
 The posterior of a word determines the context of the next state at once. Exact forced decoding
-(translation/forced.py) makes three passes instead, each with the posteriors of the previous pass: there, row
-i is final after i passes; here, after one.
+(translation/forced.py) makes three passes instead, each with the posteriors of the previous pass:
+there, row i is final after i passes; here, after one.
 
-z_ij, the logit of y_i, is one dot product; the sum over all words is expensive. A sum over a few words is
-smaller, so with it as the denominator the quotient is an upper bound of α_ij p(y_i | h_j). The few words are
-the sentence's own target words, to which its source words mostly translate, and the most frequent words: they
-make the bound tight.
+z_ij, the logit of y_i, is one dot product; the sum over all words is expensive. A sum over a few
+words is smaller, so with it as the denominator the quotient is an upper bound of α_ij p(y_i | h_j).
+The few words are the sentence's own target words, to which its source words mostly translate, and
+the most frequent words: they make the bound tight.
 
-Only positions with high bounds are computed with the whole output layer. The others together have at most
-LOSS of their row's exact posterior. Their values are their bounds, lowered by the mean excess of the bounds
-at the computed positions.
+Only positions with high bounds are computed with the whole output layer. The others together have
+at most LOSS of their row's exact posterior. Their values are their bounds, lowered by the mean
+excess of the bounds at the computed positions.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ LOSS = 0.1
 """A row may misplace at most this share of its weight, apart from rounding; errors of earlier rows,
 which change its state, add to it."""
 FIRST = 0.1
-"""Positions whose bound is at least this share of the row's highest bound are computed exactly from the
-start; others only if LOSS requires it."""
+"""Positions whose bound is at least this share of the row's highest bound are computed exactly from
+the start; others only if LOSS requires it."""
 FREQUENT = 256
 """Number of frequent words that are summed in every bound, besides those of the sentence."""
 ROWS_AT_ONCE, WORDS_AT_ONCE = 256, 2560
@@ -63,8 +63,9 @@ ROWS_AT_ONCE, WORDS_AT_ONCE = 256, 2560
 SENTENCES_AT_ONCE = 32
 """Sentences whose bounds are computed together, without the padding beyond their longest source."""
 MULTIPLE = 32
-"""Sizes of products are padded to multiples of this. A CPU kernel is compiled for each new number of rows,
-which takes as long as many products. For some numbers of words, kernels are ten times slower."""
+"""Sizes of products are padded to multiples of this. A CPU kernel is compiled for each new number
+of rows, which takes as long as many products. For some numbers of words, kernels are ten times
+slower."""
 SMALLEST_SUM = 1e-30
 """Smallest reliable sum of exponentials: below it, important terms may have underflowed."""
 
@@ -81,13 +82,13 @@ def quick_alignment(
     posterior: bool = False,
     each_step: Callable[[], object] = lambda: None,
 ) -> Float[Tensor, "batch target source"]:
-    """Returns α, or the alignment posterior, of the words of each target. In a posterior, the rows of the end
-    of sentence and of padding are 0.
+    """Returns α, or the alignment posterior, of the words of each target. In a posterior, the rows
+    of the end of sentence and of padding are 0.
 
     The longest target comes first: a pair leaves the batch when it ends. Its later rows may be 0.
 
-    posterior: only for networks that `has_quick_posterior` accepts. each_step: called before every row;
-    what it raises ends the work.
+    posterior: only for networks that `has_quick_posterior` accepts. each_step: called before every
+    row; what it raises ends the work.
     Ensembles give the mean, and so do the two directions of a decoder, as in `forced_decoding`.
     """
     longest_first = batch.target_lengths.argsort(descending=True, stable=True)
@@ -97,7 +98,11 @@ def quick_alignment(
     starts = [network.begin(batch.source, batch.source_lengths) for network in networks]
     found = []
     for number, direction in enumerate(networks[0].directions):
-        order = right_to_left(batch.target_lengths, batch.target.shape[1]) if direction.backward else None
+        order = (
+            right_to_left(batch.target_lengths, batch.target.shape[1])
+            if direction.backward
+            else None
+        )
         read = batch if order is None else replace(batch, target=batch.target.gather(1, order))
         walkers = [
             _Walker(network, number, start[number], read, posterior)
@@ -117,10 +122,11 @@ def quick_alignment(
 
 
 def has_quick_posterior(networks: Sequence[TranslationNetwork]) -> bool:
-    """Tells whether `quick_alignment` can compute posteriors: never once one of POSTERIOR_EQUALS is edited.
+    """Tells whether `quick_alignment` can compute posteriors: never once one of POSTERIOR_EQUALS is
+    edited.
 
-    A custom readout may be no sum of parts, which the bounds need. The two directions of a bidirectional
-    decoder start at opposite ends, so neither can wait for the other's posterior.
+    A custom readout may be no sum of parts, which the bounds need. The two directions of a
+    bidirectional decoder start at opposite ends, so neither can wait for the other's posterior.
     """
     if plain_instead(POSTERIOR_EQUALS, "`align` computes every posterior"):
         return False
@@ -130,8 +136,8 @@ def has_quick_posterior(networks: Sequence[TranslationNetwork]) -> bool:
 
 
 class _Walker:
-    """One decoder, stepped over the target words. number: that of its direction. start: the encoded sentences
-    and the first state. posterior: whether rows are posteriors, not α."""
+    """One decoder, stepped over the target words. number: that of its direction. start: the encoded
+    sentences and the first state. posterior: whether rows are posteriors, not α."""
 
     def __init__(
         self,
@@ -165,7 +171,8 @@ class _Walker:
         return self.posterior.row(i, hidden, embedded, predicting_state.weights)
 
     def feed(self, row: PosteriorRow) -> None:
-        """Replaces the context of α by that of this alignment, in the decoder variant `released`."""
+        """Replaces the context of α by that of this alignment, in the decoder variant
+        `released`."""
         if type(self.decoder.alignment).attended is Alignment.attended:
             # The state holds no earlier weights, so only the context changes.
             any_weight = row.any(-1, keepdim=True)
@@ -186,16 +193,19 @@ class BoundedPosterior:
         self.readout, self.output = direction.readout, direction.output
         self.all = _all_words(self.output)
         low = self.all[0].by_feature.dtype
-        # t̃_ij = (U_o s + V_o E y) + C_o h_j: each part is computed once. The units of maxout are stored as
-        # [odd; even], which is faster.
+        # t̃_ij = (U_o s + V_o E y) + C_o h_j: each part is computed once. The units of maxout are
+        # stored as [odd; even], which is faster.
         self.is_maxout = type(self.readout) is MaxoutReadout and self.output.factor is None
         contexts = self._layer(self.readout.C_o(source.annotations))
         self.contexts = contexts.to(low) if self.is_maxout else contexts
         self.words = batch.target_lengths - 1
-        self.widths = [int(lengths.max()) for lengths in batch.source_lengths.split(SENTENCES_AT_ONCE)]
+        self.widths = [
+            int(lengths.max()) for lengths in batch.source_lengths.split(SENTENCES_AT_ONCE)
+        ]
         weight, bias = self.output.weight, self.output.bias
         padded = functional.pad(batch.target, (0, -batch.target.shape[1] % MULTIPLE))
-        self.target_weights, self.target_biases = weight[padded], bias[padded]  # (batch, target, feature), …
+        # (batch, target, feature), …
+        self.target_weights, self.target_biases = weight[padded], bias[padded]
         frequent = min(FREQUENT, len(weight), WORDS_AT_ONCE)
         own = self.target_biases.masked_fill(~_counted_once(padded, frequent), -torch.inf)
         self.own = _Words(self.target_weights.to(low).mT, own)
@@ -208,22 +218,30 @@ class BoundedPosterior:
         previous: Float[Tensor, "rows 1 embedding"] | None,
         weights: PosteriorRow,
     ) -> PosteriorRow:
-        """Returns the row of the i-th words of the first sentences, as many as there are weights. Rows sum to
-        1. hidden, previous, weights: as in `TeacherForced`; previous is None for the first word.
+        """Returns the row of the i-th words of the first sentences, as many as there are weights.
+        Rows sum to 1. hidden, previous, weights: as in `TeacherForced`; previous is None for the
+        first word.
 
         A row of the end of sentence or of padding, or one that was read from no context, is 0.
         """
         layer = self.readout.U_o(hidden)
         layer = self._layer(layer if previous is None else layer + self.readout.V_o(previous))
         log_weights, count = weights.squeeze(1).log(), len(weights)
-        bounds, joint = torch.full_like(log_weights, -torch.inf), torch.full_like(log_weights, -torch.inf)
+        bounds, joint = (
+            torch.full_like(log_weights, -torch.inf),
+            torch.full_like(log_weights, -torch.inf),
+        )
         features = []  # of each group of sentences
         for first, width in zip(range(0, count, SENTENCES_AT_ONCE), self.widths, strict=False):
             group = slice(first, min(first + SENTENCES_AT_ONCE, count))
             place = group, slice(width)
             exact = self._features(self.contexts[place], layer[group])
-            of_target = torch.bmm(exact.to(hidden.dtype), self.target_weights[group, i].unsqueeze(2))
-            joint[place] = log_weights[place] + of_target.squeeze(2) + self.target_biases[group, i : i + 1]
+            of_target = torch.bmm(
+                exact.to(hidden.dtype), self.target_weights[group, i].unsqueeze(2)
+            )
+            joint[place] = (
+                log_weights[place] + of_target.squeeze(2) + self.target_biases[group, i : i + 1]
+            )
             features.append(exact.to(self.frequent.by_feature.dtype))
             bounds[place] = joint[place] - _log_sum(features[-1], [self.own[group], self.frequent])
         found = torch.zeros_like(weights)
@@ -232,7 +250,9 @@ class BoundedPosterior:
         def normalisers(chosen: Bool[Tensor, "some source"]) -> Float[Tensor, " positions"]:
             places = torch.zeros_like(bounds, dtype=torch.bool).index_put_((some,), chosen)
             parts = zip(places.split(SENTENCES_AT_ONCE), features, strict=True)
-            return self._normaliser(torch.cat([part[place[:, : part.shape[1]]] for place, part in parts]))
+            return self._normaliser(
+                torch.cat([part[place[:, : part.shape[1]]] for place, part in parts])
+            )
 
         if len(some):
             found[some, 0] = refined(bounds[some], joint[some], normalisers)
@@ -252,7 +272,9 @@ class BoundedPosterior:
             return torch.maximum(*layer.chunk(2, -1))
         return self.output.features(self.readout.activation(layer))
 
-    def _normaliser(self, features: Float[Tensor, "positions feature"]) -> Float[Tensor, " positions"]:
+    def _normaliser(
+        self, features: Float[Tensor, "positions feature"]
+    ) -> Float[Tensor, " positions"]:
         """Returns log Σ_w exp(logit of w) over all words."""
         count = len(features)
         filled = functional.pad(features, (0, 0, 0, -count % MULTIPLE))
@@ -264,7 +286,8 @@ def refined(
     joint: Float[Tensor, "rows source"],
     normalisers: Callable[[Bool[Tensor, "rows source"]], Float[Tensor, " positions"]],
 ) -> Float[Tensor, "rows source"]:
-    """Returns the posterior. bounds: logarithms of upper bounds of α_ij p(y_i | h_j). joint: log α_ij + z_ij.
+    """Returns the posterior. bounds: logarithms of upper bounds of α_ij p(y_i | h_j). joint: log
+    α_ij + z_ij.
 
     normalisers: computes log Σ_w exp(logit of w) at the chosen positions.
     """
@@ -272,8 +295,8 @@ def refined(
     exact = torch.full_like(bounds, -torch.inf)
     computed = bounds >= highest + math.log(FIRST)
     exact[computed] = joint[computed] - normalisers(computed)
-    # Shares are relative to the row's highest bound: none overflows, and those that underflow do not
-    # matter.
+    # Shares are relative to the row's highest bound: none overflows, and those that underflow do
+    # not matter.
     known = (exact - highest).exp().sum(1, keepdim=True)
     others = (bounds - highest).exp().masked_fill_(computed, 0.0)
     # The smallest shares stay estimates while their sum is at most LOSS · known. Computing further
@@ -289,9 +312,11 @@ def refined(
 
 
 class _Words:
-    """Some words of the output layer. by_feature: in the dtype of the products. bias: −∞ leaves a word out.
+    """Some words of the output layer. by_feature: in the dtype of the products. bias: −∞ leaves a
+    word out.
 
-    In bfloat16 a sum is rounded as its products are, so a bound may be too low by such a rounding error.
+    In bfloat16 a sum is rounded as its products are, so a bound may be too low by such a rounding
+    error.
     """
 
     def __init__(
@@ -299,7 +324,8 @@ class _Words:
     ) -> None:
         self.by_feature, self.bias = by_feature, bias
         self.factors = bias.exp().to(by_feature.dtype).unsqueeze(-1)
-        """exp(logit + b) = exp(logit) exp(b): so b costs no pass over the logits, and their sum is a product.
+        """exp(logit + b) = exp(logit) exp(b): so b costs no pass over the logits, and their sum is
+        a product.
         """
 
     def __getitem__(self, some: slice) -> _Words:
@@ -309,8 +335,8 @@ class _Words:
 def _log_sum(
     features: Float[Tensor, "*batch rows feature"], parts: Sequence[_Words]
 ) -> Float[Tensor, "*batch rows"]:
-    """Returns log Σ_w exp(logit of w) over the words of all parts, in the dtype of their bias. Logits are
-    small, so their maximum rarely has to be subtracted."""
+    """Returns log Σ_w exp(logit of w) over the words of all parts, in the dtype of their bias.
+    Logits are small, so their maximum rarely has to be subtracted."""
     dtype = parts[0].bias.dtype
     sums = (
         torch.stack([(features @ words.by_feature).exp_() @ words.factors for words in parts])
@@ -324,15 +350,22 @@ def _log_sum(
 
 
 def _all_words(output: OutputLayer) -> list[_Words]:
-    """Returns all words in blocks, in the dtype of the products, once for a layer with converted weights. The
-    last block is filled up with words that are left out."""
+    """Returns all words in blocks, in the dtype of the products, once for a layer with converted
+    weights. The last block is filled up with words that are left out."""
     if output in _converted_words:
         return _converted_words[output]
-    dtype = output.precision.of(output.weight) if isinstance(output, FastOutput) else output.weight.dtype
+    dtype = (
+        output.precision.of(output.weight)
+        if isinstance(output, FastOutput)
+        else output.weight.dtype
+    )
     found = []
-    for rows, bias in zip(output.weight.split(WORDS_AT_ONCE), output.bias.split(WORDS_AT_ONCE), strict=True):
+    for rows, bias in zip(
+        output.weight.split(WORDS_AT_ONCE), output.bias.split(WORDS_AT_ONCE), strict=True
+    ):
         missing = -len(rows) % MULTIPLE
-        by_feature = functional.pad(rows.to(dtype), (0, 0, 0, missing)).t().contiguous()  # faster than rows
+        # faster than rows
+        by_feature = functional.pad(rows.to(dtype), (0, 0, 0, missing)).t().contiguous()
         found.append(_Words(by_feature, functional.pad(bias, (0, missing), value=-torch.inf)))
     if isinstance(output, FastOutput):
         _converted_words[output] = found
@@ -342,7 +375,9 @@ def _all_words(output: OutputLayer) -> list[_Words]:
 _converted_words: WeakKeyDictionary[OutputLayer, list[_Words]] = WeakKeyDictionary()
 
 
-def _counted_once(targets: Int64[Tensor, "batch target"], frequent: int) -> Bool[Tensor, "batch target"]:
+def _counted_once(
+    targets: Int64[Tensor, "batch target"], frequent: int
+) -> Bool[Tensor, "batch target"]:
     """Returns the mask of first occurrences of words that are not among the frequent ones."""
     order = targets.sort(dim=1, stable=True)
     first = torch.ones_like(targets, dtype=torch.bool)

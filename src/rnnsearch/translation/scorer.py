@@ -1,4 +1,5 @@
-"""Scores and alignments of given translations, by forced decoding: text in, text and alignment out."""
+"""Scores and alignments of given translations, by forced decoding: text in, text and alignment
+out."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def sizes_of(pair: EncodedPair) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scores and aligns given pairs: `score` is log p(y | x), `alignment` is that of forced decoding.
+    """Scores and aligns given pairs: `score` is log p(y | x), `alignment` is that of forced
+    decoding.
 
     kernels: whether to use converted networks. posterior, exact, scored: as in `Translator.scorer`.
     """
@@ -49,16 +51,21 @@ class Scorer:
     exact: bool
     scored: bool
 
-    def force(self, pairs: Iterable[tuple[str, str]], batch_size: int, first: int) -> Iterator[Translation]:
+    def force(
+        self, pairs: Iterable[tuple[str, str]], batch_size: int, first: int
+    ) -> Iterator[Translation]:
         """Yields the result of each pair. Arguments and errors: as in `Translator.force`."""
         require_number("batch_size", batch_size, 1)
-        encoded = (self._encoded(pair, number) for number, pair in enumerate(given_pairs(pairs), first))
+        encoded = (
+            self._encoded(pair, number) for number, pair in enumerate(given_pairs(pairs), first)
+        )
         for ahead in batches(encoded, READ_AHEAD * batch_size):
             longest = partial(batched_by_length, ahead, lambda pair: max(sizes_of(pair)))
             yield from longest(batch_size, self.force_encoded)
 
     def _encoded(self, pair: tuple[str, str], number: int) -> EncodedPair:
-        """Returns a pair as ids. Raises InputError, with its number, if it is too long to be aligned."""
+        """Returns a pair as ids. Raises InputError, with its number, if it is too long to be
+        aligned."""
         encoded = self.source.encode(pair[0]), self.target.encode(pair[1])
         rows, columns = (len(side.ids) for side in encoded)
         if rows * columns > LARGEST_PAIR:
@@ -70,13 +77,18 @@ class Scorer:
     def force_encoded(
         self, pairs: list[EncodedPair], each_step: Callable[[], object] = lambda: None
     ) -> list[Translation]:
-        """Force-decodes a batch of pairs. It is split if its largest tensor would not fit in memory.
+        """Force-decodes a batch of pairs. It is split if its largest tensor would not fit in
+        memory.
 
         each_step: as in `quick_alignment`; exact forced decoding never calls it.
         """
-        return force_in_batches(self.networks.plain, pairs, sizes_of, partial(self._forced, each_step))
+        return force_in_batches(
+            self.networks.plain, pairs, sizes_of, partial(self._forced, each_step)
+        )
 
-    def _forced(self, each_step: Callable[[], object], pairs: list[EncodedPair]) -> list[Translation]:
+    def _forced(
+        self, each_step: Callable[[], object], pairs: list[EncodedPair]
+    ) -> list[Translation]:
         networks, posterior = self.networks, self.posterior
         exact = self.exact or (posterior and not has_quick_posterior(networks.plain))
         source, target = (pad([pair[side].ids for pair in pairs]) for side in (0, 1))
@@ -92,7 +104,9 @@ class Scorer:
             weights = quick_alignment(used, batch, posterior=posterior, each_step=each_step)
         return list(map(self._in_words, pairs, log_p, weights.cpu().numpy()))
 
-    def _in_words(self, pair: EncodedPair, log_p: FloatArray | None, alpha: FloatArray) -> Translation:
+    def _in_words(
+        self, pair: EncodedPair, log_p: FloatArray | None, alpha: FloatArray
+    ) -> Translation:
         """Returns the result of a pair in words."""
         source, target = pair
         size, words = len(target.ids), list(target.words)

@@ -1,8 +1,8 @@
-"""Splits texts and lines into sentences, and those that are too long for one search into parts; joins their
-translations. Warns of unknown words and of text in the target language.
+"""Splits texts and lines into sentences, and those that are too long for one search into parts;
+joins their translations. Warns of unknown words and of text in the target language.
 
-A model's subwords tell its two languages apart: an ordinary word needs few subwords of its own language, and
-nearly twice as many of the other.
+A model's subwords tell its two languages apart: an ordinary word needs few subwords of its own
+language, and nearly twice as many of the other.
 """
 
 from __future__ import annotations
@@ -28,47 +28,68 @@ MOST_WORDS = 5_000
 """Maximum number of words of a line: the alignment of a longer one would not fit in memory."""
 
 LONGEST_WORD = 100
-"""Maximum number of subwords that are read of a word with more than `translation.max_source_length`."""
+"""Maximum number of subwords that are read of a word with more than
+`translation.max_source_length`."""
 
 FEWEST_LETTERS, ENOUGH_WORDS = 20, 100
-"""Letters of ordinary words: fewer are too little evidence; and words: later ones are not examined."""
+"""Letters of ordinary words: fewer are too little evidence; and words: later ones are not
+examined."""
 LIMIT = 1.1
-"""Maximum ratio of source-language to target-language subwords in a source text. Text in the source language
-has about 0.5 (99.9 % of single sentences are below 0.9), text in the target language about 1.8 (99 % are
-above 1.1)."""
+"""Maximum ratio of source-language to target-language subwords in a source text. Text in the source
+language has about 0.5 (99.9 % of single sentences are below 0.9), text in the target language about
+1.8 (99 % are above 1.1)."""
 
 _EXAMPLES = 5
 _LONGEST = 30
 _ENDS = frozenset(".!?…。！？؟।॥")
 _CLOSING = frozenset("\"'”’»)]}」』")
 _OPENING = " \"'“‘«„¿¡([{—–-"
-ORDINALS = ("cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "sk", "sl", "sr", "tr")
+ORDINALS = (
+    "cs",
+    "da",
+    "de",
+    "et",
+    "fi",
+    "hr",
+    "hu",
+    "is",
+    "lv",
+    "nb",
+    "nn",
+    "no",
+    "sk",
+    "sl",
+    "sr",
+    "tr",
+)
 """Languages in which a full stop after digits makes an ordinal."""
 _MARKS = ".!?…؟।॥۔։።။។"
-# Where a sentence may end, with the space after it; as in page/engine/sentences.js. A match begins at the
-# first of several marks: otherwise the time for a row of full stops would grow with the square of its length.
+# Where a sentence may end, with the space after it; as in page/engine/sentences.js. A match begins
+# at the first of several marks: otherwise the time for a row of full stops would grow with the
+# square of its length.
 _BREAK = re.compile(
     rf"(?<![{_MARKS}])[{_MARKS}]+(?:[ \u00a0\u202f]?[»›]|[\"'”’)\]}}])*\s+|[。！？]+[」』”’）]*\s*"
 )
 _NEAR = 40  # characters before and after a full stop that decide
-# Abbreviations that end a sentence before any capital except that of a day, a month or a time zone, and those
-# that end one before its usual first words.
+# Abbreviations that end a sentence before any capital except that of a day, a month or a time zone,
+# and those that end one before its usual first words.
 _LAST = re.compile(r"(?:^|[\s(])(?:[ap]\.\s?m|etc|usw|ecc|enz|itd|itp|atd|osv)$", re.IGNORECASE)
 _AFTER_TIME = re.compile(
-    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Jan|Feb|March|Apr|May\b|June|July|Aug|Sep|Oct|Nov|Dec"
-    r"|[A-Z]{2,4}(?![\w-])|Eastern|Central|Mountain|Pacific|[0-9]"
+    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Jan|Feb|March|Apr|May\b"
+    r"|June|July|Aug|Sep|Oct|Nov|Dec|[A-Z]{2,4}(?![\w-])|Eastern|Central|Mountain|Pacific|[0-9]"
 )
 _UNIT = re.compile(r"\d\s[hmgl]$")  # 18 h.
 _NAME = re.compile(r".*[A-ZÀ-Þ].*\..*|.*\..*[A-ZÀ-Þ].*|Bros|Corp|Co|Jr")
 
 
 def sentence_starts(line: str, language: str) -> list[int]:
-    """Returns where the sentences of a line begin (0 is the first), much as Moses's split-sentences.perl.
+    """Returns where the sentences of a line begin (0 is the first), much as Moses's
+    split-sentences.perl.
 
-    A sentence ends with its punctuation and closing quotation marks unless the next word begins with a
-    lowercase letter. A full stop ends none after an initial, the number of a list or an abbreviation, except
-    after p.m., etc. and the like, and after U.S., Corp. and the like before a usual first word of a sentence.
-    page/engine/sentences.js has the same rules.
+    A sentence ends with its punctuation and closing quotation marks unless the next word begins
+    with a lowercase letter. A full stop ends none after an initial, the number of a list or an
+    abbreviation, except after p.m., etc. and the like, and after U.S., Corp. and the like before a
+    usual first word of a sentence. page/engine/sentences.js has the same rules.
     """
     starts, language = [0], base(language)
     for found in _BREAK.finditer(line):
@@ -79,7 +100,9 @@ def sentence_starts(line: str, language: str) -> list[int]:
             continue
         mark = found.group().rstrip("\"'”’)]}»› \u00a0\u202f")
         goes_on = following.isdigit() and (mark == "…" or mark.endswith(".."))
-        if not goes_on and (mark != "." or _ends(line[max(0, begin - _NEAR) : begin], after, language)):
+        if not goes_on and (
+            mark != "." or _ends(line[max(0, begin - _NEAR) : begin], after, language)
+        ):
             starts.append(end)
     return starts
 
@@ -131,7 +154,9 @@ def split_paragraphs(text: str, language: str) -> Paragraphs:
     """
     found: list[str] = []
     gaps = [""]
-    for part in chain.from_iterable(sentences(line, language) for line in text.splitlines(keepends=True)):
+    for part in chain.from_iterable(
+        sentences(line, language) for line in text.splitlines(keepends=True)
+    ):
         if sentence := part.strip():
             before, _, after = part.partition(sentence)
             gaps[-1] += before
@@ -143,13 +168,16 @@ def split_paragraphs(text: str, language: str) -> Paragraphs:
 
 
 def cut(
-    sentence: EncodedSentence, encode: Callable[[Sequence[str]], EncodedSentence], limit: int, number: int
+    sentence: EncodedSentence,
+    encode: Callable[[Sequence[str]], EncodedSentence],
+    limit: int,
+    number: int,
 ) -> list[EncodedSentence]:
-    """Splits a sentence of more than `limit` words or subwords into parts of at most `limit`. A shorter
-    sentence is the only part.
+    """Splits a sentence of more than `limit` words or subwords into parts of at most `limit`. A
+    shorter sentence is the only part.
 
-    It is cut after the ends of sentences and their closing quotation marks, or at the limit if there are
-    none. Of a longer word only the beginning is read, with an InputWarning.
+    It is cut after the ends of sentences and their closing quotation marks, or at the limit if
+    there are none. Of a longer word only the beginning is read, with an InputWarning.
     encode: encodes the words of a part. number: line number in messages.
     """
     if len(sentence.ids) - 1 <= limit:
@@ -163,7 +191,10 @@ def cut(
         if size > limit:
             size = min(limit, LONGEST_WORD)
             shortened[word] = word[: size - 1]
-            text = f"line {number}: only the first {size - 1} of a word's {len(word):,} letters were read"
+            text = (
+                f"line {number}: only the first {size - 1} of a word's {len(word):,} letters were"
+                " read"
+            )
             warnings.warn(text, InputWarning, stacklevel=2)
         if parts[-1] and (used + size > limit or (ended and not ends and word not in _CLOSING)):
             parts.append([])
@@ -176,11 +207,11 @@ def cut(
 
 
 def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -> Translation:
-    """Joins the translations of a line's parts into one, and their alternatives rank by rank. text: joins
-    words into a line.
+    """Joins the translations of a line's parts into one, and their alternatives rank by rank. text:
+    joins words into a line.
 
-    score: the sum over the parts. log_probabilities: those of all parts in order, each with its end of
-    sentence.
+    score: the sum over the parts. log_probabilities: those of all parts in order, each with its end
+    of sentence.
     """
     if len(parts) == 1:
         return parts[0]
@@ -225,13 +256,18 @@ def empty_translation() -> Translation:
 
 
 def noted(
-    results: Iterable[Translation], source: Codec, limit: int, note: Callable[[str], None], first: int = 1
+    results: Iterable[Translation],
+    source: Codec,
+    limit: int,
+    note: Callable[[str], None],
+    first: int = 1,
 ) -> Iterator[Translation]:
-    """Yields the translations, and calls `note` with warnings of source lines that were cut, of numbers to
-    check, and of unknown source words.
+    """Yields the translations, and calls `note` with warnings of source lines that were cut, of
+    numbers to check, and of unknown source words.
 
-    The first warning of a cut line comes at once; the number of cut lines and the unknown words come after
-    the last line. limit: `translation.max_source_length`. first: the number of the first line.
+    The first warning of a cut line comes at once; the number of cut lines and the unknown words
+    come after the last line. limit: `translation.max_source_length`. first: the number of the first
+    line.
     """
     from rnnsearch.figure3 import printable, shorten  # only warnings need them
 
@@ -247,7 +283,10 @@ def noted(
                 note(f"warning: {what} (write one sentence on each line)")
         if result.doubtful_numbers:
             numbers = ", ".join(map(printable, result.doubtful_numbers))
-            note(f"warning: line {number}: numbers may differ from the source: {numbers} (check this line)")
+            note(
+                f"warning: line {number}: numbers may differ from the source: {numbers} (check this"
+                " line)"
+            )
         yield result
         words += len(sentence)
         missing = _unknown(sentence, source)
@@ -261,23 +300,30 @@ def noted(
         what = f"the run does not know {unknown:,} of {words:,} source words: {', '.join(shown)}"
         advice = "they hold characters that did not occur in training"
         if source.subwords is None:
-            advice = "a run with subwords, data.subwords, knows all words that are spelt with known letters"
+            advice = (
+                "a run with subwords, data.subwords, knows all words that are spelt with known"
+                " letters"
+            )
         note(f"warning: {what} ({advice})")
 
 
 def _unknown(words: list[str], source: Codec) -> list[str]:
-    """Returns the words that are unknown, or have a subword that is; not marks in front of the line. A word
-    with spaces, such as a number, counts as its parts."""
+    """Returns the words that are unknown, or have a subword that is; not marks in front of the
+    line. A word with spaces, such as a number, counts as its parts."""
     words = [part for word in words if not word.endswith(JOINER) for part in word.split(JOINER)]
     ids, sizes = source.word_ids(words)
     subwords = iter(ids)
-    return [word for word, size in zip(words, sizes, strict=True) if UNK in list(islice(subwords, size))]
+    return [
+        word for word, size in zip(words, sizes, strict=True) if UNK in list(islice(subwords, size))
+    ]
 
 
 def warn_of_target_language(words: Iterable[str], source: Codec, target: Codec) -> None:
     """Issues an InputWarning if the words of a source text look like those of a text in the target
     language. Names, numbers and symbols are not examined."""
-    ordinary = list(islice((word for word in words if word.isalpha() and word.islower()), ENOUGH_WORDS))
+    ordinary = list(
+        islice((word for word in words if word.isalpha() and word.islower()), ENOUGH_WORDS)
+    )
     ids = [codec.word_ids(ordinary)[0] for codec in (source, target)]
     as_source, as_target = (len(own) + own.count(UNK) for own in ids)
     if sum(map(len, ordinary)) >= FEWEST_LETTERS and as_source > LIMIT * as_target:

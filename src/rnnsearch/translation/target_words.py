@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 
 Weights = NDArray[np.float32]
 COPIED = 0.5
-"""Confidence of a copied word. The network's probability is that of the word that it replaces, if any, and
-says nothing about the copy: in news, half of the copied words are right, whatever it is."""
+"""Confidence of a copied word. The network's probability is that of the word that it replaces, if
+any, and says nothing about the copy: in news, half of the copied words are right, whatever it
+is."""
 
 RARE = 0.25
-"""A rare source word or a number replaces a word if its weight is at least this share of the largest."""
+"""A rare source word or a number replaces a word if its weight is at least this share of the
+largest."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A target word. row: its weights, (source words + 1,). copied: position of the source word that it
-    copies, if any."""
+    """A target word. row: its weights, (source words + 1,). copied: position of the source word
+    that it copies, if any."""
 
     text: str
     row: Weights
@@ -30,8 +32,8 @@ class Word:
 
     @property
     def read(self) -> int | None:
-        """Returns the source position with the largest weight; None for the end of sentence or if all weights
-        are 0."""
+        """Returns the source position with the largest weight; None for the end of sentence or if
+        all weights are 0."""
         place = int(np.argmax(self.row))
         return place if self.row[place] > 0 and place < len(self.row) - 1 else None
 
@@ -48,8 +50,8 @@ def mean(run: Sequence[Word]) -> Weights:
 
 
 def insert(made: list[Word], text: str, place: int, sources: int) -> None:
-    """Inserts a copy of a source word behind the words that read earlier places; an opening tag, before the
-    words that read later ones."""
+    """Inserts a copy of a source word behind the words that read earlier places; an opening tag,
+    before the words that read later ones."""
     row = np.eye(1, sources + 1, place, dtype=np.float32)[0]
     read = [(at, word.read) for at, word in enumerate(made) if word.read is not None]
     if re.match(r"<\w.*[^/]>$", text, re.DOTALL):

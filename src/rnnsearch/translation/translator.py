@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from rnnsearch.translation.scorer import Scorer
 
 SEARCHED_ELEMENTS = 1 << 29
-"""Largest number of elements in a tensor of one step of search. At the paper's size a batch has 64 × 12
-hypotheses with 30,000 words each: 23 million."""
+"""Largest number of elements in a tensor of one step of search. At the paper's size a batch has 64
+× 12 hypotheses with 30,000 words each: 23 million."""
 
 MOST_CHOICES = 500
 
@@ -71,8 +71,9 @@ MOST_CHOICES = 500
 class Translator:
     """One trained model, or an ensemble of several of the same vocabularies.
 
-    networks: the models. source, target: codecs of both sides. settings: those of the run, of which a call
-    may change some. dictionary: source word → the word that `replace_unk` writes instead of it.
+    networks: the models. source, target: codecs of both sides. settings: those of the run, of which
+    a call may change some. dictionary: source word → the word that `replace_unk` writes instead of
+    it.
     glossary: terms and their translations, which `translate` takes, too. The networks'
     weights must not change afterwards: they are converted once to the precision of the search."""
 
@@ -102,13 +103,15 @@ class Translator:
         dictionary: Mapping[str, str] | None = None,
         glossary: Mapping[str, str] | None = None,
     ) -> Translator:
-        """Opens a run, or several as an ensemble. Nothing found in a run is executed. Code that its settings
-        name is imported only with `trust_code`.
+        """Opens a run, or several as an ensemble. Nothing found in a run is executed. Code that its
+        settings name is imported only with `trust_code`.
 
-        runs: folders, or names of installed models (`rnnsearch models`). device: cpu, cuda or cuda:N.
-        dictionary, glossary: as above. If a run's settings ask for int8 search and the device has no int8
-        products, float32 is used.
-        Raises InputError if a folder is not a run, or vocabularies or decoding directions of the runs differ.
+        runs: folders, or names of installed models (`rnnsearch models`). device: cpu, cuda or
+        cuda:N.
+        dictionary, glossary: as above. If a run's settings ask for int8 search and the device has
+        no int8 products, float32 is used.
+        Raises InputError if a folder is not a run, or vocabularies or decoding directions of the
+        runs differ.
         """
         if not runs:
             raise InputError("there is no run to load", remedy="give the folder of a trained run")
@@ -124,8 +127,10 @@ class Translator:
                 raise InputError(
                     what,
                     file=other.path,
-                    remedy="an ensemble needs one value for all runs; instead, rerank the n-best list of "
-                    "one run with the other",
+                    remedy=(
+                        "an ensemble needs one value for all runs; instead, rerank the n-best list"
+                        " of one run with the other"
+                    ),
                 )
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
         settings = first.settings
@@ -137,9 +142,11 @@ class Translator:
     def from_pretrained(
         cls, name: str | Path, *, device: str = "cpu", revision: str | None = None
     ) -> Translator:
-        """Loads a model from a folder, by its installed name, or as `owner/name` from a hub (extra `hub`).
+        """Loads a model from a folder, by its installed name, or as `owner/name` from a hub (extra
+        `hub`).
 
-        revision: a branch, tag or commit on the hub. No code from the model, or named by it, is executed.
+        revision: a branch, tag or commit on the hub. No code from the model, or named by it, is
+        executed.
         Raises InputError as `load` does, and if the hub cannot provide the model.
         """
         from rnnsearch.pretrained.hub import fetched, is_hub_name
@@ -149,12 +156,12 @@ class Translator:
     def save_pretrained(
         self, folder: str | Path, *, int8: bool = False, card: ModelCard | None = None
     ) -> None:
-        """Writes a folder that `from_pretrained` reads and that can be uploaded to a hub, with a README.md
-        made from `card`.
+        """Writes a folder that `from_pretrained` reads and that can be uploaded to a hub, with a
+        README.md made from `card`.
 
-        int8: 8-bit weights, a quarter of the size; searches are then in int8 unless told otherwise. The
-        folder is written completely or not at all. Raises InputError for an ensemble, and if the folder
-        contains other files.
+        int8: 8-bit weights, a quarter of the size; searches are then in int8 unless told otherwise.
+        The folder is written completely or not at all. Raises InputError for an ensemble, and if
+        the folder contains other files.
         """
         from rnnsearch.pretrained.folder import save_model  # translating does not need it
 
@@ -178,12 +185,15 @@ class Translator:
     ) -> list[Translation]:
         """Returns the translation of each line. Some settings are options, as in beam=5.
 
-        prefix: the beginning of each line's translation, which is kept; None or "" where there is none. Its
-        last word is unfinished if no space follows it. Beginnings need a decoder that reads forward.
+        prefix: the beginning of each line's translation, which is kept; None or "" where there is
+        none. Its last word is unfinished if no space follows it. Beginnings need a decoder that
+        reads forward.
         settings: any others to change, as in {"search.no_unk": True, "translation.faithful": True}.
-        glossary: terms and their translations, of one or several words, instead of the translator's own. The
-        words that attend to a term are replaced by its translation, which is written as it is given.
-        Raises InputError for an unknown or invalid setting, and for a line that is no text or is too long.
+        glossary: terms and their translations, of one or several words, instead of the translator's
+        own. The words that attend to a term are replaced by its translation, which is written as it
+        is given.
+        Raises InputError for an unknown or invalid setting, and for a line that is no text or is
+        too long.
         """
         how: dict[str, Any] = {"glossary": glossary, "settings": settings, **options}
         return list(self.stream(lines, full_batches=True, prefix=prefix, **how))
@@ -199,19 +209,28 @@ class Translator:
         settings: Mapping[str, Any] | None = None,
         **options: Unpack[ShortOptions],
     ) -> Iterator[Translation]:
-        """Yields what `translate` returns, for input of any length. An empty line gives an empty translation.
+        """Yields what `translate` returns, for input of any length. An empty line gives an empty
+        translation.
 
-        A separate thread reads the lines. Lines that have arrived are translated at once: a single line does
-        not wait for others.
-        full_batches: wait for full batches instead, so that rounding does not depend on when lines arrive.
+        A separate thread reads the lines. Lines that have arrived are translated at once: a single
+        line does not wait for others.
+        full_batches: wait for full batches instead, so that rounding does not depend on when lines
+        arrive.
         first: the number of the first line in messages. Raises InputError as `translate` does.
         """
         used = changed(self.settings, with_short(settings or {}, options))
         terms = self._glossary(glossary)
-        size, numbers, given = READ_AHEAD * used.search.batch_size, count(first), with_typed(lines, prefix)
+        size, numbers, given = (
+            READ_AHEAD * used.search.batch_size,
+            count(first),
+            with_typed(lines, prefix),
+        )
         groups = [given] if full_batches else stream_batches(given, size)
         encoded = (
-            ((line, typed, self.parts(line, next(numbers), used, terms, typed)) for line, typed in group)
+            (
+                (line, typed, self.parts(line, next(numbers), used, terms, typed))
+                for line, typed in group
+            )
             for group in groups
         )
         blocks = chain.from_iterable(batches(group, size) for group in encoded)
@@ -223,7 +242,9 @@ class Translator:
             found = iter(self.translate_parts(parts, settings=used))
             for line, typed, own in block:
                 result = joined([next(found) for _ in own], self.target.text)
-                yield retyped(result, typed, self.target) if typed.strip() else indented(result, line)
+                yield (
+                    retyped(result, typed, self.target) if typed.strip() else indented(result, line)
+                )
 
     def parts(
         self,
@@ -233,12 +254,12 @@ class Translator:
         glossary: Glossary | None = None,
         typed: str = "",
     ) -> Sequence[EncodedSentence]:
-        """Encodes a line under these settings: each of its sentences, or the parts of those that are longer
-        than `max_source_length`.
+        """Encodes a line under these settings: each of its sentences, or the parts of those that
+        are longer than `max_source_length`.
 
-        number: line number for messages. glossary: instead of the translator's own. typed: the beginning of
-        the translation. Raises InputError for a line that is too long to be translated, and for a beginning
-        that cannot be kept.
+        number: line number for messages. glossary: instead of the translator's own. typed: the
+        beginning of the translation. Raises InputError for a line that is too long to be
+        translated, and for a beginning that cannot be kept.
         """
         settings = settings or self.settings
         how, source = settings.translation, self.source
@@ -257,7 +278,8 @@ class Translator:
     def _begun(
         self, parts: list[EncodedSentence], typed: str, number: int, settings: Settings
     ) -> list[EncodedSentence]:
-        """Returns the parts of a line with the beginnings of their translations. Errors: as in `parts`."""
+        """Returns the parts of a line with the beginnings of their translations. Errors: as in
+        `parts`."""
         check_order(self.networks[0])
         how, target = settings.translation, self.target
         given = by_sentence(typed, len(parts), target.tokeniser.language)
@@ -267,9 +289,12 @@ class Translator:
             size, most = len(beginning.word_of), longest(len(part.ids), settings.search)
             if size > most:
                 what = (
-                    f"line {number}: the beginning has {size:,} words or subwords, and {most:,} are allowed"
+                    f"line {number}: the beginning has {size:,} words or subwords, and {most:,} are"
+                    " allowed"
                 )
-                raise InputError(what, remedy="raise search.max_length_ratio, or shorten the beginning")
+                raise InputError(
+                    what, remedy="raise search.max_length_ratio, or shorten the beginning"
+                )
             begun.append(replace(part, beginning=beginning))
         return begun
 
@@ -280,10 +305,11 @@ class Translator:
         settings: Settings | None = None,
         each_step: Callable[[], object] = lambda: None,
     ) -> list[Translation]:
-        """Translates encoded parts separately; `joined` combines the translations of a line's parts.
+        """Translates encoded parts separately; `joined` combines the translations of a line's
+        parts.
 
-        each_step: called before every word of every batch, in the calling thread; what it raises ends the
-        search. A batch whose largest tensor would not fit in memory is split.
+        each_step: called before every word of every batch, in the calling thread; what it raises
+        ends the search. A batch whose largest tensor would not fit in memory is split.
         """
         settings = settings or self.settings
         search, full = settings.search, [part for part in parts if part.words]
@@ -328,11 +354,11 @@ class Translator:
         return search_directions(networks, forced, ids, lengths, search, find)
 
     def choices(self, line: str, prefix: str = "", count: int = 8) -> list[Choice]:
-        """Returns the likeliest next words of a line's translation after a beginning, best first. UNK and the
-        end of sentence do not count as words.
+        """Returns the likeliest next words of a line's translation after a beginning, best first.
+        UNK and the end of sentence do not count as words.
 
-        prefix: whole words, with or without a space after them; `Translation.before` returns those before a
-        word. Raises InputError as `translate` does.
+        prefix: whole words, with or without a space after them; `Translation.before` returns those
+        before a word. Raises InputError as `translate` does.
         """
         from rnnsearch.translation.choices import next_words  # translating does not need it
 
@@ -346,8 +372,8 @@ class Translator:
         return next_words(part, self.target, count, how, self._searched) if part.words else []
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
-        """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional decoder
-        gives the mean of both directions. Raises InputError as `force` does."""
+        """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional
+        decoder gives the mean of both directions. Raises InputError as `force` does."""
         return [result.score for result in self.force(pairs, batch_size)]
 
     def align(
@@ -360,8 +386,8 @@ class Translator:
     ) -> list[Translation]:
         """Aligns the pairs: `links()` and `alignment` of each result say which words correspond.
 
-        posterior, exact: as in `scorer`. `force` does the same for text of any length. Raises InputError as
-        `force` does.
+        posterior, exact: as in `scorer`. `force` does the same for text of any length. Raises
+        InputError as `force` does.
         """
         return list(self.force(pairs, batch_size, posterior=posterior, exact=exact))
 
@@ -375,30 +401,36 @@ class Translator:
         scored: bool = True,
         first: int = 1,
     ) -> Iterator[Translation]:
-        """Yields the scores and alignments of given translations: those of forced decoding. posterior, exact,
-        scored: as in `scorer`.
+        """Yields the scores and alignments of given translations: those of forced decoding.
+        posterior, exact, scored: as in `scorer`.
 
-        first: the number of the first pair in messages. Raises InputError for a pair that is not two lines of
-        text, or is too long to be aligned.
+        first: the number of the first pair in messages. Raises InputError for a pair that is not
+        two lines of text, or is too long to be aligned.
         """
         return self.scorer(posterior, exact, scored).force(pairs, batch_size, first)
 
-    def scorer(self, posterior: bool = False, exact: bool | None = None, scored: bool = True) -> Scorer:
+    def scorer(
+        self, posterior: bool = False, exact: bool | None = None, scored: bool = True
+    ) -> Scorer:
         """Returns a scorer with these networks.
 
         posterior: return the alignment posterior, which also uses the target word, instead of α
         (translation/forced.py).
-        exact: if True, products are float32, and the posterior of every source position is computed, which is
-        many times slower. If False, products have the fastest precision of the machine, and rows of the
-        posterior are estimated; mostly, far less than a tenth of a row's weight is misplaced
-        (translation/posterior.py). By default, α is exact if it is `scored`, and the posterior is not.
-        scored: False skips log p, which takes most of the time unless `exact`; the score is then nan.
+        exact: if True, products are float32, and the posterior of every source position is
+        computed, which is many times slower. If False, products have the fastest precision of the
+        machine, and rows of the posterior are estimated; mostly, far less than a tenth of a row's
+        weight is misplaced (translation/posterior.py). By default, α is exact if it is `scored`,
+        and the posterior is not.
+        scored: False skips log p, which takes most of the time unless `exact`; the score is then
+        nan.
         """
         from rnnsearch.translation.scorer import Scorer  # translating does not need it
 
         exact = scored and not posterior if exact is None else exact
         codecs = self.source, self.target
-        return Scorer(self._networks, *codecs, self.settings.search.kernels, posterior, exact, scored)
+        return Scorer(
+            self._networks, *codecs, self.settings.search.kernels, posterior, exact, scored
+        )
 
     def _glossary(self, entries: Mapping[str, str] | None) -> Glossary | None:
         if entries is None:
@@ -411,7 +443,9 @@ class Translator:
     def _faithful(self) -> Faithful:
         from rnnsearch.translation.faithful import Faithful  # only if it is asked for
 
-        return Faithful(self.source, self.target.known, self.dictionary, self.target.tokeniser.language)
+        return Faithful(
+            self.source, self.target.known, self.dictionary, self.target.tokeniser.language
+        )
 
     def _in_words(
         self, sentence: EncodedSentence, hypothesis: Hypothesis, settings: TranslationSettings
@@ -423,7 +457,9 @@ class Translator:
         word_of = [*begun.word_of, *(len(begun.words) + place for place in decoded.word_of)]
         weights = hypothesis.weights[: len(word_of)]
         alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
-        confidence = word_confidence(hypothesis.log_probabilities, word_of, len(words), settings.confidence)
+        confidence = word_confidence(
+            hypothesis.log_probabilities, word_of, len(words), settings.confidence
+        )
         doubtful: list[str] = []
         if settings.faithful or settings.replace_unk or sentence.terms:
             words, alignment, confidence, doubtful = self._faithful(

@@ -40,7 +40,9 @@ class Additive(Forgetful):
     U_a: Matrix
 
     def energies(self, s: Vector, h: list[Vector], memory: None) -> tuple[Vector, None]:
-        return [dot(self.v_a, tanh(add(product(self.W_a, s), product(self.U_a, h_j)))) for h_j in h], None
+        return [
+            dot(self.v_a, tanh(add(product(self.W_a, s), product(self.U_a, h_j)))) for h_j in h
+        ], None
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,9 @@ class Recurrent(BlindToWeights):
     def begin(self, h: list[Vector]) -> list[Vector]:
         return [zeros(len(self.unit.U)) for _ in h]
 
-    def energies(self, s: Vector, h: list[Vector], before: list[Vector]) -> tuple[Vector, list[Vector]]:
+    def energies(
+        self, s: Vector, h: list[Vector], before: list[Vector]
+    ) -> tuple[Vector, list[Vector]]:
         energies, after = [], []
         for h_j, v_j in zip(h, before, strict=True):
             sum_v, sum_z, sum_r = (
@@ -153,11 +157,16 @@ class Coverage:
     def begin(self, h: list[Vector]) -> list[Vector]:
         return [zeros(len(self.V_a[0])) for _ in h]
 
-    def energies(self, s: Vector, h: list[Vector], coverage: list[Vector]) -> tuple[Vector, list[Vector]]:
+    def energies(
+        self, s: Vector, h: list[Vector], coverage: list[Vector]
+    ) -> tuple[Vector, list[Vector]]:
         energies = []
         for h_j, C_j in zip(h, coverage, strict=True):
             energies.append(
-                dot(self.v_a, tanh(add(product(self.W_a, s), product(self.U_a, h_j), product(self.V_a, C_j))))
+                dot(
+                    self.v_a,
+                    tanh(add(product(self.W_a, s), product(self.U_a, h_j), product(self.V_a, C_j))),
+                )
             )
         return energies, coverage
 
@@ -168,7 +177,9 @@ class LinguisticCoverage(Coverage):
 
     U_f: Matrix
 
-    def attended(self, s: Vector, h: list[Vector], coverage: list[Vector], alpha: Vector) -> list[Vector]:
+    def attended(
+        self, s: Vector, h: list[Vector], coverage: list[Vector], alpha: Vector
+    ) -> list[Vector]:
         after = []
         for j in range(len(h)):
             (sigma,) = sigmoid(product(self.U_f, h[j]))
@@ -185,7 +196,9 @@ class NeuralCoverage(Coverage):
     W: tuple[Matrix, Matrix, Matrix]
     unit: GatedPosition
 
-    def attended(self, s: Vector, h: list[Vector], coverage: list[Vector], alpha: Vector) -> list[Vector]:
+    def attended(
+        self, s: Vector, h: list[Vector], coverage: list[Vector], alpha: Vector
+    ) -> list[Vector]:
         after = []
         for j in range(len(h)):
             sums = [
@@ -205,7 +218,9 @@ def context_of(weights: Vector, h: list[Vector]) -> Vector:
     return c
 
 
-def attend(model: AlignmentModel, s: Vector, h: list[Vector], memory: Any) -> tuple[Vector, Vector, Any]:
+def attend(
+    model: AlignmentModel, s: Vector, h: list[Vector], memory: Any
+) -> tuple[Vector, Vector, Any]:
     """(α_i, c_i, memory): α_ij = exp(e_ij) / Σ_k exp(e_ik) (Eq. 6)."""
     energies, memory = model.energies(s, h, memory)
     weights = softmax(energies)

@@ -60,7 +60,9 @@ class GatedUnit:
         # r_i = σ(W_r e(y_{i−1}) + U_r s_{i−1} + C_r c_i)
         r = sigmoid(add(term(self.W_r, word), product(self.U_r, s), context(self.C_r)))
         # s̃_i = tanh(W e(y_{i−1}) + U [r_i ∘ s_{i−1}] + C c_i)
-        candidate = tanh(add(term(self.W, word), product(self.U, times(r, s)), context(self.C), self.b))
+        candidate = tanh(
+            add(term(self.W, word), product(self.U, times(r, s)), context(self.C), self.b)
+        )
         # s_i = (1 − z_i) ∘ s_{i−1} + z_i ∘ s̃_i
         return [(1.0 - z[k]) * s[k] + z[k] * candidate[k] for k in range(len(s))]
 
@@ -76,7 +78,10 @@ class Gate:
 
     def sum(self, word: Vector | None, h: Vector, c: Vector | None) -> Vector:
         return add(
-            term(self.W, word), product(self.U, h), zeros(len(h)) if c is None else product(self.C, c), self.b
+            term(self.W, word),
+            product(self.U, h),
+            zeros(len(h)) if c is None else product(self.C, c),
+            self.b,
         )
 
 

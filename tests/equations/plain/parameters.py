@@ -95,7 +95,9 @@ def alignment_model(parameters: Parameters, kind: str, at: str = "") -> alignmen
         case "general":
             return alignments.General(parameters.matrix(f"{at}W.weight"))
         case "window":
-            return alignments.Window(parameters.matrix(f"{at}W.weight"), parameters.vector(f"{at}W.bias"))
+            return alignments.Window(
+                parameters.matrix(f"{at}W.weight"), parameters.vector(f"{at}W.bias")
+            )
         case "fixed":
             return alignments.Fixed()
         case "recurrent" | "recurrent-scalar":

@@ -100,10 +100,21 @@ def test_faults_of_a_text_are_named_once_at_its_end(text: Path, content: str, sa
     [
         (b"a\nb\nd\xe9j\xe0\n", r"text\.en:3: byte 2 of the line is not UTF-8 \(convert the file"),
         *(
-            (text.encode(name), rf"text\.en:1: the file is {name[:6].upper()} \(convert.*iconv -f {name} -t")
-            for name in (*("utf-16", "utf-16-le", "utf-16-be"), *("utf-32", "utf-32-le", "utf-32-be"))
+            (
+                text.encode(name),
+                rf"text\.en:1: the file is {name[:6].upper()} \(convert.*iconv -f {name} -t",
+            )
+            for name in (
+                *("utf-16", "utf-16-le", "utf-16-be"),
+                *("utf-32", "utf-32-le", "utf-32-be"),
+            )
             for text in (
-                *("Hi.\n", "déjà vu\r\n", "\nThe house is old.\nWhere is it?\n", "Где мой дом? Там.\n" * 3),
+                *(
+                    "Hi.\n",
+                    "déjà vu\r\n",
+                    "\nThe house is old.\nWhere is it?\n",
+                    "Где мой дом? Там.\n" * 3,
+                ),
                 *("这座房子在山上。\n她在哪里？\n" * 9, "घर कहाँ है\n" * 9, "บ้านอยู่ที่ไหน\n" * 9),
             )
         ),
@@ -120,7 +131,17 @@ def test_text_that_is_not_utf8_is_refused(text: Path, content: bytes, message: s
 @pytest.mark.parametrize(
     "name",
     [
-        *("a.SGML", "a.xliff.gz", "a.srt", "a.po", "a.json", "a.tsv", "a.csv", "a.html", "a.properties"),
+        *(
+            "a.SGML",
+            "a.xliff.gz",
+            "a.srt",
+            "a.po",
+            "a.json",
+            "a.tsv",
+            "a.csv",
+            "a.html",
+            "a.properties",
+        ),
         *("a.yaml", "a.yml", "a.tex", "a.docx"),
     ],
 )
@@ -139,7 +160,9 @@ def test_lines_that_are_not_sentences_are_refused(name: str) -> None:
         lambda packed: packed[:20] + b"\xff" * 99,
     ],
 )
-def test_damaged_files_are_refused(tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+def test_damaged_files_are_refused(
+    tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]
+) -> None:
     path = tmp_path / f"text{suffix}"
     path.write_bytes(damage(PACK[suffix](bytes(range(128)) * 1000)))
     said = r"the compressed file is damaged or incomplete: .* \(copy or download it again"
@@ -203,7 +226,9 @@ def test_a_file_named_as_standard_input_is_does_not_stand_for_it(
 CONTENT = st.lists(
     st.one_of(
         st.binary(max_size=4),
-        st.sampled_from([*"\n\r\0\t\ufeff\u2028\u2029\x85\x0b\x1eé日", "\r\n", "a b"]).map(str.encode),
+        st.sampled_from([*"\n\r\0\t\ufeff\u2028\u2029\x85\x0b\x1eé日", "\r\n", "a b"]).map(
+            str.encode
+        ),
     ),
     max_size=30,
 ).map(b"".join)
@@ -230,7 +255,9 @@ def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: s
         raw_lines.pop()
     lines = read(path)
     broken = [
-        number for number, raw in enumerate(raw_lines, 1) if raw.decode("utf-8", "ignore").encode() != raw
+        number
+        for number, raw in enumerate(raw_lines, 1)
+        if raw.decode("utf-8", "ignore").encode() != raw
     ]
     if isinstance(lines, InputError):
         assert "the file is UTF-" in str(lines) or f"{path}:{broken[0]}: " in str(lines)
@@ -238,7 +265,9 @@ def test_no_bytes_put_lines_out_of_step(scratch: Path, content: bytes, packed: s
     assert not broken
     assert len(lines) == len(raw_lines)
     for line, raw in zip(lines, raw_lines, strict=True):
-        assert not any(character in line for character in "\n\r\0\t\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
+        assert not any(
+            character in line for character in "\n\r\0\t\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+        )
         assert [character for character in line if character.isalnum()] == [
             character for character in raw.decode() if character.isalnum()
         ]

@@ -29,10 +29,13 @@ ODD = [("", "", []), ("]]> &lt; <seg>", "\0\ud800\uffff", [(0, 12), (3, 0)]), ("
 
 @given(pairs)
 @example(ODD)
-def test_json_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, some: Pairs) -> None:
+def test_json_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, some: Pairs
+) -> None:
     path = tmp_path_factory.mktemp("json") / "a.jsonl"
     some = [
-        (source.replace("\ud800", ""), target.replace("\ud800", ""), found) for source, target, found in some
+        (source.replace("\ud800", ""), target.replace("\ud800", ""), found)
+        for source, target, found in some
     ]
     objects = []
     for source, target, found in some:
@@ -42,7 +45,9 @@ def test_json_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory
         objects.append(pair.to_dict())
         assert objects[-1]["probabilities"] == [round(float(weights[i, j]), 5) for j, i in found]
     path.write_text(
-        "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects), "utf-8", newline="\n"
+        "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects),
+        "utf-8",
+        newline="\n",
     )
     assert read_pharaoh(path) == [set(found) for *_, found in some]
     expected = [tuple(plain_field(side, 1) for side in pair) for *pair, _ in some]
@@ -57,7 +62,13 @@ def test_json_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory
             f'{{"links": {links}}}'
             for links in (
                 *("null", "7", "[7]", '["0-0"]', "[[0]]", "[[0, 1, 2]]", "[[0, -1]]", "[[0, 1.0]]"),
-                *("[[0, true]]", '[["0", "1"]]', '"0-0 1"', "[[0, " + "9" * 5000 + "]]", '{"ab": 1}'),
+                *(
+                    "[[0, true]]",
+                    '[["0", "1"]]',
+                    '"0-0 1"',
+                    "[[0, " + "9" * 5000 + "]]",
+                    '{"ab": 1}',
+                ),
                 "[[0, 9999999999]]",
             )
         ),

@@ -24,7 +24,9 @@ def unit(*segments: str) -> str:
     variants = (segment.partition(": ") for segment in segments)
     return (
         "<tu>"
-        + "".join(f'<tuv xml:lang="{language}"><seg>{text}</seg></tuv>' for language, _, text in variants)
+        + "".join(
+            f'<tuv xml:lang="{language}"><seg>{text}</seg></tuv>' for language, _, text in variants
+        )
         + "</tu>\n"
     )
 
@@ -70,7 +72,11 @@ CASES: list[tuple[Any, ...]] = [
     ("a.tsv", b"fra_Latn\teng_Latn\na\tb\n", "b|a"),
     ("a.tsv", b"source\tText (fr)\tText (en-GB)\n7\ta\tb\n", "b|a"),
     ("a.tsv", b"Target text\tsrc_text\nb\ta\n", "a|b"),
-    ("a.tsv", "français ?\tL'anglais oui.\n1998\t1998\n".encode(), "français ?|L'anglais oui., 1998|1998"),
+    (
+        "a.tsv",
+        "français ?\tL'anglais oui.\n1998\t1998\n".encode(),
+        "français ?|L'anglais oui., 1998|1998",
+    ),
     ("a.tsv", b"sv\tnl\n", "sv|nl"),  # no names that anyone could know: a pair
     ("a.tsv", b"", ""),
     # JSON lines
@@ -99,7 +105,12 @@ CASES: list[tuple[Any, ...]] = [
         "a & b|c, e|d",
     ),
     ("a.tmx", memory(unit("EN-us: a", "fr_CA: b")), "a|b"),
-    ("a.tmx", memory(unit("en: a", "en-GB: b", "fr: c")), "b|c", {"source": "EN_gb", "target": "fr"}),
+    (
+        "a.tmx",
+        memory(unit("en: a", "en-GB: b", "fr: c")),
+        "b|c",
+        {"source": "EN_gb", "target": "fr"},
+    ),
     (
         "a.tmx",
         memory(unit("en: a", "fr: b"), unit("en: c", "de: d"), "<tu></tu>"),
@@ -166,7 +177,9 @@ CODES = [
 def test_codes_leave_placeholders_and_the_space_between_words(
     tmp_path: Path, segment: str, text: str
 ) -> None:
-    (tmp_path / "a.tmx").write_bytes(memory(unit("en: x", "fr: y"), unit(f"en: {segment}", "fr: y")))
+    (tmp_path / "a.tmx").write_bytes(
+        memory(unit("en: x", "fr: y"), unit(f"en: {segment}", "fr: y"))
+    )
     (corpus,), warnings = parallel_texts([tmp_path / "a.tmx"]), (InputWarnings(), InputWarnings())
     assert list(corpus.pairs(warnings)) == [("x", "y"), (text, "y")]
     assert warnings[0].lines == {"formatting code": 1}
@@ -176,9 +189,14 @@ def test_codes_leave_placeholders_and_the_space_between_words(
 def test_a_control_character_in_a_memory_is_a_counted_space(tmp_path: Path, control: str) -> None:
     """Also at the end of what is read at a time."""
     for before in (1, 16_278, 16_279, 16_280, 16_281):
-        content = memory(unit(f"en: {'x' * before}{control}&#233;", "fr: y"), unit("en: a", "fr: b"))
+        content = memory(
+            unit(f"en: {'x' * before}{control}&#233;", "fr: y"), unit("en: a", "fr: b")
+        )
         (tmp_path / "a.tmx").write_bytes(content)
-        (corpus,), warnings = parallel_texts([tmp_path / "a.tmx"]), (InputWarnings(), InputWarnings())
+        (corpus,), warnings = (
+            parallel_texts([tmp_path / "a.tmx"]),
+            (InputWarnings(), InputWarnings()),
+        )
         assert list(corpus.pairs(warnings)) == [("x" * before + " é", "y"), ("a", "b")]
         assert (warnings[0].lines, warnings[1].lines) == ({"control character": 1}, {})
 
@@ -323,7 +341,8 @@ def test_faults_are_one_clear_line(
 
 
 @pytest.mark.parametrize(
-    "content", [memory(unit("en: " + "a" * 300_000, "fr: b")), b"<tmx><x y='" + b"a" * 300_000 + b"'/></tmx>"]
+    "content",
+    [memory(unit("en: " + "a" * 300_000, "fr: b")), b"<tmx><x y='" + b"a" * 300_000 + b"'/></tmx>"],
 )
 def test_a_translation_memory_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
@@ -348,19 +367,35 @@ def test_without_its_library_a_compression_says_what_to_install(
     ("names", "layout", "message"),
     [
         ("", {}, "no corpus is named"),
-        ("a.en", {}, r"a\.en: has no target text \(give source and target files alternating, .* \(\.tsv, "),
+        (
+            "a.en",
+            {},
+            r"a\.en: has no target text \(give source and target files alternating, .* \(\.tsv, ",
+        ),
         ("a.en a.fr b.en", {}, r"b\.en: has no target text"),
-        ("a.en b.tsv a.fr", {}, r"a\.en: has no target text: the next file, b\.tsv, is a bilingual file"),
+        (
+            "a.en b.tsv a.fr",
+            {},
+            r"a\.en: has no target text: the next file, b\.tsv, is a bilingual file",
+        ),
         ("a.en x.fr", {}, r"x\.fr: no such file"),
         ("- -", {}, "standard input can be read only once"),
         ("b.tsv", {"format": "tvs"}, r"there is no format 'tvs' \(name one of: lines, tsv, "),
         ("b.tsv", {"source": "1"}, "source and target each need a column, key or language"),
-        ("b.tsv", {"source": "1", "target": "1"}, "source and target each need a column, key or language"),
+        (
+            "b.tsv",
+            {"source": "1", "target": "1"},
+            "source and target each need a column, key or language",
+        ),
         ("b.tsv", {"source": "0", "target": "1"}, "columns are counted from 1"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str, layout: dict[str, Any], message: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    names: str,
+    layout: dict[str, Any],
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a.en", "a.fr", "b.en", "b.tsv"):

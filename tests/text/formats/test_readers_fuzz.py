@@ -28,7 +28,8 @@ def tsv_of(pairs: list[Pair]) -> bytes:
 
 def json_lines_of(pairs: list[Pair], ascii: bool = True) -> bytes:
     return "".join(
-        json.dumps({"en": source, "fr": target}, ensure_ascii=ascii) + "\n" for source, target in pairs
+        json.dumps({"en": source, "fr": target}, ensure_ascii=ascii) + "\n"
+        for source, target in pairs
     ).encode()
 
 
@@ -97,19 +98,24 @@ def essence(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("format", "writer"), [(format, writer) for format, writers in WRITERS.items() for writer in writers]
+    ("format", "writer"),
+    [(format, writer) for format, writers in WRITERS.items() for writer in writers],
 )
 @settings(max_examples=40)
 @given(pairs=st.lists(st.tuples(TEXT, TEXT), max_size=12))
 def test_what_was_written_comes_back_pair_for_pair(
     scratch: Path, format: str, writer: Callable[[list[Pair]], bytes], pairs: list[Pair]
 ) -> None:
-    pairs = [(representable(source, format), representable(target, format)) for source, target in pairs]
+    pairs = [
+        (representable(source, format), representable(target, format)) for source, target in pairs
+    ]
     path = scratch / f"whole.{format}"
     path.write_bytes(writer(pairs))
     found, fault = read(path)
     assert fault is None
-    assert [tuple(map(essence, pair)) for pair in found] == [tuple(map(essence, pair)) for pair in pairs]
+    assert [tuple(map(essence, pair)) for pair in found] == [
+        tuple(map(essence, pair)) for pair in pairs
+    ]
     for text in (text for pair in found for text in pair):
         assert not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text)
 
@@ -160,13 +166,16 @@ def test_a_damaged_record_puts_no_other_out_of_step(
     path = scratch / f"damaged.{format}"
     path.write_bytes(before + record[:start] + garbage + record[end:] + after)
     found, fault = read(path)
-    assert found[:number] == PAIRS[:number] or (fault and format == "tmx" and found == PAIRS[: len(found)])
+    assert found[:number] == PAIRS[:number] or (
+        fault and format == "tmx" and found == PAIRS[: len(found)]
+    )
     partner = {
         text: other
         for source, target in PAIRS[:number] + PAIRS[number + 1 :]
         for text, other in ((source, target), (target, source))
     }
-    joined = start == 0 or end >= len(record)  # the record's own end, or its neighbour's, may be gone
+    # the record's own end, or its neighbour's, may be gone
+    joined = start == 0 or end >= len(record)
     for pair in found:
         for text, other in (pair, pair[::-1]):
             assert joined or partner.get(text, other) == other

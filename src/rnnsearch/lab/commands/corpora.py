@@ -1,4 +1,5 @@
-"""`rnnsearch select`, `links`, `try`: data selection, word links of a corpus, and a translator for it."""
+"""`rnnsearch select`, `links`, `try`: data selection, word links of a corpus, and a translator for
+it."""
 
 from __future__ import annotations
 
@@ -37,23 +38,23 @@ class Selection:
         units = ("words", "share", "pairs")
         given = [(n, unit) for unit in units if (n := getattr(self, unit)) is not None]
         if len(given) != 1:
-            raise InputError("select needs an amount", remedy="give one of --words, --share and --pairs")
+            raise InputError(
+                "select needs an amount", remedy="give one of --words, --share and --pairs"
+            )
         return given[0]
 
 
-@describe(
-    """
+@describe("""
     in_domain FILE...: Text of the domain: a source and a target file, or a bilingual file.
     pool FILE...: Text to select from: source and target files alternating, or bilingual files.
     words: Select the best pairs, with at most this many target words.
     share: Or select this share (0 to 1) of the pool's target words.
     pairs: Or select this many pairs.
-    out PREFIX: Write the files PREFIX.SOURCE and PREFIX.TARGET, named after the languages: PREFIX.en,
-    PREFIX.fr.
+    out PREFIX: Write the files PREFIX.SOURCE and PREFIX.TARGET, named after the languages:
+    PREFIX.en, PREFIX.fr.
     order: Order of the n-gram language models.
     seed: Random seed of the sample of the pool.
-    """
-)
+    """)
 def select(
     *,
     in_domain: list[str],
@@ -63,8 +64,8 @@ def select(
     text: TextOptions,
     overwrite: bool = False,
 ) -> None:
-    """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy difference
-    (Axelrod et al. 2011)."""
+    """Select the pairs of a pool that are most similar to a domain, by bilingual cross-entropy
+    difference (Axelrod et al. 2011)."""
     from rnnsearch.lab.selection import SelectOptions
     from rnnsearch.lab.selection import select as select_pairs
 
@@ -89,25 +90,24 @@ class Linking:
     phrase_length: Annotated[int, typer.Option(min=1, max=9)] = 1
 
 
-@describe(
-    """
-    files FILE...: Source and target files alternating, or bilingual files, as for `prepare`. They are aligned
-    together.
+@describe("""
+    files FILE...: Source and target files alternating, or bilingual files, as for `prepare`. They
+    are aligned together.
     out FILE: Pharaoh file to write; repeat the option for several corpora.
     symmetrise: How to symmetrise the links of both directions: grow-diag-final-and (default),
     grow-diag-final, grow-diag, grow, intersection, union, forward, reverse.
     words: Words that are aligned: `tokenised` words, or words as `given` (split at spaces).
-    forward FILE: Do not align. Read another aligner's links from this file, with one source word per target
+    forward FILE: Do not align. Read another aligner's links from this file, with one source word
+    per target word.
+    reverse FILE: With --forward: the links of the other direction, with one target word per source
     word.
-    reverse FILE: With --forward: the links of the other direction, with one target word per source word.
-    aligner: `eflomal`; a model, as en-fr: links that the model, the model of the opposite direction and
-    eflomal vote for; or `rnnsearch`: the same with two networks that learn from eflomal's links. OUT.work
-    keeps what is done; after Ctrl-C, the same command goes on.
-    dictionary FILE: Also write each word with its most frequent translation, count and probabilities, which
-    `translate --dictionary` reads.
+    aligner: `eflomal`; a model, as en-fr: links that the model, the model of the opposite direction
+    and eflomal vote for; or `rnnsearch`: the same with two networks that learn from eflomal's
+    links. OUT.work keeps what is done; after Ctrl-C, the same command goes on.
+    dictionary FILE: Also write each word with its most frequent translation, count and
+    probabilities, which `translate --dictionary` reads.
     phrase_length: With --dictionary: maximum number of words of a phrase.
-    """
-)
+    """)
 def links(
     files: Strings = None,
     *,
@@ -116,14 +116,18 @@ def links(
     text: TextOptions,
     overwrite: bool = False,
 ) -> None:
-    """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks together.
-    `prepare --links` reads the links. The same text and seed (data.seed) give the same links, on Linux."""
+    """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks
+    together. `prepare --links` reads the links. The same text and seed (data.seed) give the same
+    links, on Linux."""
     from rnnsearch.lab.eflomal_links import link_files, link_texts, linked_words
     from rnnsearch.text.dictionary import write_dictionary
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS
 
-    method, texts = one_of(linking.symmetrise or DEFAULT, "--symmetrise", tuple(METHODS)), files or []
+    method, texts = (
+        one_of(linking.symmetrise or DEFAULT, "--symmetrise", tuple(METHODS)),
+        files or [],
+    )
     counted: Any = one_of(linking.words, "--words", ("tokenised", "given"))
     forward, aligner, dictionary = linking.forward, linking.aligner, linking.dictionary
     if bool(forward) != bool(linking.reverse) or bool(forward) == bool(texts):
@@ -138,8 +142,15 @@ def links(
         prepare_output(path, overwrite)
     if aligner != "eflomal":
         own = is_stream(out[0]) or (aligner != "rnnsearch" and (text.recipe or text.set_))
-        if len(texts) != 2 or len(out) != 1 or any((text.columns, text.format_, linking.symmetrise, own)):
-            what = f"--aligner {aligner} takes two files of lines and one --out, and symmetrises by `product`"
+        if (
+            len(texts) != 2
+            or len(out) != 1
+            or any((text.columns, text.format_, linking.symmetrise, own))
+        ):
+            what = (
+                f"--aligner {aligner} takes two files of lines and one --out, and symmetrises by"
+                " `product`"
+            )
             raise InputError(what, remedy="remove the other files and options")
         return link_by_networks(
             aligner, list(map(Path, texts)), out[0], counted, text.recipe, text.set_ or []
@@ -163,7 +174,8 @@ def links(
 def link_by_networks(
     aligner: str, files: list[Path], out: Path, words: Any, recipe: str, own: list[str]
 ) -> None:
-    """Aligns two files with a model and its opposite, or with two networks that are trained first."""
+    """Aligns two files with a model and its opposite, or with two networks that are trained
+    first."""
     from rnnsearch.cli.align import align
     from rnnsearch.lab.eflomal_links import vote_files
     from rnnsearch.lab.learned_aligner import LINKS_RECIPE, align_with_models, learn_links
@@ -171,7 +183,10 @@ def link_by_networks(
 
     folder = out.with_name(f"{out.name}.work")
     if aligner == "rnnsearch":
-        aligners, least = learn_links(files, folder, words, recipe or LINKS_RECIPE, own), LEARNED_VOTES
+        aligners, least = (
+            learn_links(files, folder, words, recipe or LINKS_RECIPE, own),
+            LEARNED_VOTES,
+        )
     else:
         aligners, least = align_with_models(aligner, files, folder, words), VOTES
     lowest = min(filter(None, least))
@@ -204,8 +219,8 @@ def try_(
     set_: Strings = None,
     no_open: bool = False,
 ) -> None:
-    """Train a translator on a corpus (files as for `prepare`), with a page that shows how it learns. After
-    Ctrl-C, the same command goes on."""
+    """Train a translator on a corpus (files as for `prepare`), with a page that shows how it
+    learns. After Ctrl-C, the same command goes on."""
     from rnnsearch.lab.quick_start import try_corpus
 
     def show(page: Path) -> None:

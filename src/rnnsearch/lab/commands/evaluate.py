@@ -42,16 +42,16 @@ class WantedScores:
 
 @describe(
     """
-    ref FILE...: Reference translations, one per line, detokenised; several files are several references of
-    each sentence; - is stdin.
+    ref FILE...: Reference translations, one per line, detokenised; several files are several
+    references of each sentence; - is stdin.
     hyp FILE...: Translations by any system: detokenised lines; - is stdin.
     src: Source text, needed for --run and --by-length.
-    run RUN...: Runs that wrote the --hyp files, in the same order. A run without a --hyp file translates
-    --src.
+    run RUN...: Runs that wrote the --hyp files, in the same order. A run without a --hyp file
+    translates --src.
     system NAME=FILE...: More translations, with names for the tables.
     tokenise: Tokenisation for BLEU, as sacreBLEU names it; default: 13a.
-    multi_bleu LANGUAGE: Also compute BLEU as multi-bleu.perl does, on Moses tokens of this language; with
-    `none`, on words split at spaces.
+    multi_bleu LANGUAGE: Also compute BLEU as multi-bleu.perl does, on Moses tokens of this
+    language; with `none`, on words split at spaces.
     by_length: Show scores by source length: 1–10 words, 11–20, …
     significance: Test the differences between all pairs of systems for significance.
     beam: Beam size of the runs' own translations; default: that of the run's settings.
@@ -69,8 +69,8 @@ def evaluate(
     json: bool = False,
     loading: Loading,
 ) -> None:
-    """Score translations of any system: BLEU and chrF, also by sentence length, without unknown words, and
-    with significance tests."""
+    """Score translations of any system: BLEU and chrF, also by sentence length, without unknown
+    words, and with significance tests."""
     from rnnsearch.evaluation.bleu import unspaced_tokenisation
     from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
     from rnnsearch.lab.measures import MeasureOptions, measure
@@ -88,11 +88,15 @@ def evaluate(
     if (run or scoring.by_length) and src is None:
         raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
     if [*files, *references, src].count("-") > 1:
-        raise InputError("only one text can come from standard input", remedy="give files for the others")
+        raise InputError(
+            "only one text can come from standard input", remedy="give files for the others"
+        )
     test = read_test_set("", src, references[0]).with_references(references[1:])
     if not scoring.tokenise and (other := unspaced_tokenisation(test.reference)):
         say(f"13a does not split the words of these references: use --tokenise {other}")
-    systems = [System(file_stem(file), read_hypotheses(file, len(test.reference))) for file in files]
+    systems = [
+        System(file_stem(file), read_hypotheses(file, len(test.reference))) for file in files
+    ]
     shown = references if references[1:] else references[0]
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": scoring.resamples}
     language = scoring.multi_bleu
@@ -117,8 +121,8 @@ def evaluate(
 def with_runs(
     written: list[System], paths: list[str], test: TestSet, loading: Loading, search: dict[str, Any]
 ) -> list[System]:
-    """Returns the runs, then the other --hyp files. A run without a --hyp file translates the source
-    itself."""
+    """Returns the runs, then the other --hyp files. A run without a --hyp file translates the
+    source itself."""
     from rnnsearch.lab.outputs import Kind, open_run, run_answers
     from rnnsearch.lab.test_set import name_runs
     from rnnsearch.system.machine import set_up_cpu
@@ -153,7 +157,8 @@ def aer(
     json: bool = False,
     latex: bool = False,
 ) -> None:
-    """Score word links against gold links: alignment error rate, precision, recall and F-measure."""
+    """Score word links against gold links: alignment error rate, precision, recall and
+    F-measure."""
     from rnnsearch.evaluation.alignment_error import read_gold
     from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
     from rnnsearch.lab.page import as_latex

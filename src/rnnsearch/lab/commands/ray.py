@@ -51,8 +51,8 @@ FORMATS = {
 @describe(
     """
     task: What to do with each file of the corpus, as the command of this name does.
-    words RUN... CORPUS...: Trained runs (several: an ensemble), and a corpus, or one of each side: a file,
-    folder, pattern or URL.
+    words RUN... CORPUS...: Trained runs (several: an ensemble), and a corpus, or one of each side:
+    a file, folder, pattern or URL.
     out DIR: Folder or URL for the answers; the same command resumes.
     address: local: Ray on this machine; auto or HOST:PORT: a cluster.
     workers: Number of workers; default: one per core or GPU.
@@ -109,12 +109,14 @@ def ray(
     folder = out if url else str(Path(out).resolve())
     place = Place(loading.device, loading.threads or 1, loading.trust_code, folder, overwrite)
     with resumable(), nullcontext() if url else only_one(Path(out), "answering"):
-        answer_corpus(ray_job(place, work, runs, sides), find_shards(corpora), address, workers, overwrite)
+        answer_corpus(
+            ray_job(place, work, runs, sides), find_shards(corpora), address, workers, overwrite
+        )
 
 
 def everywhere(run: str | Path) -> Path:
-    """Returns the absolute path of a run, because workers have other working directories; a model's name
-    stays."""
+    """Returns the absolute path of a run, because workers have other working directories; a model's
+    name stays."""
     return Path(run) if is_name(run) else Path(run).resolve()
 
 
@@ -126,7 +128,10 @@ def ray_job(place: Place, task: Task, runs: Sequence[Path], sides: int) -> Job:
 
     data, kind = Run.open(runs[0]).settings.data, OneSide if sides == 1 else Layout
     layout = kind("", "", "", data.source_language, data.target_language)
-    key, suffix = partial(task.key, runs), ".jsonl" if task.form in ("json", "jsonl", "matrices") else ".txt"
+    key, suffix = (
+        partial(task.key, runs),
+        ".jsonl" if task.form in ("json", "jsonl", "matrices") else ".txt",
+    )
     work, gpu = partial(shard_work, task, place, runs), place.device == "cuda"
     return Job(layout, work, key, key(), str(place.out), suffix, place.threads, gpu)
 

@@ -1,5 +1,5 @@
-"""`rnnsearch report`, `experiment` and `reproduce`: runs compared in tables, figures and a page; many runs
-from one file."""
+"""`rnnsearch report`, `experiment` and `reproduce`: runs compared in tables, figures and a page;
+many runs from one file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsearch.cli.answers import Loading
-from rnnsearch.cli.options import GoldFrom, PositiveOption, Strings, describe, refuse, say, search_changes
+from rnnsearch.cli.options import (
+    GoldFrom,
+    PositiveOption,
+    Strings,
+    describe,
+    refuse,
+    say,
+    search_changes,
+)
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
@@ -34,9 +42,10 @@ class Compared:
 @describe(
     """
     runs [NAME=]RUN...: Trained runs.
-    alignments [NAME=]FILE...: Instead of runs and test sets: word alignments of the same pairs, written by
-    `align --format matrices`. Measures, a page to browse, pictures of the first pairs.
-    test [NAME=]SRC REF...: Source and reference of a test set; repeat the two files for more test sets.
+    alignments [NAME=]FILE...: Instead of runs and test sets: word alignments of the same pairs,
+    written by `align --format matrices`. Measures, a page to browse, pictures of the first pairs.
+    test [NAME=]SRC REF...: Source and reference of a test set; repeat the two files for more test
+    sets.
     out: Folder for the page, its figures, tables and translations.
     system NAME=HYP...: Translations by another system: one file per test set, or - for none.
     gold [NAME=]FILE...: Gold word links of a test set, or of the pairs of --alignments.
@@ -54,8 +63,8 @@ def report(
     set_: Strings = None,
     loading: Loading,
 ) -> None:
-    """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML page,
-    Markdown, JSON and CSV."""
+    """Compare runs and other systems as in the paper's Section 5: tables and figures as an HTML
+    page, Markdown, JSON and CSV."""
     from rnnsearch.lab.alignment_report import report_alignments
     from rnnsearch.lab.report import ReportOptions, make_report
     from rnnsearch.lab.test_set import name_runs, read_systems, read_test_sets
@@ -65,7 +74,11 @@ def report(
     if compared.alignments:
         other = {"RUN": runs, "--test": test, "--system": system, "--gold twice": len(gold) > 1}
         refuse(other, "cannot be used with --alignments")
-        print(report_alignments(compared.alignments, out, (gold or [""])[0], compared.gold_from, title))
+        print(
+            report_alignments(
+                compared.alignments, out, (gold or [""])[0], compared.gold_from, title
+            )
+        )
         return
     search = search_changes(set_, beam=beam)
     tests = read_test_sets(test or (), gold, compared.gold_from)
@@ -115,16 +128,18 @@ STUDY_PLACE = """
 
 @describe(
     """
-    study STUDY: A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed by
-    `rnnsearch settings`).
+    study STUDY: A TOML file with corpus, variants, seeds and test sets, or a built-in study (listed
+    by `rnnsearch settings`).
     only VARIANT: Only this variant; may be repeated.
     """
     + STUDY_PLACE,
     extra="all",
 )
-def experiment(study: str, *, place: StudyPlace, only: Strings = None, trust_code: bool = False) -> None:
-    """Train every variant of a study with every seed, and compare them in tables and a page. After Ctrl-C,
-    the same command continues."""
+def experiment(
+    study: str, *, place: StudyPlace, only: Strings = None, trust_code: bool = False
+) -> None:
+    """Train every variant of a study with every seed, and compare them in tables and a page. After
+    Ctrl-C, the same command continues."""
     folders, failed = place.open(study), list[InputError]()
     for folder in folders:
         try:
@@ -145,8 +160,8 @@ def experiment(study: str, *, place: StudyPlace, only: Strings = None, trust_cod
     extra="all",
 )
 def reproduce(study: str = "paper", *, place: StudyPlace) -> None:
-    """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5. After Ctrl-C,
-    the same command continues."""
+    """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5.
+    After Ctrl-C, the same command continues."""
     from rnnsearch.lab.report import ReportOptions, make_report
     from rnnsearch.lab.test_set import read_hypotheses
 
@@ -174,13 +189,15 @@ def reproduce(study: str = "paper", *, place: StudyPlace) -> None:
 
 
 def carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: bool) -> list[str]:
-    """Runs a study and prints its tables; returns the names of the runs that count. Raises InputError if a
-    run failed; the tables are then written without it."""
+    """Runs a study and prints its tables; returns the names of the runs that count. Raises
+    InputError if a run failed; the tables are then written without it."""
     from rnnsearch.lab.report import write_study
     from rnnsearch.lab.run_study import run_study
 
     with progress_bar() as progress:
-        runs = run_study(folder, say=say, jobs=jobs, only=only, trust_code=trust_code, progress=progress)
+        runs = run_study(
+            folder, say=say, jobs=jobs, only=only, trust_code=trust_code, progress=progress
+        )
         markdown, page = write_study(folder, runs, command_line())
     print(markdown, end="")
     say(f"page: {page}")

@@ -22,7 +22,10 @@ class AdditiveAlignment(Alignment):
         """Returns U_a h_j."""
         return self.U_a(annotations)  # type: ignore[no-any-return]
 
-    def energies(self, state: Query, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+    def energies(
+        self, state: Query, keys: Keys, memory: Memory | None
+    ) -> tuple[Energies, Memory | None]:
         """Returns e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j)."""
-        e = self.v_a(tanh(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1)))  # (batch, hypotheses, source, 1)
+        # (batch, hypotheses, source, 1)
+        e = self.v_a(tanh(self.W_a(state).unsqueeze(2) + keys.unsqueeze(1)))
         return e.squeeze(-1), memory

@@ -12,8 +12,8 @@ from rnnsearch.model.alignment.base import Alignment
 
 @torch.no_grad()
 def check_results(scorer: Alignment, state_size: int, annotation_size: int) -> None:
-    """Calls each method of a scorer once. Raises ValueError for one that fails, or whose results have other
-    shapes than those of `Alignment`."""
+    """Calls each method of a scorer once. Raises ValueError for one that fails, or whose results
+    have other shapes than those of `Alignment`."""
     sizes = {"batch": 2, "hypotheses": 3, "source": 5, "1": 1}
     state, annotations = torch.zeros(2, 3, state_size), torch.zeros(2, 5, annotation_size)
 
@@ -23,7 +23,9 @@ def check_results(scorer: Alignment, state_size: int, annotation_size: int) -> N
         except Exception as error:  # foreign code may raise anything
             shapes = ", ".join(map(_described, arguments))
             what = f"{method} raised {type(error).__name__}: {error}"
-            raise ValueError(f"{what} (batch 2, hypotheses 3, source 5; arguments: {shapes})") from error
+            raise ValueError(
+                f"{what} (batch 2, hypotheses 3, source 5; arguments: {shapes})"
+            ) from error
 
     def check(what: str, result: Any, *axes: str, further: bool = True) -> None:
         wanted, shape = tuple(sizes[axis] for axis in axes), getattr(result, "shape", ())
@@ -46,7 +48,9 @@ def check_results(scorer: Alignment, state_size: int, annotation_size: int) -> N
     check("the energies", energies, "batch", "hypotheses", "source", further=False)
     for method in ("energies", "attended"):
         if method == "attended":
-            memory = called(method, state, keys, memory, torch.softmax(torch.zeros_like(energies), -1))
+            memory = called(
+                method, state, keys, memory, torch.softmax(torch.zeros_like(energies), -1)
+            )
         if memory is not None:
             check(f"the memory from {method}", memory, "batch", "hypotheses")
 

@@ -1,5 +1,5 @@
-"""The recurrent alignment score: for every source position, a gated unit runs over the target words (the
-proposal, part 2)."""
+"""The recurrent alignment score: for every source position, a gated unit runs over the target words
+(the proposal, part 2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ States = Float[Tensor, "batch hypotheses source size"]
 class GatedPositions(nn.Module):
     """The gated unit (A.1.1) with one state per source position, for scorers with a memory.
 
-    v_ij = (1 − z_ij)∘v_{i−1,j} + z_ij∘v̄_ij for every source position j; all positions share the matrices.
+    v_ij = (1 − z_ij)∘v_{i−1,j} + z_ij∘v̄_ij for every source position j; all positions share the
+    matrices.
     """
 
     def __init__(self, size: int) -> None:
@@ -27,7 +28,8 @@ class GatedPositions(nn.Module):
         self.U_zr = Linear(size, 2 * size, init=orthogonal)
 
     def forward(self, sums: Sums, states: States) -> States:
-        """Computes (1 − z)∘v + z∘v̄ with v̄ = tanh(sum + U(r∘v)), z = σ(sum_z + U_z v), r = σ(sum_r + U_r v).
+        """Computes (1 − z)∘v + z∘v̄ with v̄ = tanh(sum + U(r∘v)), z = σ(sum_z + U_z v), r = σ(sum_r
+        + U_r v).
 
         sums: [sum; sum_z; sum_r], the pre-activations without the U terms.
         """
@@ -39,9 +41,9 @@ class GatedPositions(nn.Module):
 class _RecurrentScore(Alignment):
     """v_ij of size d; memory: v_i, (batch, hypotheses, source, d).
 
-    v̄_ij = tanh(W s_{i−1} + U(r_ij∘v_{i−1,j}) + Q h_j), z_ij = σ(W_z s_{i−1} + U_z v_{i−1,j} + Q_z h_j), r_ij
-    = σ(W_r s_{i−1} + U_r v_{i−1,j} + Q_r h_j), v_ij = (1 − z_ij)∘v_{i−1,j} + z_ij∘v̄_ij, v_0j = 0. W is
-    stored as [W; W_z; W_r], Q as [Q; Q_z; Q_r].
+    v̄_ij = tanh(W s_{i−1} + U(r_ij∘v_{i−1,j}) + Q h_j), z_ij = σ(W_z s_{i−1} + U_z v_{i−1,j} + Q_z
+    h_j), r_ij = σ(W_r s_{i−1} + U_r v_{i−1,j} + Q_r h_j), v_ij = (1 − z_ij)∘v_{i−1,j} + z_ij∘v̄_ij,
+    v_0j = 0. W is stored as [W; W_z; W_r], Q as [Q; Q_z; Q_r].
     """
 
     def __init__(self, state_size: int, annotation_size: int, size: int) -> None:
@@ -58,7 +60,9 @@ class _RecurrentScore(Alignment):
         """Returns v_0j = 0."""
         return keys.new_zeros(keys.shape[0], 1, keys.shape[1], self.unit.size)
 
-    def energies(self, state: Query, keys: Keys, memory: Memory | None) -> tuple[Energies, Memory | None]:
+    def energies(
+        self, state: Query, keys: Keys, memory: Memory | None
+    ) -> tuple[Energies, Memory | None]:
         """Returns e_ij, and v_ij."""
         v = self.unit(
             self.W(state).unsqueeze(2) + keys.unsqueeze(1), memory
@@ -71,8 +75,8 @@ class _RecurrentScore(Alignment):
 
 
 class RecurrentAlignment(_RecurrentScore):
-    """e_ij = v_aᵀ tanh(v_ij) with d = alignment_size: as the additive score, but tanh reads the position's
-    memory."""
+    """e_ij = v_aᵀ tanh(v_ij) with d = alignment_size: as the additive score, but tanh reads the
+    position's memory."""
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:
         super().__init__(state_size, annotation_size, alignment_size)
@@ -86,8 +90,8 @@ class RecurrentAlignment(_RecurrentScore):
 class ScalarRecurrentAlignment(_RecurrentScore):
     """e_ij = tanh(v_ij) with d = 1, as in the proposal, part 2; alignment_size is not used.
 
-    |v_ij| < 1, so |e_ij| < tanh 1 = 0.76: among J positions none has a weight above c / (c + J − 1), c =
-    exp(2 tanh 1) = 4.59.
+    |v_ij| < 1, so |e_ij| < tanh 1 = 0.76: among J positions none has a weight above c / (c + J −
+    1), c = exp(2 tanh 1) = 4.59.
     """
 
     def __init__(self, state_size: int, annotation_size: int, alignment_size: int) -> None:

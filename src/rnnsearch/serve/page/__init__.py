@@ -1,11 +1,11 @@
-"""The page that translates: one source for the static export and for the service. `page_files` has all of it
-but `config.json`.
+"""The page that translates: one source for the static export and for the service. `page_files` has
+all of it but `config.json`.
 
 `config.json` says which models there are and what runs them:
-{"engine": "local" or "http", "models": [{"name", "source", "target", …}], …}; with "local" each model
-also has "folder" and "bytes". "examples": {name: [texts]} are offered for each model. "first":
-{"model", "text", "result"}, if there, is a translation to begin with: no model is loaded before the visitor
-asks.
+{"engine": "local" or "http", "models": [{"name", "source", "target", …}], …}; with "local" each
+model also has "folder" and "bytes". "examples": {name: [texts]} are offered for each model.
+"first": {"model", "text", "result"}, if there, is a translation to begin with: no model is loaded
+before the visitor asks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lines of files, and lines and pairs that a Python caller gives instead.
 
-Only a line feed ends a line, so that the N-th line stays the N-th whatever characters it contains. Arguments
-that are not text raise InputError.
+Only a line feed ends a line, so that the N-th line stays the N-th whatever characters it contains.
+Arguments that are not text raise InputError.
 """
 
 from __future__ import annotations
@@ -27,13 +27,30 @@ Lines = str | Path | Iterable[str]
 """A file of lines, or the lines themselves."""
 
 LONGEST_LINE = 1 << 24
-"""Maximum bytes of a line. With a longer line, the file is binary, or its lines do not end in line feeds."""
+"""Maximum bytes of a line. With a longer line, the file is binary, or its lines do not end in line
+feeds."""
 
-NO_LINES = dict.fromkeys((".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line")
+NO_LINES = dict.fromkeys(
+    (".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line"
+)
 NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
-NO_LINES |= dict.fromkeys((".srt", ".vtt"), "write one sentence per line, without numbers and times")
 NO_LINES |= dict.fromkeys(
-    (".po", ".pot", ".json", ".properties", ".strings", ".yaml", ".yml", ".tex", ".xml", ".csv", ".ipynb"),
+    (".srt", ".vtt"), "write one sentence per line, without numbers and times"
+)
+NO_LINES |= dict.fromkeys(
+    (
+        ".po",
+        ".pot",
+        ".json",
+        ".properties",
+        ".strings",
+        ".yaml",
+        ".yml",
+        ".tex",
+        ".xml",
+        ".csv",
+        ".ipynb",
+    ),
     "write its texts alone, one sentence per line",
 )
 NO_LINES |= dict.fromkeys(
@@ -41,7 +58,8 @@ NO_LINES |= dict.fromkeys(
     "save it as text, one sentence per line",
 )
 NO_LINES |= dict.fromkeys(
-    (".htm", ".html", ".xhtml"), "add --format html to `translate`, or save it as text, one sentence per line"
+    (".htm", ".html", ".xhtml"),
+    "add --format html to `translate`, or save it as text, one sentence per line",
 )
 NO_LINES[".tsv"] = "give one column, for example with `cut -f 1`"
 """Suffix of a file whose lines are not sentences → what to do with it."""
@@ -52,8 +70,8 @@ _BYTE_ORDER_MARKS = {b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be"}
     b"\xfe\xff": "utf-16-be",
 }
 _NOT_UTF8 = (
-    "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line; the name of a "
-    "compressed file must end in .gz, .bz2, .xz or .zst"
+    "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line; the name"
+    " of a compressed file must end in .gz, .bz2, .xz or .zst"
 )
 _SAMPLE = 1 << 14  # bytes from which the encoding is found
 _LINE_BREAK = re.compile("\r\n|\r|\n")
@@ -65,10 +83,12 @@ FAULTS = {
     RETURNS: "if it does, convert the file, for example with `tr '\\r' '\\n'`",
 }
 """Fault of a text for which a command that reads it warns → remedy."""
-_LATER_BYTES = (
-    "\x80-\xbf€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"  # of a character in UTF-8, as Latin-1 or Windows-1252 read them
+_LATER_BYTES = (  # of a character in UTF-8, as Latin-1 or Windows-1252 read them
+    "\x80-\xbf€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"
 )
-_MISREAD = re.compile(f"[ÂÃ][{_LATER_BYTES}]|â[€\x80][{_LATER_BYTES}’“”‘–—…]|(?:[ÐÑÎÏ][{_LATER_BYTES}]){{2}}")
+_MISREAD = re.compile(
+    f"[ÂÃ][{_LATER_BYTES}]|â[€\x80][{_LATER_BYTES}’“”‘–—…]|(?:[ÐÑÎÏ][{_LATER_BYTES}]){{2}}"
+)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -99,26 +119,36 @@ UNREPORTED: SideWarnings = (IGNORED, IGNORED)
 def read_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[str]:
     """Yields the lines of a UTF-8 text, one by one, from a file that `opened` can open.
 
-    A byte order mark at the start and a carriage return at the end of a line are dropped; other control
-    characters and Unicode's own line ends become spaces. What was found is noted in `warnings`. A last line
-    without line feed counts; an empty line is a line. Raises InputError, with the line if known, for a file
-    that cannot be read, is damaged, is not UTF-8, or whose name says that its lines are not sentences.
+    A byte order mark at the start and a carriage return at the end of a line are dropped; other
+    control characters and Unicode's own line ends become spaces. What was found is noted in
+    `warnings`. A last line without line feed counts; an empty line is a line. Raises InputError,
+    with the line if known, for a file that cannot be read, is damaged, is not UTF-8, or whose name
+    says that its lines are not sentences.
     """
     if remedy := NO_LINES.get(suffix := text_suffix(path)):
-        raise InputError(f"cannot be read: the lines of {suffix} are not sentences", file=path, remedy=remedy)
-    return (plain_line(line, number, warnings) for number, line in enumerate(raw_lines(path, warnings), 1))
+        raise InputError(
+            f"cannot be read: the lines of {suffix} are not sentences", file=path, remedy=remedy
+        )
+    return (
+        plain_line(line, number, warnings)
+        for number, line in enumerate(raw_lines(path, warnings), 1)
+    )
 
 
 def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
-    """Yields the lines with their control characters, for formats whose columns or quotes must be found
-    first.
+    """Yields the lines with their control characters, for formats whose columns or quotes must be
+    found first.
 
     Otherwise as `read_lines`.
     """
     with opened(path) as stream:
-        if encoding := _wide_encoding(stream.peek(_SAMPLE)[:_SAMPLE] if hasattr(stream, "peek") else b""):
+        if encoding := _wide_encoding(
+            stream.peek(_SAMPLE)[:_SAMPLE] if hasattr(stream, "peek") else b""
+        ):
             remedy = f"convert it with `iconv -f {encoding} -t utf-8`"
-            raise InputError(f"the file is {encoding[:6].upper()}", file=path, line=1, remedy=remedy)
+            raise InputError(
+                f"the file is {encoding[:6].upper()}", file=path, line=1, remedy=remedy
+            )
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 what = f"the line is longer than {LONGEST_LINE:,} bytes"
@@ -137,8 +167,9 @@ def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
 
 
 def _wide_encoding(sample: bytes) -> str:
-    """Returns the name of UTF-16 or UTF-32 if the beginning of a file is in one of them, by its byte order
-    mark, or because it is printable text with many spaces or ASCII characters in that encoding alone."""
+    """Returns the name of UTF-16 or UTF-32 if the beginning of a file is in one of them, by its
+    byte order mark, or because it is printable text with many spaces or ASCII characters in that
+    encoding alone."""
     for mark, encoding in _BYTE_ORDER_MARKS.items():
         if sample.startswith(mark):
             return encoding[:6]
@@ -147,14 +178,17 @@ def _wide_encoding(sample: bytes) -> str:
         text = sample.decode(encoding, "replace")
         strange = sum(one == "\ufffd" or not (one.isprintable() or one in "\t\r\n") for one in text)
         spaces, plain = text.count(" ") + text.count("\n"), sum(map(str.isascii, text))
-        wide = sample.count(0) * 5 >= len(sample) * 2 or (len(text) >= 20 and spaces * 200 >= len(text))
+        wide = sample.count(0) * 5 >= len(sample) * 2 or (
+            len(text) >= 20 and spaces * 200 >= len(text)
+        )
         if wide and "\0" not in text and strange * 50 <= len(text) and plain > most:
             found, most = encoding, plain
     return found
 
 
 def warned_lines(path: str | Path) -> Iterator[str]:
-    """Does as `read_lines`, and issues an InputWarning for each of FAULTS that the text has, at its end."""
+    """Does as `read_lines`, and issues an InputWarning for each of FAULTS that the text has, at its
+    end."""
     found = InputWarnings()
     return _warned(read_lines(path, found), [(path, found)])
 
@@ -162,7 +196,9 @@ def warned_lines(path: str | Path) -> Iterator[str]:
 def warned_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
     """Does as `read_pairs`, with the warnings of `warned_lines`."""
     found = InputWarnings(), InputWarnings()
-    return _warned(read_pairs(source, target, found), list(zip((source, target), found, strict=True)))
+    return _warned(
+        read_pairs(source, target, found), list(zip((source, target), found, strict=True))
+    )
 
 
 def _warned(
@@ -180,17 +216,19 @@ def _warned(
 def read_pairs(
     source: Lines, target: Lines, warnings: SideWarnings = UNREPORTED
 ) -> Iterator[tuple[str, str]]:
-    """Yields the lines of two sides, each a file or lines, in step. Raises InputError as `read_lines` does,
-    for lines that are not text, and, at the end, if one side has more lines."""
+    """Yields the lines of two sides, each a file or lines, in step. Raises InputError as
+    `read_lines` does, for lines that are not text, and, at the end, if one side has more lines."""
     names = name_of(source), name_of(target)
     if names == (STDIN, STDIN):
-        raise InputError("both sides cannot come from standard input", remedy="name a file for one of them")
+        raise InputError(
+            "both sides cannot come from standard input", remedy="name a file for one of them"
+        )
     return in_step(_lines_of(source, warnings[0]), _lines_of(target, warnings[1]), names)
 
 
 def check_pairs(source: str | Path, target: str | Path) -> None:
-    """Raises InputError if two files have different numbers of lines. It is called before long work; pipes
-    are not counted.
+    """Raises InputError if two files have different numbers of lines. It is called before long
+    work; pipes are not counted.
 
     Other faults of a line are found when it is read, so that results of earlier lines are not lost.
     """
@@ -201,8 +239,8 @@ def check_pairs(source: str | Path, target: str | Path) -> None:
 
 
 def count_lines(path: str | Path) -> int | None:
-    """Counts lines without decoding them. Returns None if the file can be read only once, or not to its
-    end."""
+    """Counts lines without decoding them. Returns None if the file can be read only once, or not to
+    its end."""
     lines, last = 0, b"\n"
     if not is_on_disk(path):
         return None
@@ -219,14 +257,17 @@ def in_step(
     names: tuple[object, object],
     remedy: str = "give files in which line N of one belongs to line N of the other",
 ) -> Iterator[tuple[LineOrPair, Other]]:
-    """Yields pairs of items. At the end, raises InputError if one side has more; `names` are those of the
-    sides in its message."""
+    """Yields pairs of items. At the end, raises InputError if one side has more; `names` are those
+    of the sides in its message."""
     sides = iter(first), iter(second)
     for number, pair in enumerate(zip_longest(*sides)):
         if None in pair:
             ends = zip(pair, sides, strict=True)
             one, other = (number + (item is not None) + sum(1 for _ in rest) for item, rest in ends)
-            what = f"{names[0]} has {one:,} lines and {names[1]} has {other:,}, so they are not parallel"
+            what = (
+                f"{names[0]} has {one:,} lines and {names[1]} has {other:,}, so they are not"
+                " parallel"
+            )
             raise InputError(what, remedy=remedy)
         yield pair
 
@@ -240,7 +281,8 @@ def plain_field(text: str, number: int, warnings: InputWarnings = IGNORED) -> st
 
 
 def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
-    """Returns the line with its carriage return dropped and its control characters turned into spaces."""
+    """Returns the line with its carriage return dropped and its control characters turned into
+    spaces."""
     kept = line.removesuffix("\r")
     if kept != line:
         warnings.note("carriage return at the end", number)
@@ -251,7 +293,9 @@ def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
     if kept.isprintable():
         return kept
     kinds = {"\t": "tab", "\r": ""}
-    for kind in sorted({kinds.get(one, "control character") for one in _CONTROL.findall(kept)} - {""}):
+    for kind in sorted(
+        {kinds.get(one, "control character") for one in _CONTROL.findall(kept)} - {""}
+    ):
         warnings.note(kind, number)
     for _ in range(kept.count("\r")):
         warnings.note(RETURNS, number)
@@ -274,7 +318,9 @@ def name_of(lines: object) -> str:
 def _lines_of(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
     if isinstance(lines, (str, Path)):
         return read_lines(lines, warnings)
-    return (_plain_given(line, number, warnings) for number, line in enumerate(given_lines(lines), 1))
+    return (
+        _plain_given(line, number, warnings) for number, line in enumerate(given_lines(lines), 1)
+    )
 
 
 def _plain_given(line: str, number: int, warnings: InputWarnings) -> str:

@@ -44,21 +44,23 @@ def text_suffix(path: str | Path) -> str:
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """Yields the bytes of a file: a plain one, a .gz, .bz2, .xz or .zst file, the only text in a .zip file,
-    `archive.zip/name` for one of several, or standard input for `-`.
+    """Yields the bytes of a file: a plain one, a .gz, .bz2, .xz or .zst file, the only text in a
+    .zip file, `archive.zip/name` for one of several, or standard input for `-`.
 
-    Raises InputError for a file that cannot be opened or read, for damaged compression, and for .zst without
-    the library that reads it.
+    Raises InputError for a file that cannot be opened or read, for damaged compression, and for
+    .zst without the library that reads it.
     """
     require("the file", path, str, Path)
     try:
         if str(path) == STDIN:
             with _stdin() as stream:
                 yield stream
-        elif unpack := COMPRESSIONS.get(".zip" if _ZIP in str(path).lower() else Path(path).suffix.lower()):
+        elif unpack := COMPRESSIONS.get(
+            ".zip" if _ZIP in str(path).lower() else Path(path).suffix.lower()
+        ):
             with unpack(path) as packed, io.BufferedReader(packed, _BUFFER) as stream:
-                # Python's gzip and bz2 read a file of 0 bytes as valid and empty; a failed download leaves
-                # such a file.
+                # Python's gzip and bz2 read a file of 0 bytes as valid and empty; a failed download
+                # leaves such a file.
                 if is_on_disk(path) and not Path(path).stat().st_size:
                     raise EOFError("it is empty")
                 yield stream
@@ -76,8 +78,8 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _stdin() -> Iterator[BinaryIO]:
-    """Opens standard input with a buffer of its own: a thread that waits on the buffer of `sys.stdin` would
-    prevent the interpreter from exiting."""
+    """Opens standard input with a buffer of its own: a thread that waits on the buffer of
+    `sys.stdin` would prevent the interpreter from exiting."""
     try:
         descriptor = sys.stdin.fileno()
     except OSError:  # it has no file descriptor
@@ -88,8 +90,8 @@ def _stdin() -> Iterator[BinaryIO]:
 
 
 def texts_in_zip(path: str | Path) -> list[str]:
-    """Returns the names of the texts in a .zip file, without notes; none for another file. Raises InputError
-    if it is damaged."""
+    """Returns the names of the texts in a .zip file, without notes; none for another file. Raises
+    InputError if it is damaged."""
     if not str(path).lower().endswith(".zip"):
         return []
     with suppress(OSError):
@@ -98,7 +100,9 @@ def texts_in_zip(path: str | Path) -> list[str]:
                 names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
                 return [name for name in names if not Path(name).name.lower().startswith(_NOTES)]
         except zipfile.BadZipFile as error:
-            raise InputError(f"the compressed file is damaged or incomplete: {error}", file=path) from None
+            raise InputError(
+                f"the compressed file is damaged or incomplete: {error}", file=path
+            ) from None
     return []
 
 
@@ -116,7 +120,9 @@ def _open_zip(path: str | Path) -> Iterator[Any]:
             with archive.open(names[0]) as member:
                 yield member
         except (RuntimeError, NotImplementedError) as error:  # encrypted, or an unknown compression
-            raise InputError(f"cannot be read: {error}", file=path, remedy="unpack it yourself") from None
+            raise InputError(
+                f"cannot be read: {error}", file=path, remedy="unpack it yourself"
+            ) from None
 
 
 @contextmanager

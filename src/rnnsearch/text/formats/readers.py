@@ -1,5 +1,5 @@
-"""Readers of parallel texts: two files of lines, TSV, JSON lines and TMX. Each yields pairs of lines; the
-N-th pair is always the N-th record."""
+"""Readers of parallel texts: two files of lines, TSV, JSON lines and TMX. Each yields pairs of
+lines; the N-th pair is always the N-th record."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ NO_TEXT = "no text on this side"
 class Layout:
     """The format of a file, and the places of the two sides in it.
 
-    format: empty = by the file's name. Standard input has none, so that it is a file of lines unless the
-    format is given. source, target: a column's number (1-based) or name in TSV, a key in JSON lines
-    (`translation.en` for one inside another), a language code in TMX. Both empty = the first of `names` that
-    the file has, else the only two columns; in TMX the languages. A TSV file with names has them in its first
-    line, which is then no pair. source_language, target_language: codes, for the usual
-    names of columns and keys, and for TMX. Raises InputError for an unknown format, and for places that
-    cannot be.
+    format: empty = by the file's name. Standard input has none, so that it is a file of lines
+    unless the format is given. source, target: a column's number (1-based) or name in TSV, a key in
+    JSON lines (`translation.en` for one inside another), a language code in TMX. Both empty = the
+    first of `names` that the file has, else the only two columns; in TMX the languages. A TSV file
+    with names has them in its first line, which is then no pair. source_language, target_language:
+    codes, for the usual names of columns and keys, and for TMX. Raises InputError for an unknown
+    format, and for places that cannot be.
     """
 
     format: Format = ""
@@ -67,7 +67,8 @@ class Layout:
             raise InputError("columns are counted from 1", remedy="give another column")
 
     def names(self) -> list[tuple[str, str]]:
-        """Returns the possible names of columns and keys: the given ones, or else the usual ones."""
+        """Returns the possible names of columns and keys: the given ones, or else the usual
+        ones."""
         if self.source or self.target:
             return [(self.source, self.target)]
         languages = (self.source_language, self.target_language)
@@ -80,10 +81,17 @@ class Layout:
 
 
 class OneSide(Layout):
-    """A layout of one text, at the first usual key that the file has: the reader yields it as both sides."""
+    """A layout of one text, at the first usual key that the file has: the reader yields it as both
+    sides."""
 
     def names(self) -> list[tuple[str, str]]:
-        names = ("text", "source", "src", self.source_language, f"translation.{self.source_language}")
+        names = (
+            "text",
+            "source",
+            "src",
+            self.source_language,
+            f"translation.{self.source_language}",
+        )
         return [(name, name) for name in names]
 
 
@@ -91,12 +99,12 @@ _LANGUAGES = """
     ar ara Arabic, bg bul Bulgarian, bn ben Bengali, ca cat Catalan, cs ces Czech, da dan Danish,
     de deu German, el ell Greek, en eng English, eo epo Esperanto, es spa Spanish, et est Estonian,
     eu eus Basque, fa fas Persian, fi fin Finnish, fr fra French, ga gle Irish, gl glg Galician,
-    he heb Hebrew, hi hin Hindi, hr hrv Croatian, hu hun Hungarian, id ind Indonesian, is isl Icelandic,
-    it ita Italian, ja jpn Japanese, ko kor Korean, lt lit Lithuanian, lv lav Latvian, mk mkd Macedonian,
-    ms msa Malay, mt mlt Maltese, nb nob Norwegian Bokmål, nl nld Dutch, no nor Norwegian, pl pol Polish,
-    pt por Portuguese, ro ron Romanian, ru rus Russian, sk slk Slovak, sl slv Slovenian, sq sqi Albanian,
-    sr srp Serbian, sv swe Swedish, sw swa Swahili, ta tam Tamil, th tha Thai, tr tur Turkish,
-    uk ukr Ukrainian, ur urd Urdu, vi vie Vietnamese, zh zho Chinese
+    he heb Hebrew, hi hin Hindi, hr hrv Croatian, hu hun Hungarian, id ind Indonesian, is isl
+    Icelandic, it ita Italian, ja jpn Japanese, ko kor Korean, lt lit Lithuanian, lv lav Latvian, mk
+    mkd Macedonian, ms msa Malay, mt mlt Maltese, nb nob Norwegian Bokmål, nl nld Dutch, no nor
+    Norwegian, pl pol Polish, pt por Portuguese, ro ron Romanian, ru rus Russian, sk slk Slovak, sl
+    slv Slovenian, sq sqi Albanian, sr srp Serbian, sv swe Swedish, sw swa Swahili, ta tam Tamil, th
+    tha Thai, tr tur Turkish, uk ukr Ukrainian, ur urd Urdu, vi vie Vietnamese, zh zho Chinese
 """
 LANGUAGES = {
     code: (name, three)
@@ -114,11 +122,11 @@ _MISSING = object()
 
 
 def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
-    """Yields two columns between TABs. Nothing is quoted: a quotation mark is a character of the text. An
-    empty line is a pair of empty sides.
+    """Yields two columns between TABs. Nothing is quoted: a quotation mark is a character of the
+    text. An empty line is a pair of empty sides.
 
-    Raises InputError, with the line, for a line that lacks a column, and if the columns of the text cannot be
-    told, besides what `read_lines` raises.
+    Raises InputError, with the line, for a line that lacks a column, and if the columns of the text
+    cannot be told, besides what `read_lines` raises.
     """
     columns: tuple[int, int] | None = None
     first: list[LinePair] = []
@@ -139,7 +147,9 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
                 continue
         if len(cells) <= max(columns):
             what = f"has no column {max(columns) + 1}, but only {len(cells)}"
-            remedy = "write TABs between the columns; correct or delete the line, or give other columns"
+            remedy = (
+                "write TABs between the columns; correct or delete the line, or give other columns"
+            )
             raise InputError(what, file=path, line=number, remedy=remedy)
         source = plain_line(cells[columns[0]], number, warnings[0])
         target = plain_line(cells[columns[1]], number, warnings[1])
@@ -154,7 +164,8 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
 
 
 def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
-    """Returns the columns of both sides, counted from 0, and whether these cells are names of columns."""
+    """Returns the columns of both sides, counted from 0, and whether these cells are names of
+    columns."""
     header = [cell.strip().casefold() for cell in cells]
     languages = _language_names(layout.source_language), _language_names(layout.target_language)
     roles = {"source", "src"}, {"target", "tgt", "trg"}
@@ -181,10 +192,12 @@ def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
     raise InputError(what[:300], remedy="give the numbers of two columns of text")
 
 
-def _check_text(pairs: Sequence[LinePair], columns: tuple[int, int], others: bool, path: str | Path) -> None:
-    """Raises InputError if a column of these first pairs is constant, or holds numbers or identifiers below a
-    line that may be its name. others: whether the file has other columns; then neither may hold labels, which
-    are a few different cells."""
+def _check_text(
+    pairs: Sequence[LinePair], columns: tuple[int, int], others: bool, path: str | Path
+) -> None:
+    """Raises InputError if a column of these first pairs is constant, or holds numbers or
+    identifiers below a line that may be its name. others: whether the file has other columns; then
+    neither may hold labels, which are a few different cells."""
     for column, cells in zip(columns, zip(*pairs, strict=True), strict=True):
         repeated = len(cells) > 2 and len(set(cells)) <= max(1, others * len(cells) // 3)
         if repeated or (all(_is_number(cell.strip()) for cell in cells[1:]) and len(cells) == _FEW):
@@ -204,8 +217,8 @@ def _language_names(code: str) -> set[str]:
 
 
 def _is_name(cell: str, words: set[str]) -> bool:
-    """Tells whether a cell is a name with one of the words, as French, fr-CA, fra_Latn and text_fr are for
-    French. What has the punctuation of a sentence is none."""
+    """Tells whether a cell is a name with one of the words, as French, fr-CA, fra_Latn and text_fr
+    are for French. What has the punctuation of a sentence is none."""
     parts = re.findall(r"[^\W_]+", cell)
     return (
         0 < len(parts) <= 3
@@ -216,11 +229,11 @@ def _is_name(cell: str, words: set[str]) -> bool:
 
 
 def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
-    """Yields the texts at two keys of each object. An empty line is a pair of empty sides; null is an empty
-    side.
+    """Yields the texts at two keys of each object. An empty line is a pair of empty sides; null is
+    an empty side.
 
-    Raises InputError as `read_lines` does, and, with the line, for one that is no JSON object, lacks a key or
-    has no text there.
+    Raises InputError as `read_lines` does, and, with the line, for one that is no JSON object,
+    lacks a key or has no text there.
     """
     keys: tuple[str, str] | None = None
     for number, line in enumerate(raw_lines(path, warnings[0]), 1):
@@ -238,7 +251,8 @@ def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) ->
 
 
 def _plain_text(text: str | None, number: int, warnings: InputWarnings) -> str:
-    """Returns a text without control characters and line breaks; None is noted and becomes an empty text."""
+    """Returns a text without control characters and line breaks; None is noted and becomes an empty
+    text."""
     if text is None:
         warnings.note(NO_TEXT, number)
     return plain_field(text or "", number, warnings)
@@ -247,7 +261,10 @@ def _plain_text(text: str | None, number: int, warnings: InputWarnings) -> str:
 def _find_keys(record: Record, layout: Layout) -> tuple[str, str]:
     """Returns the first names of the layout that this record has."""
     for source, target in layout.names():
-        if _nested_value(record, source) is not _MISSING and _nested_value(record, target) is not _MISSING:
+        if (
+            _nested_value(record, source) is not _MISSING
+            and _nested_value(record, target) is not _MISSING
+        ):
             return source, target
     what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
     raise InputError(what[:400], remedy="give the keys of the text")
@@ -298,28 +315,33 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _DECLARED = re.compile(rb"""^(?:\xef\xbb\xbf)?<\?xml[^>]*\bencoding=["']([\w.-]+)""")
 _CODE = "\0"
 """Stands for a formatting code in a segment until its end: XML cannot hold this character."""
-_WORDS = r"[^\W\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # written with spaces
+# written with spaces
+_WORDS = r"[^\W\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _GLUED = re.compile(rf"(?:(?<={_WORDS})|(?<=[.!?:;,)…])){_CODE}+(?={_WORDS})")
 _PLACEHOLDER = re.compile(
-    r"\$?\{\{?[\w.]+\}?\}|%(?:\d|(?:\d+\$)?[a-zA-Z@])(?![\w%$])|%\([\w.]+\)[a-zA-Z]|__[A-Z][A-Z0-9_]*__"
+    r"\$?\{\{?[\w.]+\}?\}|%(?:\d|(?:\d+\$)?[a-zA-Z@])(?![\w%$])|%\([\w.]+\)[a-zA-Z]"
+    r"|__[A-Z][A-Z0-9_]*__"
 )
-# Bytes and references of control characters, which XML cannot hold and exporters write nevertheless.
+# Bytes and references of control characters, which XML cannot hold and exporters write
+# nevertheless.
 _CONTROL_BYTES = re.compile(
-    rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|x0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));"
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f]"
+    rb"|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|x0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));"
 )
 
 
 def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
-    """Yields the segments of two languages in each unit, in whatever encoding the file declares. Warnings
-    have the number of the unit instead of a line.
+    """Yields the segments of two languages in each unit, in whatever encoding the file declares.
+    Warnings have the number of the unit instead of a line.
 
-    Of formatting codes, placeholders such as `{0}` and `%s` stay, and a space stays between words that only a
-    code separates. Control characters, which XML does not allow, become spaces. All are noted.
+    Of formatting codes, placeholders such as `{0}` and `%s` stay, and a space stays between words
+    that only a code separates. Control characters, which XML does not allow, become spaces. All are
+    noted.
 
-    A language `en` matches `en`, `EN-US` and so on; `en-GB` matches only itself. A unit without the language
-    has an empty side, and of two segments in one language the first counts; both are noted. External entities
-    and files are never fetched. Raises InputError, with the line, for broken XML, and at the end if no unit
-    had one of the languages.
+    A language `en` matches `en`, `EN-US` and so on; `en-GB` matches only itself. A unit without the
+    language has an empty side, and of two segments in one language the first counts; both are
+    noted. External entities and files are never fetched. Raises InputError, with the line, for
+    broken XML, and at the end if no unit had one of the languages.
     """
     wanted = [
         _language_code(layout.source or layout.source_language),
@@ -329,12 +351,19 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     number = 0
     for number, unit in enumerate(_units(path), 1):
         variants = [
-            (_language_code(variant.get(_LANGUAGE) or variant.get("lang") or ""), variant.find("{*}seg"))
+            (
+                _language_code(variant.get(_LANGUAGE) or variant.get("lang") or ""),
+                variant.find("{*}seg"),
+            )
             for variant in unit.iterfind("{*}tuv")
         ]
         languages |= {language for language, _ in variants}
         source, target = (
-            [segment for language, segment in variants if segment is not None and _matches(language, code)]
+            [
+                segment
+                for language, segment in variants
+                if segment is not None and _matches(language, code)
+            ]
             for code in wanted
         )
         yield _segment_text(source, number, warnings[0]), _segment_text(target, number, warnings[1])
@@ -342,7 +371,9 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
         if not any(_matches(language, code) for language in languages):
             there = ", ".join(sorted(languages))
             what = f"none of the {number:,} units has the language '{code}'; there are: {there}"
-            raise InputError(what[:300], file=path, remedy="give the languages as the file writes them")
+            raise InputError(
+                what[:300], file=path, remedy="give the languages as the file writes them"
+            )
 
 
 def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
@@ -363,7 +394,8 @@ def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWa
 
 
 def _units(path: str | Path) -> Iterator[ET.Element]:
-    """Yields the units. Each is removed from the tree afterwards, because a whole memory may be too large."""
+    """Yields the units. Each is removed from the tree afterwards, because a whole memory may be too
+    large."""
     parser: Any = ET.XMLPullParser(("start", "end"))
     inside: list[ET.Element] = []  # open elements, outermost first
     size, chunk, declared = 0, b"", "UTF-8"  # size: bytes since the end of the last unit
@@ -383,7 +415,9 @@ def _units(path: str | Path) -> Iterator[ET.Element]:
                     inside.append(element)
                 elif _tag(inside.pop()) == "tu":
                     if any(_tag(outer) == "tu" for outer in inside):
-                        raise InputError("a unit <tu> stands inside another", file=path, remedy=_AGAIN)
+                        raise InputError(
+                            "a unit <tu> stands inside another", file=path, remedy=_AGAIN
+                        )
                     size = 0
                     yield element
                     inside[-1].remove(element)
@@ -396,9 +430,12 @@ def _units(path: str | Path) -> Iterator[ET.Element]:
         what, remedy = f"is not valid XML: {message} (column {error.position[1] + 1})", _AGAIN
         if _is_declared_wrongly(declared, chunk):
             what = f"it declares the encoding {declared}, or none, and its bytes are in another one"
-            remedy = f"correct encoding= in its first line, or convert it, as with iconv -t {declared}"
+            remedy = (
+                f"correct encoding= in its first line, or convert it, as with iconv -t {declared}"
+            )
         raise InputError(what, file=path, line=error.position[0], remedy=remedy) from None
-    except (LookupError, ValueError) as error:  # encodings that Python does not know, or of several bytes
+    # encodings that Python does not know, or of several bytes
+    except (LookupError, ValueError) as error:
         what = f"its encoding cannot be read: {error}"
         raise InputError(what, file=path, remedy="convert it to UTF-8") from None
 
@@ -416,8 +453,8 @@ def _is_declared_wrongly(declared: str, chunk: bytes) -> bool:
 
 
 def _chunks(path: str | Path) -> Iterator[bytes]:
-    """Yields the bytes of the file, and at its end none. U+0080, a control character that XML allows, stands
-    for those that it does not, except in UTF-16."""
+    """Yields the bytes of the file, and at its end none. U+0080, a control character that XML
+    allows, stands for those that it does not, except in UTF-16."""
     with opened(path) as stream:
         chunk = stream.read(_XML_CHUNK)
         wide = b"\0" in chunk[:4]
@@ -449,7 +486,9 @@ BILINGUAL: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[Li
 """Format of a bilingual file → its reader."""
 
 _SUFFIXES: dict[str, Format] = {f".{name}": name for name in BILINGUAL}
-_CONVERT = "write it as TSV or JSON lines; the page on getting corpora has the three lines that do it"
+_CONVERT = (
+    "write it as TSV or JSON lines; the page on getting corpora has the three lines that do it"
+)
 _NOT_READ = NO_LINES | dict.fromkeys((".csv", ".parquet", ".arrow"), _CONVERT)
 _NOT_READ[".json"] = (
     "write a JSON array as .jsonl, one object on each line; for such lines add --format jsonl"
@@ -463,8 +502,8 @@ class ParallelText(NamedTuple):
     reader: Callable[[SideWarnings], Iterator[LinePair]]
 
     def pairs(self, warnings: SideWarnings = UNREPORTED) -> Iterator[LinePair]:
-        """Reads the pairs from the first on, and notes warnings about them. No side contains a control
-        character or a line break.
+        """Reads the pairs from the first on, and notes warnings about them. No side contains a
+        control character or a line break.
 
         Raises InputError, with the file and the line or row, if something cannot be read.
         """
@@ -474,16 +513,20 @@ class ParallelText(NamedTuple):
 def parallel_texts(names: Sequence[str | Path], *, layout: Layout = Layout()) -> list[ParallelText]:
     """Returns the parallel texts that the arguments of a command name, in their order.
 
-    A bilingual file (by its name or the layout) is one text. Any other name is a source file, and the next
-    name is its target. Before anything is read, since the last text may be read hours later, raises
-    InputError for a source without a target, files that do not exist, formats that are not read, and standard
-    input named twice.
+    A bilingual file (by its name or the layout) is one text. Any other name is a source file, and
+    the next name is its target. Before anything is read, since the last text may be read hours
+    later, raises InputError for a source without a target, files that do not exist, formats that
+    are not read, and standard input named twice.
     """
     if not names:
-        raise InputError("no corpus is named", remedy="name a source and a target file, or a bilingual file")
+        raise InputError(
+            "no corpus is named", remedy="name a source and a target file, or a bilingual file"
+        )
     files = [(str(name), _format(str(name), layout)) for name in names]
     if [name for name, _ in files].count(STDIN) > 1:
-        raise InputError("standard input can be read only once", remedy="name a file in place of one `-`")
+        raise InputError(
+            "standard input can be read only once", remedy="name a file in place of one `-`"
+        )
     texts = []
     while files:
         name, format = files.pop(0)
@@ -496,8 +539,8 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout = Layout()) ->
             name, reader = f"{name} | {target}", partial(read_pairs, name, target)
         else:
             remedy = (
-                f"give source and target files alternating, or a bilingual file ({', '.join(_SUFFIXES)}, or "
-                "any file with its format)"
+                "give source and target files alternating, or a bilingual file"
+                f" ({', '.join(_SUFFIXES)}, or any file with its format)"
             )
             after = f": the next file, {files[0][0]}, is a bilingual file" if files else ""
             raise InputError(f"has no target text{after}", file=name, remedy=remedy)
@@ -506,8 +549,8 @@ def parallel_texts(names: Sequence[str | Path], *, layout: Layout = Layout()) ->
 
 
 def _format(name: str, layout: Layout) -> Format:
-    """Returns the format of a file; "lines" if its name does not show a bilingual format. Raises InputError
-    if it does not exist or is not read."""
+    """Returns the format of a file; "lines" if its name does not show a bilingual format. Raises
+    InputError if it does not exist or is not read."""
     suffix = text_suffix(name)
     if name != STDIN and ".zip/" not in name.lower() and not Path(name).exists():
         raise InputError("no such file", file=name, remedy="check the path")
@@ -522,14 +565,17 @@ def _format(name: str, layout: Layout) -> Format:
 
 
 def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
-    """Returns the source and the target text in a .zip file, by the ends of their names, if it has both."""
+    """Returns the source and the target text in a .zip file, by the ends of their names, if it has
+    both."""
     inner = [] if layout.format else texts_in_zip(name)
     languages = layout.source_language, layout.target_language
-    found = [f"{name}/{text}" for end in languages for text in inner if text_suffix(text) == f".{end}"]
+    found = [
+        f"{name}/{text}" for end in languages for text in inner if text_suffix(text) == f".{end}"
+    ]
     return (found[0], found[1]) if len(found) == 2 and found[0] != found[1] else None
 
 
 def read_link_lines(path: str | Path) -> Iterator[str]:
-    """Yields the word links of each pair, as a line for `parse_links`. Raises InputError as `raw_lines` and
-    `link_fields` do."""
+    """Yields the word links of each pair, as a line for `parse_links`. Raises InputError as
+    `raw_lines` and `link_fields` do."""
     return link_fields(raw_lines(path, IGNORED), path)
