@@ -71,6 +71,7 @@ class Translation(_Record):
     doubtful_numbers: source numbers whose place in the translation is not certain or that it only
     spells, and numbers of the translation that the source has not in digits (with
     `translation.faithful`).
+    unknown_words: words of the given beginning that neither the model knows nor the source has.
     """
 
     text: str
@@ -84,6 +85,7 @@ class Translation(_Record):
     parts: int = 1
     confidence: list[float] = field(default_factory=list)
     doubtful_numbers: list[str] = field(default_factory=list)
+    unknown_words: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         text = (
@@ -117,6 +119,7 @@ class Translation(_Record):
             "log_probabilities": [round(value, _DIGITS) for value in self.log_probabilities],
             "confidence": [round(value, _DIGITS) for value in self.confidence],
             "doubtful_numbers": list(self.doubtful_numbers),
+            "unknown_words": list(self.unknown_words),
             "finished": self.finished,
             "alignment": [
                 [round(float(weight), _DIGITS) for weight in row] for row in self.alignment

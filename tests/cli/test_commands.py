@@ -27,6 +27,7 @@ FIELDS = {
         "confidence",
     ),
     "doubtful_numbers",
+    "unknown_words",
 }
 SENTENCES = 6
 

@@ -18,6 +18,7 @@ import pytest
 from command_line import Command, assert_refused
 
 from rnnsearch import Corpus
+from rnnsearch.errors import InputWarning
 from rnnsearch.system import line_file
 from rnnsearch.translation.aligner import Aligner
 from rnnsearch.translation.translator import Translator
@@ -120,15 +121,21 @@ def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, for
 def test_beginnings_from_a_file(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     from rnnsearch import Translator
 
-    lines, begun = ["The man sees the horse.", "She sleeps.", "The man sings."], ["La", "", "Un ch"]
+    lines = ["The man sees the horse.", "She sleeps.", "The man sings.", "She sings."]
+    begun = ["La", "", "Un ch", "Жук"]
     source, prefix, out = (tmp_path / name for name in ("source", "prefix", "out"))
     for path, text in ((source, lines), (prefix, begun)):
         path.write_text("".join(f"{line}\n" for line in text))
-    expected = [result.text for result in Translator.load(tiny_run).translate(lines, prefix=begun)]
+    with pytest.warns(InputWarning, match="Жук"):
+        found = Translator.load(tiny_run).translate(lines, prefix=begun)
+    expected = [result.text for result in found]
     assert expected[2].startswith("Un ch")
     words = ["translate", tiny_run, source, "--prefix", prefix]
-    assert command(" ".join(map(str, words))).lines == expected
-    assert command(" ".join(map(str, [*words, "--out", out]))).code == 0
+    done = command(" ".join(map(str, words)))
+    assert done.lines == expected
+    said = f"warning: {source}: line 4: the model does not know these words of the beginning: Жук ("
+    assert done.err.startswith(said)
+    assert command(" ".join(map(str, [*words, "--out", out]))).err == done.err
     assert out.read_text().splitlines() == expected
 
 

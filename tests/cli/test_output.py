@@ -35,6 +35,7 @@ def test_json_holds_everything_on_one_line() -> None:
         "log_probabilities": [-0.1, -0.02, -0.00346],
         "confidence": [],
         "doubtful_numbers": [],
+        "unknown_words": [],
         "alignment": [[0.7, 0.2, 0.1], [0.33333, 0.33333, 0.33333]],
     }
     alternative = plain | {"text": "été", "score": -2.0, "finished": False}

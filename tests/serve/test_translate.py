@@ -87,6 +87,10 @@ def test_beginnings_are_kept_line_by_line(client: TestClient, served: list[Serve
     assert answer["translations"][0]["text"].startswith(typed)
     tokens = [one["hypotheses"][0]["tokens"] for one in answer["translations"][0]["sentences"]]
     assert tokens == [["Elle", "dort", "."], second.tokens]
+    answer = ask(client, text=SENTENCES[0], prefix="La\0Жук", model="en-fr")["translations"][0]
+    (best,) = answer["sentences"][0]["hypotheses"]
+    assert (answer["text"], best["unknown_words"]) == (best["text"], ["Жук"])
+    assert best["text"].startswith("La Жук")
 
 
 def test_the_words_to_choose_from(client: TestClient, served: list[ServedModel]) -> None:

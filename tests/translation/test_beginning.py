@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rnnsearch import InputError, Translation, Translator
+from rnnsearch.errors import InputWarning
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Beginning, EncodedSentence
 from rnnsearch.text.vocabulary import EOS, UNK
@@ -109,11 +111,33 @@ def test_the_text_begins_as_typed(
         "search.no_unk": no_unk,
         "search.max_length_ratio": 3.0,
     }
-    (result,) = words.translate(["   " + LINE], prefix=[typed], nbest=2, settings=settings)
+    with pytest.warns(InputWarning, match=f"line 1: .* words of the beginning: {tokens[1]} "):
+        (result,) = words.translate(["   " + LINE], prefix=[typed], nbest=2, settings=settings)
     for one in (result, *result.alternatives):
         assert one.text.startswith(kept)
         assert one.tokens[: len(tokens)] == tokens
         assert len(one.alignment) == len(one.confidence) == len(one.tokens)
+
+
+@pytest.mark.parametrize("kind", ["words", "subwords"])
+def test_words_in_another_script_are_named(kind: str, request: pytest.FixtureRequest) -> None:
+    """Those of the source are not: a translation may copy them."""
+    translator: Translator = request.getfixturevalue(kind)
+    how = {"settings": {"search.max_length_ratio": 9.0}}
+    said = "line 2: the model does not know these words of the beginning: мир, Жук (they stay as"
+    with pytest.warns(InputWarning, match=re.escape(said)):
+        found = translator.translate(
+            [LINE, f"Привет {LINE}"], prefix=["Le", "Привет мир Жук мир"], **how
+        )
+    assert [one.unknown_words for one in found] == [[], ["мир", "Жук"]]
+    assert found[1].text.startswith("Привет мир Жук мир")
+    assert found[1].to_dict()["unknown_words"] == ["мир", "Жук"]
+
+
+@pytest.mark.parametrize("mark", ["\0", "\t", "\n", "\u2028"])
+def test_control_characters_are_spaces(words: Translator, mark: str) -> None:
+    found = words.translate([LINE] * 2, prefix=[f"Le{mark}homme", "Le homme"])
+    assert found[0].text == found[1].text
 
 
 def test_a_beginning_has_its_log_p(words: Translator) -> None:
@@ -250,8 +274,8 @@ def test_other_directions_are_refused(
 
 def test_an_ensemble_keeps_beginnings(tiny_run: Path, other_tiny_run: Path) -> None:
     translator = Translator.load(tiny_run, other_tiny_run)
-    (result,) = translator.translate([LINE], prefix=["Le chat"])
-    assert result.text.startswith("Le chat")
+    (result,) = translator.translate([LINE], prefix=["Le homme"])
+    assert result.text.startswith("Le homme")
 
 
 @pytest.mark.parametrize("kind", ["words", "subwords"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rnnsearch.cli.options import Cores
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, InputWarning, escaped
 from rnnsearch.system.files import is_stream
 from rnnsearch.system.progress import is_quiet, progress_bar, show
 
@@ -158,16 +159,26 @@ def line_progress(
             speed = units / max(time.monotonic() - begun, 1e-9)
             bar(task.doing, done, lines, f"{speed:,.0f} {task.unit}/s")
 
+        def in_file(message: object) -> str:
+            of_line = source != "-" and str(message).startswith(("line ", "pair "))
+            return f"{escaped(source)}: {message}" if of_line else str(message)
+
+        def warn(message: Warning | str, *about: Any, **more: Any) -> None:
+            named = isinstance(message, InputWarning)
+            shown_before(InputWarning(in_file(message)) if named else message, *about, **more)
+
         try:
-            yield advance
+            with warnings.catch_warnings():
+                shown_before, warnings.showwarning = warnings.showwarning, warn
+                yield advance
         except KeyboardInterrupt:
             if source == "-" and sys.stdin.isatty():
                 raise
             raise KeyboardInterrupt(f"{resume} after line {answered:,}") from None
         except InputError as error:
-            if source == "-" or not str(error).startswith(("line ", "pair ")):
+            if (said := in_file(error)) == str(error):
                 raise
-            raise InputError(str(error), file=source) from None
+            raise InputError(said) from None
 
 
 def json_line(_: int, result: Translation) -> str:

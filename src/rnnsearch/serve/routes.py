@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from starlette.datastructures import Headers
 from rnnsearch.records import Translation
 from rnnsearch.serve.service import Service
 from rnnsearch.serve.work_queue import OWNER, AbandonedError
+from rnnsearch.text.formats.lines import plain_given
 from rnnsearch.translation.beginning import as_typed
 from rnnsearch.word_links import format_links
 
@@ -36,7 +38,8 @@ OneOrMore = Text | Annotated[list[Text], Field(fail_fast=True)]
 seconds."""
 Item = TypeVar("Item")
 HYPOTHESIS = [
-    *("text", "tokens", "score", "log_probabilities", "confidence", "doubtful_numbers", "finished"),
+    *("text", "tokens", "score", "log_probabilities", "confidence", "doubtful_numbers"),
+    *("unknown_words", "finished"),
 ]
 
 
@@ -198,7 +201,8 @@ def v1(service: Service) -> APIRouter:
             service.choose(request.model, request.source, request.target),
             as_list(request.text),
         )
-        begun = as_list(request.prefix or "") if request.prefix else [""] * len(texts)
+        given = as_list(request.prefix or "") if request.prefix else [""] * len(texts)
+        begun = ["\n".join(map(plain_given, text.split("\n"), count(1))) for text in given]
         translated = await service.translate(
             model, texts, request.beam, request.nbest, glossary=request.glossary, prefix=begun
         )

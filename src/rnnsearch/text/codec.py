@@ -40,12 +40,14 @@ class Term(NamedTuple):
 class Beginning(NamedTuple):
     """The given beginning of a translation. words: its whole words, as typed. word_of: their ids
     belong to words[word_of[k]]. kept: number of words that stay as they are, with an unfinished
-    one. places: what the search allows (search/prefix.py)."""
+    one. places: what the search allows (search/prefix.py). unknown: words that the network reads as
+    UNK."""
 
     words: Sequence[str] = ()
     word_of: Sequence[int] = ()
     kept: int = 0
     places: Sequence[Mapping[int, int]] = ()
+    unknown: Sequence[str] = ()
 
 
 NO_BEGINNING = Beginning()

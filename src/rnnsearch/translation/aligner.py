@@ -102,7 +102,12 @@ class AlignedPair:
     def matrices(self) -> dict[str, Any]:
         """Returns the words, links and weights as plain lists, for a line of JSON."""
         made = self.result.to_dict() | {"links": self.links}
-        del made["alternatives"], made["confidence"], made["doubtful_numbers"]
+        del (
+            made["alternatives"],
+            made["confidence"],
+            made["doubtful_numbers"],
+            made["unknown_words"],
+        )
         if self.reverse is None:
             return made
         own = {"forward_links": self.forward_links, "reverse_links": self.reverse_links}

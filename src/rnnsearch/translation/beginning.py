@@ -14,7 +14,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Translation, after_letters
 from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
-from rnnsearch.text.formats.lines import in_step
+from rnnsearch.text.formats.lines import in_step, plain_given
 from rnnsearch.text.subwords import WORD_START
 from rnnsearch.text.vocabulary import EOS, UNK
 from rnnsearch.translation.source_lines import Paragraphs, sentences
@@ -65,7 +65,7 @@ def with_typed(
 
 def _typed(text: str | None, number: int) -> str:
     require(f"prefix {number}", text, str, NoneType)
-    return (text or "").rstrip("\r\n")
+    return plain_given((text or "").rstrip("\r\n"), number)
 
 
 def by_sentence(typed: str, count: int, language: str) -> list[str]:
@@ -111,9 +111,9 @@ def encode_beginning(typed: str, codec: Codec, faithful: bool = False) -> Beginn
     elif words and codec.word_start:
         places = [dict.fromkeys([EOS, *codec.vocabulary.ids_starting(codec.word_start)], 1)]
     encoded = encode(words)
-    return Beginning(
-        words, encoded.word_of[:-1], kept, [*({one: 1} for one in encoded.ids[:-1]), *places]
-    )
+    word_of, ids = encoded.word_of[:-1], encoded.ids[:-1]
+    unknown = dict.fromkeys(words[k] for k, one in zip(word_of, ids, strict=True) if one == UNK)
+    return Beginning(words, word_of, kept, [*({one: 1} for one in ids), *places], [*unknown])
 
 
 def _places_of_letters(codec: Codec, word: str) -> list[Mapping[int, int]]:

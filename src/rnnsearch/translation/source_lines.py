@@ -238,6 +238,7 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
         parts=len(parts),
         confidence=[value for part in parts for value in part.confidence],
         doubtful_numbers=[number for part in parts for number in part.doubtful_numbers],
+        unknown_words=[word for part in parts for word in part.unknown_words],
     )
 
 
@@ -269,7 +270,7 @@ def noted(
     come after the last line. limit: `translation.max_source_length`. first: the number of the first
     line.
     """
-    from rnnsearch.figure3 import printable, shorten  # only warnings need them
+    from rnnsearch.figure3 import printable  # only warnings need it
 
     cuts, words, unknown = 0, 0, 0
     examples: list[str] = []
@@ -295,9 +296,7 @@ def noted(
     if cuts > 1:
         note(f"warning: {cuts:,} lines were translated in parts")
     if unknown:
-        shown = [shorten(printable(word), _LONGEST) for word in examples[:_EXAMPLES]]
-        shown += ["…"] * (len(examples) > _EXAMPLES)
-        what = f"the run does not know {unknown:,} of {words:,} source words: {', '.join(shown)}"
+        what = f"the run does not know {unknown:,} of {words:,} source words: {_shown(examples)}"
         advice = "they hold characters that did not occur in training"
         if source.subwords is None:
             advice = (
@@ -305,6 +304,14 @@ def noted(
                 " letters"
             )
         note(f"warning: {what} ({advice})")
+
+
+def _shown(words: Sequence[str]) -> str:
+    """Returns the first words, shortened, for a message."""
+    from rnnsearch.figure3 import printable, shorten  # only warnings need them
+
+    shown = [shorten(printable(word), _LONGEST) for word in words[:_EXAMPLES]]
+    return ", ".join(shown + ["…"] * (len(words) > _EXAMPLES))
 
 
 def _unknown(words: list[str], source: Codec) -> list[str]:
@@ -316,6 +323,15 @@ def _unknown(words: list[str], source: Codec) -> list[str]:
     return [
         word for word, size in zip(words, sizes, strict=True) if UNK in list(islice(subwords, size))
     ]
+
+
+def warn_of_unknown_words(words: Sequence[str], number: int) -> None:
+    """Issues an InputWarning if the beginning of a line's translation has unknown words. number: of
+    the line."""
+    if words:
+        what = f"line {number}: the model does not know these words of the beginning"
+        remedy = "they stay as typed, but the model cannot read them: check script and spelling"
+        warnings.warn(f"{what}: {_shown(words)} ({remedy})", InputWarning, stacklevel=3)
 
 
 def warn_of_target_language(words: Iterable[str], source: Codec, target: Codec) -> None:

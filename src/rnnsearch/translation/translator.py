@@ -53,6 +53,7 @@ from rnnsearch.translation.source_lines import (
     joined,
     sentences,
     warn_of_target_language,
+    warn_of_unknown_words,
 )
 from rnnsearch.word_links import merge_subwords
 
@@ -220,11 +221,8 @@ class Translator:
         """
         used = changed(self.settings, with_short(settings or {}, options))
         terms = self._glossary(glossary)
-        size, numbers, given = (
-            READ_AHEAD * used.search.batch_size,
-            count(first),
-            with_typed(lines, prefix),
-        )
+        size, given = READ_AHEAD * used.search.batch_size, with_typed(lines, prefix)
+        numbers, written = count(first), count(first)
         groups = [given] if full_batches else stream_batches(given, size)
         encoded = (
             (
@@ -242,6 +240,7 @@ class Translator:
             found = iter(self.translate_parts(parts, settings=used))
             for line, typed, own in block:
                 result = joined([next(found) for _ in own], self.target.text)
+                warn_of_unknown_words(result.unknown_words, next(written))
                 yield (
                     retyped(result, typed, self.target) if typed.strip() else indented(result, line)
                 )
@@ -475,6 +474,7 @@ class Translator:
             finished=hypothesis.finished,
             confidence=confidence,
             doubtful_numbers=doubtful,
+            unknown_words=[word for word in begun.unknown if word not in sentence.words],
         )
 
 

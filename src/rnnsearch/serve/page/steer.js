@@ -105,6 +105,8 @@ export class Steer {
         if (width === (draft ?? beam)) this.states = [...this.states.slice(0, ++this.at), state];
         else this.states[this.at] = state;
         this.show(state);
+        const unknown = made.hypotheses[0].unknown_words.map((word) => `“${word}”`).join(", ");
+        if (unknown) this.onError(`The network does not know ${unknown}: what you typed stays, and it reads these words as unknown. Check their script and spelling.`);
       }
       find("status").textContent = `Translation: ${this.state.result.text}`;
     } catch (error) {

@@ -307,7 +307,7 @@ def plain_pairs(
 ) -> Iterator[tuple[str, str]]:
     """Yields given pairs of lines as `read_pairs` does those of files."""
     for number, (source, target) in enumerate(given_pairs(pairs), 1):
-        yield _plain_given(source, number, warnings[0]), _plain_given(target, number, warnings[1])
+        yield plain_given(source, number, warnings[0]), plain_given(target, number, warnings[1])
 
 
 def name_of(lines: object) -> str:
@@ -319,9 +319,10 @@ def _lines_of(lines: Lines, warnings: InputWarnings) -> Iterator[str]:
     if isinstance(lines, (str, Path)):
         return read_lines(lines, warnings)
     return (
-        _plain_given(line, number, warnings) for number, line in enumerate(given_lines(lines), 1)
+        plain_given(line, number, warnings) for number, line in enumerate(given_lines(lines), 1)
     )
 
 
-def _plain_given(line: str, number: int, warnings: InputWarnings) -> str:
+def plain_given(line: str, number: int, warnings: InputWarnings = IGNORED) -> str:
+    """Does as `plain_field` for a line of a Python caller, which may end in a line feed."""
     return plain_field(line.removesuffix("\n").translate(SURROGATES), number, warnings)

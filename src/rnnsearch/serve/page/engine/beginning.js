@@ -6,10 +6,12 @@ const EOS = 0;
 const UNK = 1;
 const START = "▁";
 const LONGEST = 100; // letters of an unfinished word
+const CONTROL = /[\0-\x1f\x7f-\x9f\u2028\u2029]/gu;
 
 export class Beginning {
-  /** typed: text. Unless white space ends it, its last word is unfinished: any word that begins so may follow, in any subwords. */
-  constructor(codec, typed, faithful = false) {
+  /** given: typed text. Unless white space ends it, its last word is unfinished: any word that begins so may follow, in any subwords. */
+  constructor(codec, given, faithful = false) {
+    const typed = given.replace(CONTROL, " ");
     Object.assign(this, { codec, typed });
     const words = faithful ? faithfulWords(codec, typed) : codec.tokeniser.words(typed);
     const last = words.at(-1);
@@ -21,6 +23,7 @@ export class Beginning {
     const complete = this.left === mark ? words : words.slice(0, -1);
     const { ids, wordOf } = faithful ? encodeWordsFaithfully(codec, complete) : codec.encodeWords(complete);
     Object.assign(this, { words: complete, ids: ids.slice(0, -1), wordOf: wordOf.slice(0, -1) });
+    this.unknown = complete.filter((word, place) => complete.indexOf(word) === place && ids.some((id, k) => id === UNK && complete[wordOf[k]] === word));
   }
 
   /** left: what the ids after the complete words must spell. reachable: whether ids can spell it from each of its letters on. */

@@ -99,6 +99,7 @@ export function joinedParts(parts, text) {
     log_probabilities: parts.flatMap((part) => part.log_probabilities),
     confidence: parts.flatMap((part) => part.confidence),
     doubtful_numbers: parts.flatMap((part) => part.doubtful_numbers),
+    unknown_words: parts.flatMap((part) => part.unknown_words),
     alignment,
     sources: all + 1,
   };

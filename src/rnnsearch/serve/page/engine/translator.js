@@ -67,7 +67,7 @@ export class Translator {
   }
 
   async part(encoded, settings, before, show, pause) {
-    if (encoded.ids.length === 1 && !encoded.words.length) return [{ text: "", tokens: [], score: 0, log_probabilities: [], confidence: [], doubtful_numbers: [], alignment: [], sources: 1 }];
+    if (encoded.ids.length === 1 && !encoded.words.length) return [{ text: "", tokens: [], score: 0, log_probabilities: [], confidence: [], doubtful_numbers: [], unknown_words: [], alignment: [], sources: 1 }];
     await pause();
     const walk = search(this.network, this.annotated(encoded.ids), settings);
     for (;;) {
@@ -96,7 +96,8 @@ export class Translator {
     };
     if (encoded.ids.length === 1) found.words = []; // nothing was read: an empty sentence was translated
     const { words, alignment, confidence, steps, doubtful_numbers = [] } = settings.faithful ? this.faithful.holdRest(encoded, found, prefix?.kept ?? 0) : found;
-    const scores = { score, log_probabilities: logProbabilities, confidence, doubtful_numbers };
+    const unknown_words = (prefix?.unknown ?? []).filter((word) => !encoded.words.includes(word));
+    const scores = { score, log_probabilities: logProbabilities, confidence, doubtful_numbers, unknown_words };
     return { text: (prefix ?? this.target).text(words), tokens: words, ...scores, alignment, ids, steps, sources: encoded.words.length + 1 };
   }
 }
