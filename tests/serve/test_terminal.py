@@ -85,6 +85,25 @@ def test_words_are_kept_and_the_rest_follows(talked: Any, tiny_run: Path) -> Non
     assert ":keep needs a number" in talked(SENTENCE, ":keep two")
 
 
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_tab_goes_on_word_by_word(tiny_run: Path, kept: int) -> None:
+    """From the number of words alone, with a space or not, or from letters of a word, to the end."""
+    console = Console(file=io.StringIO(), width=60)
+    conversation = Conversation(Translator.load(tiny_run), dict(SEARCH), lambda _: None, console)
+    conversation.answer(SENTENCE)
+    assert conversation.result
+    before, text = conversation.result.before(kept), conversation.result.text
+    for line in (
+        f":keep {kept}",
+        f":keep {kept} ",
+        f":keep {kept} {text[len(before) :].lstrip()[0]}",
+    ):
+        while more := conversation.completion(line):
+            line += more
+        assert line == f":keep {kept} {text[len(before) :].lstrip()}"
+    assert conversation.completion("The\told") == "\t"
+
+
 def test_a_translation_of_ones_own_is_aligned_and_explained(talked: Any) -> None:
     shown = talked(SENTENCE, ":align Le vieil homme voit la maison .", ":why maison")
     assert "Le vieil homme voit la maison.\n" in shown
@@ -243,6 +262,11 @@ def test_a_session_with_editing(command: Any, tiny_run: Path) -> None:
         assert " ".join(expected.split()) in " ".join(screen.until("en-fr> ").split())
         screen.type(":matrix\n")
         assert "│" in screen.until("en-fr> ")
+        word = expected.replace("'", " ").split()[0]
+        screen.type(f":keep 0 {word[0]}\t")
+        screen.until(f":keep 0 {word}")
+        screen.type("\n")
+        assert " ".join(expected.split()) in " ".join(screen.until("en-fr> ").split())
         screen.type("\x04")
         assert process.wait(300) == 0
 

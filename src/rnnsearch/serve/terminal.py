@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -53,7 +54,16 @@ def talk(runs: Sequence[str], search: dict[str, Any], load: Load) -> None:
     conversation = Conversation(translator, search, load, Console(highlight=False))
     conversation.say("Type a sentence. :help lists the commands, Ctrl-D ends.")
     with suppress(ImportError):
-        import readline  # noqa: F401  # gives `input` line editing and a history
+        import readline  # gives `input` line editing and a history
+
+        def complete(word: str, state: int) -> str | None:
+            line = readline.get_line_buffer()[: readline.get_endidx()]
+            return None if state else word + conversation.completion(line)
+
+        libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
+        readline.set_completer_delims(" ")
+        readline.set_completer(complete)
     while True:
         try:
             lines = input(conversation.prompt)
@@ -180,12 +190,33 @@ class Conversation:
             self.console.print(f"{one.score:8.3f}", line)
 
     def keep(self, beginning: str) -> None:
-        """Keep NUMBER words; BEGINNING follows them, and the rest is translated again."""
+        """Keep NUMBER words and BEGINNING (Tab completes it), and translate the rest again."""
+        self.translate(self.source, self._kept(beginning))
+
+    def _kept(self, beginning: str) -> str:
+        """Returns the beginning that `:keep BEGINNING` keeps."""
         number, _, words = beginning.partition(" ")
         kept = (result := self._last()).before(_number("keep", number))
         rest = result.text[len(kept) :]
         gap = "" if rest[:1].strip() else " "
-        self.translate(self.source, kept + gap + words.strip())
+        return kept + gap + words.lstrip()
+
+    def completion(self, line: str) -> str:
+        """Returns what Tab adds to a line: after `:keep NUMBER BEGINNING` the rest of its last
+        word, or the next word, of the translation that begins so; elsewhere a tab."""
+        command, _, beginning = line.partition(" ")
+        if command != ":keep":
+            return "\t"
+        begun = self._kept(beginning)
+        with warnings.catch_warnings(action="ignore"):  # a message would stand in the typed line
+            (result,) = self.translator.translate(
+                [self.source], prefix=[begun], settings=self.search
+            )
+        found = re.match(r"\s*\S*", result.text[len(begun.rstrip()) :])
+        more = found[0] if found else ""
+        if " " in beginning.rstrip() and not line.endswith(" "):
+            return more
+        return " " * (not line.endswith(" ")) + more.lstrip()
 
     def align(self, reference: str) -> None:
         """Align your own TRANSLATION."""
