@@ -165,6 +165,12 @@ class Page:
                 clickCount=1,
             )
 
+    def tap(self, selector: str) -> None:
+        """A finger in the middle of the element, on a phone's screen."""
+        x, y = self.middle(selector)
+        self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
     def middle(self, selector: str) -> tuple[float, float]:
         script = (
             f"(() => {{ const one = document.querySelector({json.dumps(selector)}); "
@@ -178,7 +184,9 @@ class Page:
         return float(x), float(y)
 
     def screen(self, width: int, height: int = 900, dark: bool = False) -> None:
-        """The size of the window, and which colours the visitor likes."""
+        """The size of the window, and which colours the visitor likes. One as wide as a phone's is
+        touched."""
+        self.call("Emulation.setTouchEmulationEnabled", enabled=width < 600)
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
