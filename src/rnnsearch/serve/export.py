@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from rnnsearch.kernels.gated import FastDecoder
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.run import Run
 from rnnsearch.serve.page import page_files
+from rnnsearch.serve.page.tables import in_javascript
 from rnnsearch.system.files import file_name, whole_folder, write_text
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import Codec
@@ -195,18 +195,6 @@ def _side(codec: Codec) -> dict[str, Any]:
             "pieces": None if pieces == words[len(SPECIALS) :] else pieces,
         }
     return result if tokeniser.kind == "space" else result | moses_rules(base(tokeniser.language))
-
-
-def in_javascript(pattern: str) -> str:
-    """Returns a regular expression of Python as JavaScript writes it, with Unicode's letters and
-    digits."""
-
-    def translated(found: re.Match[str]) -> str:
-        text = re.sub(r"\\(.)", lambda one: inner.get(one[1], one[0]), found[0])
-        return f"[{text}]" if found[0] == r"\w" else text
-
-    inner = {"w": r"\p{L}\p{N}_", "d": r"\p{Nd}", '"': '"'}
-    return re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", translated, pattern)
 
 
 def moses_rules(language: str) -> dict[str, Any]:

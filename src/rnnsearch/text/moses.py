@@ -291,9 +291,9 @@ _CJK = (
     "[\u1100-\u11ff\u2e80-\ua4cf\ua840-\ua87f\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe4f\uff65-\uffdc"
     "\U00017000-\U00018aff\U0001b000-\U0001b12f\U0001b170-\U0001b2ff\U00020000-\U0002ffff]"
 )
-_KIND = {mark: kind for kind in ("„“”", "‚‘’", "«»", "‹›") for mark in kind}
-_CLOSED_BY = {"„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "’": "’‘", "«": "»", "»": "«"}
-_CLOSED_BY |= {"‹": "›", "›": "‹"}
+KIND = {mark: kind for kind in ("„“”", "‚‘’", "«»", "‹›") for mark in kind}
+CLOSED_BY = {"„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "’": "’‘", "«": "»", "»": "«"}
+CLOSED_BY |= {"‹": "›", "›": "‹"}
 """Opening quotation mark → the marks that may close it. Which marks open depends on the
 language."""
 _JOINED_WORDS = {
@@ -324,7 +324,7 @@ _CLOSE = {
 }
 """Side on which a sign has no space → the word before it, the sign and the word after it."""
 _ELIDED = "(?:[A-Za-z]|.*qu|.*ll) ['’] [«“\"]"  # d’« un »
-_SHORTENED = frozenset(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"])
+SHORTENED = frozenset(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"])
 """Italian words that end in an apostrophe: un po' di."""
 
 
@@ -390,7 +390,7 @@ class Detokeniser:
             return True, False
         if self._is["elision"](word) and after[:1].isalpha():
             return False, True
-        if not word.strip("'\"`") or word in _KIND:
+        if not word.strip("'\"`") or word in KIND:
             return self._quotation(words, place, quotes)
         if word == "—" and self.language == "es":  # it begins speech, or stands around an insertion
             begins = "—" not in quotes and (not place or before in ".?!…»:")
@@ -423,13 +423,13 @@ class Detokeniser:
     ) -> tuple[bool, bool]:
         """Does as `_attached` for quotation marks and apostrophes."""
         word, before, later = words[place], words[place - 1] if place else "", words[place + 1 :]
-        after, kind = later[0] if later else "", _KIND.get(word, word)
+        after, kind = later[0] if later else "", KIND.get(word, word)
         opened = quotes.get(kind, "")
         if word in "'’" and before[-1:].isalnum():
             around = f"{before} {word} {after}"
             if self._is["both"](around) or self._is["right"](around):
                 return bool(self._is["both"](around)), True
-            if self.language == "it" and before.lower() in _SHORTENED:
+            if self.language == "it" and before.lower() in SHORTENED:
                 return True, False
             if self.language in ("en", "de"):
                 if self._is["joined"](after):
@@ -451,14 +451,14 @@ class Detokeniser:
             return self._toggled(word, quotes)
         if self.language == "fr" and kind == "«»":
             return False, False
-        if word in _CLOSED_BY.get(opened, ""):
+        if word in CLOSED_BY.get(opened, ""):
             del quotes[kind]
             return True, False
         if word in "”»’›":
             opens = word != "”" or self.language in ("fi", "sv")
             if word == "’" and before[-1:].isalnum() and self._is["internal"](word):
                 return False, True  # nl: ’s avonds
-            if not opens or not any(other in _CLOSED_BY[word] for other in later):
+            if not opens or not any(other in CLOSED_BY[word] for other in later):
                 return True, False
         quotes[kind] = word
         return False, True

@@ -67,19 +67,19 @@ _MARKS = ".!?…؟।॥۔։።။។"
 # Where a sentence may end, with the space after it; as in page/engine/sentences.js. A match begins
 # at the first of several marks: otherwise the time for a row of full stops would grow with the
 # square of its length.
-_BREAK = re.compile(
+BREAK = re.compile(
     rf"(?<![{_MARKS}])[{_MARKS}]+(?:[ \u00a0\u202f]?[»›]|[\"'”’)\]}}])*\s+|[。！？]+[」』”’）]*\s*"
 )
 _NEAR = 40  # characters before and after a full stop that decide
 # Abbreviations that end a sentence before any capital except that of a day, a month or a time zone,
 # and those that end one before its usual first words.
-_LAST = re.compile(r"(?:^|[\s(])(?:[ap]\.\s?m|etc|usw|ecc|enz|itd|itp|atd|osv)$", re.IGNORECASE)
-_AFTER_TIME = re.compile(
+LAST = re.compile(r"(?:^|[\s(])(?:[ap]\.\s?m|etc|usw|ecc|enz|itd|itp|atd|osv)$", re.IGNORECASE)
+AFTER_TIME = re.compile(
     r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Jan|Feb|March|Apr|May\b"
     r"|June|July|Aug|Sep|Oct|Nov|Dec|[A-Z]{2,4}(?![\w-])|Eastern|Central|Mountain|Pacific|[0-9]"
 )
 _UNIT = re.compile(r"\d\s[hmgl]$")  # 18 h.
-_NAME = re.compile(r".*[A-ZÀ-Þ].*\..*|.*\..*[A-ZÀ-Þ].*|Bros|Corp|Co|Jr")
+NAME = re.compile(r".*[A-ZÀ-Þ].*\..*|.*\..*[A-ZÀ-Þ].*|Bros|Corp|Co|Jr")
 
 
 def sentence_starts(line: str, language: str) -> list[int]:
@@ -92,7 +92,7 @@ def sentence_starts(line: str, language: str) -> list[int]:
     usual first word of a sentence. page/engine/sentences.js has the same rules.
     """
     starts, language = [0], base(language)
-    for found in _BREAK.finditer(line):
+    for found in BREAK.finditer(line):
         begin, end = found.span()
         after = line[end : end + _NEAR].lstrip(_OPENING)
         following = after[:1]
@@ -111,15 +111,15 @@ def _ends(before: str, after: str, language: str) -> bool:
     """Tells whether a full stop between this text and a capital or digit ends a sentence."""
     *earlier, stem = before.split(" ")
     stem = stem.lstrip(_OPENING)
-    if _LAST.search(before):
-        return not _AFTER_TIME.match(after)
+    if LAST.search(before):
+        return not AFTER_TIME.match(after)
     if prefixes(language).get(stem):
         return not after[0].isdigit()
     if _UNIT.search(before):
         return True
     if stem.isdigit():
         return language not in ORDINALS and any(earlier)
-    if _NAME.fullmatch(stem):
+    if NAME.fullmatch(stem):
         return re.split(r"['’\s]", after)[0] in FIRST_WORDS.get(language, "").split()
     initial = len(stem) == 1 and stem.isalpha()
     abbreviated = stem in prefixes(language) or ("." in stem and any(map(str.isalpha, stem)))

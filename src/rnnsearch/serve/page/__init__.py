@@ -23,8 +23,10 @@ KINDS = {
 
 def page_files() -> dict[str, bytes]:
     """Returns the page's files: name relative to its folder → content."""
+    from rnnsearch.serve.page.tables import tables_module
+
     own = Path(__file__).parent
-    return {
+    return {"engine/tables.js": tables_module().encode()} | {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for folder in (own, own.parents[1] / "browser")
         for path in sorted(folder.rglob("*"))

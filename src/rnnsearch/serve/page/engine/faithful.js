@@ -2,16 +2,14 @@
 // training's target text held, as text/vocabulary.py makes it.
 
 import { heldNumbers, inBillions, isNumber, keepEqual } from "./numbers.js";
+import { CURRENCIES, RARE, STAND_INS } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
 const UNKNOWN = "<unk>";
-const RARE = 0.25;
 const HASHES = 7;
 const SEEDS = [0x811c9dc5, 0x2545f491];
 const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
-const STAND_INS = { front: [], tag: [], escape: [], emoji: [], mark: [], number: ["12"], address: ["XX"], placeholder: ["XX"], code: ["XX"], snippet: ["XX"] };
-const CURRENCIES = { "€": "€", $: "$", "£": "£", "¥": "¥", euro: "€", euros: "€", dollar: "$", dollars: "$", pound: "£", pounds: "£", livre: "£", livres: "£" };
 const AFTER_ADDRESS = /[.,;:!?"')\]}»”’]+$/u;
 
 /** A Bloom filter. bits: Uint8Array. */

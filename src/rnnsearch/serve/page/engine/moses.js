@@ -1,6 +1,8 @@
 // Lines to words and back by Moses's rules, word for word as text/tokens.py and text/moses.py make them. Sets of letters, patterns and the words
 // before which a full stop ends no sentence come with the model, so that both sides read the same lists.
 
+import * as tables from "./tables.js";
+
 // Control characters, separators and the zero-width space count as spaces; soft hyphens, word joiners and byte order marks vanish.
 const BLANK = /[\0-\x1f\x7f-\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000]/gu;
 const INVISIBLE = /[\xad\u2060\ufeff]/gu;
@@ -99,9 +101,8 @@ class Moses {
   }
 }
 
-const KIND = new Map(["„“”", "‚‘’", "«»", "‹›"].flatMap((kind) => [...kind].map((mark) => [mark, kind])));
-const CLOSED_BY = { "„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "’": "’‘", "«": "»", "»": "«", "‹": "›", "›": "‹" };
-const SHORTENED = new Set(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"]);
+const KIND = new Map(Object.entries(tables.KIND));
+const { CLOSED_BY, SHORTENED } = tables;
 const first = (word) => String.fromCodePoint(word.codePointAt(0));
 const ends = (word, kind) => new RegExp(`${kind}$`, "u").test(word);
 const begins = (word, kind) => new RegExp(`^${kind}`, "u").test(word);
@@ -161,7 +162,7 @@ class Detokeniser {
     if ("'’".includes(word) && ends(before, ALNUM)) {
       const around = `${before} ${word} ${after}`;
       if (this.is.both.test(around) || this.is.right.test(around)) return [this.is.both.test(around), true];
-      if (this.language === "it" && SHORTENED.has(before.toLowerCase())) return [true, false];
+      if (this.language === "it" && SHORTENED.includes(before.toLowerCase())) return [true, false];
       if (this.language === "en" || this.language === "de") {
         if (this.is.joined.test(after)) return [true, true];
         if (!opened && (word === "’" || (this.language === "en" && possessive(words, place)))) return [true, false];

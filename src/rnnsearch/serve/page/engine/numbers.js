@@ -1,18 +1,12 @@
 // Holds the numbers of a translation to those of the source, as translation/numbers.py does.
 
+import * as tables from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
 
-const MARKS = { en: [",", "."], fr: [" ", ","] };
+const { AFTER_HOUR, HALVES, LONGEST_NUMBER, MARKS, RARE, TIMES_OF_DAY } = tables;
 const THOUSAND = "\\s(?:thousand|mille)\\s";
-const CLOCK = /^(\p{Nd}{1,2})(?:\s?[:h.]\s?(\p{Nd}\p{Nd})?)?\s?([ap]m)?$/u;
-const HALVES = ["am", "pm"];
-const TIMES_OF_DAY = [...HALVES, "matin", "après-midi", "soir", "nuit"];
-const AFTER_HOUR = [...HALVES, "h", "heure", "heures", "o'clock"];
-const ROMAN = /^([IVX]+)(?:er|e|ème)$/u;
-const ORDINAL = /^(?:\p{Nd}+(?:st|nd|rd|th|er|re|e|ère|ème)|[IVX]+(?:er|e|ème))$/u;
+const [CLOCK, ROMAN, ORDINAL] = [tables.CLOCK, tables.ROMAN, tables.ORDINAL].map((pattern) => new RegExp(`^(?:${pattern})$`, "u"));
 const BILLIONS = /([ \u2060])(?:(thousand)|mille)[ \u2060]millions?$/u;
-const LONGEST = 12;
-const RARE = 0.25;
 const JOINER = /\u2060/gu;
 const isDigits = (text) => /^\p{Nd}+$/u.test(text);
 const plain = (text) => text.replaceAll(JOINER, " ");
@@ -125,7 +119,7 @@ function runs(made) {
   const free = made.map((one) => one.copied === null && isNumber(one.text));
   for (const first of free.keys()) {
     if (!free[first]) continue;
-    for (let end = first + 1; end <= Math.min(first + LONGEST, free.length); end++) {
+    for (let end = first + 1; end <= Math.min(first + LONGEST_NUMBER, free.length); end++) {
       if (end - first > 1 && made.slice(first, end).some((one) => ROMAN.test(one.text))) break;
       if (free[end - 1]) found.push([first, end]);
       else if (!free[end]) break;

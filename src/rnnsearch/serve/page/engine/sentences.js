@@ -1,17 +1,16 @@
 // A visitor's text as the sentences that are translated one by one.
 
+import * as tables from "./tables.js";
+
 const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
-const BREAK = /(?<![.!?…؟।॥۔։።။។])[.!?…؟।॥۔։።။។]+(?:[ \u00a0\u202f]?[»›]|["'”’)\]}])*\s+|[。！？]+[」』”’）]*\s*/gu;
+const BREAK = new RegExp(tables.BREAK, "gu");
 const CLOSERS = /["'”’)\]}»› \u00a0\u202f]+$/u;
 const OPENERS = /^[ "'“‘«„¿¡([{—–-]+/u;
-const ORDINALS = new Set(["cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "sk", "sl", "sr", "tr"]);
 const NEAR = 40;
-const LAST = /(?:^|[\s(])(?:[ap]\.\s?m|etc|usw|ecc|enz|itd|itp|atd|osv)$/iu;
-const AFTER_TIME =
-  /^(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Jan|Feb|March|Apr|May\b|June|July|Aug|Sep|Oct|Nov|Dec|[A-Z]{2,4}(?![\w-])|Eastern|Central|Mountain|Pacific|[0-9])/u;
-const NAME = /^(?:.*[A-ZÀ-Þ].*\..*|.*\..*[A-ZÀ-Þ].*|Bros|Corp|Co|Jr)$/u;
-const LONGEST_WORD = 100;
+const LAST = new RegExp(tables.LAST, "iu");
+const AFTER_TIME = new RegExp(`^(?:${tables.AFTER_TIME})`, "u");
+const NAME = new RegExp(`^(?:${tables.NAME})$`, "u");
 
 /** Returns the sentences of a text, none of them empty; a line break ends one. rules: {language, prefixes, numeric_prefixes} of the source.
  *  The rules are those of translation/source_lines.py. */
@@ -47,7 +46,7 @@ function ends(before, after, { language, prefixes = [], numeric_prefixes: numeri
   if (LAST.test(before)) return !AFTER_TIME.test(after);
   if (numeric.includes(stem)) return !/^\p{Nd}/u.test(after);
   if (/\p{Nd}\s[hmgl]$/u.test(before)) return true; // 18 h.
-  if (/^\p{Nd}+$/u.test(stem)) return !ORDINALS.has(language.toLowerCase().split(/[-_]/u)[0]) && earlier.some(Boolean);
+  if (/^\p{Nd}+$/u.test(stem)) return !tables.ORDINALS.includes(language.toLowerCase().split(/[-_]/u)[0]) && earlier.some(Boolean);
   if (NAME.test(stem)) return words.includes(after.split(/['’\s]/u)[0]);
   return !(/^\p{L}$/u.test(stem) || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
 }
@@ -60,7 +59,7 @@ export function cut(sentence, codec, limit, encode) {
   let used = 0;
   let ended = false;
   const size = (word) => codec.parts(word).length;
-  const most = Math.min(limit, LONGEST_WORD);
+  const most = Math.min(limit, tables.LONGEST_WORD);
   const shortened = (word) => (size(word) > limit ? [...word].slice(0, most - 1).join("") : word);
   for (const word of sentence.words) {
     const own = size(word) > limit ? most : size(word);
