@@ -132,8 +132,8 @@ export class Inside {
       element("section", {}, element("h4", {}, `${number}. ${NAMES[name]} `, element("span", { className: "formula" }, ...formula)), element("p", { className: "note", textContent: text }), (this[name] = element("div", { className: name })), ...rest);
     const [e, s, h, c, a] = [variable("e", "ij"), variable("s", "i−1"), variable("h", "j"), variable("c", "i"), variable("α", "ij")];
     this.place.replaceChildren(
-      this.header(this.title, this.chips, this.before),
-      this.offered,
+      this.header(this.offered), // first, so that nothing that comes later moves it away from a finger
+      element("div", {}, this.title, this.chips, this.before),
       element("div", { className: "what-if" }, this.onward, this.reset),
       element(
         "div",
