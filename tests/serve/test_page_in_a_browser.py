@@ -567,6 +567,34 @@ def test_the_field_accepts_word_by_word_and_keeps_other_sentences(opened: Page) 
     assert opened.messages == []
 
 
+def test_a_finger_steers_on_a_phone(opened: Page) -> None:
+    """A word is chosen, and undone; a letter is typed at the place that is tapped, and undone."""
+    opened.screen(390)
+    was = translate(opened, "The man sees the woman.")
+    second = "#output .word:nth-of-type(2)"
+    kept = was[: int(opened.run(f"document.querySelector('{second}').dataset.begin"))]
+    opened.tap(second)
+    opened.wait("document.querySelectorAll('#inside .offered button').length === 8")
+    opened.tap("#inside .offered button:not([aria-pressed=true])")
+    opened.wait(f"{OUTPUT} !== {json.dumps(was)} && document.getElementById('inside').hidden")
+    assert opened.run(OUTPUT).startswith(kept)
+    opened.tap("#undo")
+    assert opened.run(OUTPUT) == was
+    opened.tap("#edit")
+    assert opened.run("document.activeElement.id") == "field"
+    opened.tap("#field")
+    place = opened.wait(f"{FIELD}.selectionStart")
+    opened.type("q")
+    opened.wait(
+        f"document.getElementById('status').textContent === 'Translation: ' + {FIELD}.value"
+    )
+    assert opened.run(f"{FIELD}.value").startswith(f"{was[:place]}q")
+    opened.tap("#undo")
+    opened.wait(f"{FIELD}.hidden && {OUTPUT} === {json.dumps(was)}")
+    assert opened.run("document.documentElement.scrollWidth") <= 390
+    assert opened.messages == []
+
+
 def test_a_state_is_a_link(opened: Page) -> None:
     translate(opened, "The man sees. The woman sleeps.")
     opened.click("#sentences button:nth-child(2)")
