@@ -102,7 +102,10 @@ class BatchLoss(nn.Module):
         self.label_smoothing = dropout.label_smoothing
 
     def forward(
-        self, batch: Batch, replaced: Float[Tensor, "batch target source"] | None, weight: float
+        self,
+        batch: Batch,
+        replaced: Float[Tensor, "batch target source"] | None,
+        weight: float | Float[Tensor, ""],
     ) -> tuple[Float[Tensor, ""], Float64[Tensor, 4]]:
         """Returns (the loss to differentiate, summed over words and directions; [NLL, target words,
         alignment loss, linked rows]).
