@@ -2,8 +2,8 @@
 of the same shape.
 
 The host launches these thousands of small kernels more slowly than a GPU computes them; a graph is
-one launch. Clipping and the optimiser stay outside: they are few kernels, and the host reads the
-norm of the gradient before it lets them run.
+one launch. Clipping and the optimiser stay outside: their kernels are few, for each works on all
+parameters, and the host reads the norm of the gradient before it lets them run.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Float64
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim.adadelta import adadelta
 
 from rnnsearch.batch import Batch
 from rnnsearch.errors import one_line
 from rnnsearch.system.progress import note
 from rnnsearch.training.loss import alignment_weight
+from rnnsearch.training.optimiser import Adadelta
 from rnnsearch.training.trainer import BatchLoss, Trainer
 
 POSITIONS = 8
 """Sentences are padded to multiples of this number."""
+SLOTS = "square_avg", "acc_delta"
 GRAPHS = 40
 """Largest number of graphs. Batches of other shapes are computed one kernel at a time."""
 
@@ -87,6 +90,31 @@ def _stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 
 
+class JointAdadelta(Adadelta):
+    """Adadelta by few kernels. Every parameter needs a dense gradient."""
+
+    def __init__(self, parameters: Sequence[nn.Parameter], **settings: float) -> None:
+        super().__init__(parameters, **settings)
+        for one in parameters:
+            self.state[one] = {slot: torch.zeros_like(one) for slot in SLOTS}
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Updates all parameters."""
+        for group in self.param_groups:
+            settings = dict(group)
+            parameters = settings.pop("params")
+            squares, deltas = ([self.state[one][slot] for one in parameters] for slot in SLOTS)
+            gradients, counts = (
+                [one.grad for one in parameters],
+                [torch.zeros(())] * len(parameters),
+            )
+            adadelta(
+                parameters, gradients, squares, deltas, counts,
+                foreach=True, maximize=False, **settings,
+            )  # fmt: skip
+
+
 class CapturedTrainer(Trainer):
     """A trainer whose batches have few shapes, so that a GPU can record them. If that fails, they
     are computed one kernel at a time, and one line says so.
@@ -100,6 +128,8 @@ class CapturedTrainer(Trainer):
         self.batch_size, self.changes = batch_size, list[dict[str, Any]]()
         for embedding in (self.network.source_embedding, self.network.target_embedding):
             embedding.sparse_gradient = False
+        if isinstance(self.optimiser, Adadelta):
+            self.optimiser = JointAdadelta(self.parameters, **self.optimiser.defaults)
         # A graph has fixed addresses: all of them add to these tensors, and share other memory.
         self.gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
         self.sums = torch.zeros(4, dtype=torch.float64, device=self.gradients[0].device)
