@@ -256,7 +256,7 @@ def links(step: dict[str, Any], texts: dict[str, list[Path]], data: list[str]) -
     }
     without = {name for name in files if step.get("links") == "short" and "europarl" in name}
     for name in without:
-        write_text(files[name], "\n" * sum(1 for _ in raw_lines(texts[name][0])))
+        write_text(files[name], "\n" * sum(1 for _ in raw_lines(texts[name][0], IGNORED)))
     linked = files.keys() - without
     if not all(files[name].exists() for name in linked):
         names = [name for name in files if name in linked]
