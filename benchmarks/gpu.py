@@ -20,6 +20,8 @@ imports spacy and fasttext, but uses neither here, so that empty modules will do
         pyahocorasick
     pip install --no-index --no-deps --target site wheels/*.whl
     touch site/spacy.py site/fasttext.py; export PYTHONPATH=site
+
+The paper's longest run on a GPU stands, prepared, in docs/how-to/speed.md.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import peers
 from gpu_parts import values
 from gpu_parts.common import FLOAT32, Options, Write, held, relative, row, small
-from gpu_parts.speed import settings_for, sizes_of
+from gpu_parts.speed import PAPER, settings_for, sizes_of
 
 from rnnsearch.lab.bench import bench_training
 from rnnsearch.training.captured import CapturedTrainer
@@ -80,6 +80,8 @@ def measure(options: Options, write: Write) -> None:
                 plain = plain or measured.seconds
                 found |= {"seconds": measured.seconds, "times as fast": plain / measured.seconds}
                 found |= {"target words/s": measured.words_per_second}
+                hours = PAPER / measured.sentences_per_second / 3600
+                found["hours for 667,000 updates of 80"] = hours
                 found["peak memory, GiB"] = measured.peak_memory / 2**30
 
 
