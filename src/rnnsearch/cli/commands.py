@@ -22,7 +22,8 @@ from rnnsearch.cli.demo import demo
 from rnnsearch.cli.models import models
 from rnnsearch.cli.options import DEBUG, CliCommand, Debug, Quiet, Version, say
 from rnnsearch.cli.prepare import prepare
-from rnnsearch.cli.train import settings, train
+from rnnsearch.cli.settings import settings
+from rnnsearch.cli.train import train
 from rnnsearch.cli.translate import translate
 from rnnsearch.errors import InputError, InputWarning, one_line
 from rnnsearch.installed import extra_of, missing_message

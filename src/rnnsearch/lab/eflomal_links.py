@@ -18,13 +18,14 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
+from rnnsearch.arguments import in_step
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import reading, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.dictionary import LinkedPair
-from rnnsearch.text.formats.lines import in_step, read_lines
+from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import ParallelText, read_link_lines
 from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
 from rnnsearch.text.tokens import bare, given_words

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
+from rnnsearch.batch import Batch
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import Hypothesis, SearchState, StepFunction, StepResult, beam_search
@@ -17,6 +18,10 @@ from rnnsearch.settings import SearchSettings
 
 BeamSearch = Callable[[StepFunction, SearchState, Tensor, SearchSettings], list[list[Hypothesis]]]
 """The signature of `beam_search`, without its further arguments."""
+Forced = Callable[
+    [Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]
+]
+"""Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over all directions."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +99,19 @@ def search(
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
     find: BeamSearch = beam_search,
+    forced: Forced | None = None,
 ) -> list[list[Hypothesis]]:
     """Searches with the first direction of the decoders. Words are in the order of the translation.
     Several networks form an ensemble. Annotations are computed once for each network.
 
     source: ids. lengths: with the end of sentence. find: `beam_search`, with further arguments if
-    wanted.
+    wanted. forced: forced decoding by these networks; if it is given and they have two directions,
+    both search.
     """
+    if forced and len(networks[0].directions) > 1:
+        from rnnsearch.search.two_directions import search_both  # few decoders have two
+
+        return search_both(networks, source, lengths, settings, find, forced)
     starts = [NetworkState(*network.encode(source, lengths)) for network in networks]
     step, state = ensemble([network_step(network) for network in networks], starts)
     beams = find(step, state, lengths, settings)

@@ -18,6 +18,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.arguments import in_step
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import parse_json
@@ -25,7 +26,6 @@ from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.dataset import Integers, Ragged
-from rnnsearch.text.formats.lines import in_step
 from rnnsearch.text.formats.readers import LinePair, ParallelText, read_link_lines
 from rnnsearch.text.links import (
     FROM_ZERO,

@@ -11,17 +11,15 @@ import warnings as python_warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
-from rnnsearch.arguments import given_lines, given_pairs
+from rnnsearch.arguments import given_lines, given_pairs, in_step
 from rnnsearch.errors import InputError, InputWarning, escaped
 from rnnsearch.text.formats.opening import STDIN, is_on_disk, opened, text_suffix
 from rnnsearch.text.moses import ENTITY, SURROGATES
 
 LineOrPair = TypeVar("LineOrPair")
-Other = TypeVar("Other")
 
 Lines = str | Path | Iterable[str]
 """A file of lines, or the lines themselves."""
@@ -249,27 +247,6 @@ def count_lines(path: str | Path) -> int | None:
             lines, last = lines + chunk.count(b"\n"), chunk[-1:]
         return lines + (last != b"\n")
     return None
-
-
-def in_step(
-    first: Iterable[LineOrPair],
-    second: Iterable[Other],
-    names: tuple[object, object],
-    remedy: str = "give files in which line N of one belongs to line N of the other",
-) -> Iterator[tuple[LineOrPair, Other]]:
-    """Yields pairs of items. At the end, raises InputError if one side has more; `names` are those
-    of the sides in its message."""
-    sides = iter(first), iter(second)
-    for number, pair in enumerate(zip_longest(*sides)):
-        if None in pair:
-            ends = zip(pair, sides, strict=True)
-            one, other = (number + (item is not None) + sum(1 for _ in rest) for item, rest in ends)
-            what = (
-                f"{names[0]} has {one:,} lines and {names[1]} has {other:,}, so they are not"
-                " parallel"
-            )
-            raise InputError(what, remedy=remedy)
-        yield pair
 
 
 def plain_field(text: str, number: int, warnings: InputWarnings = IGNORED) -> str:
