@@ -74,8 +74,8 @@ def in_step(
     names: tuple[object, object],
     remedy: str = "give files in which line N of one belongs to line N of the other",
 ) -> Iterator[tuple[First, Second]]:
-    """Yields pairs of items of two sides. At the end, raises InputError if one side has more; `names` are those
-    of the sides in its message."""
+    """Yields pairs of items of two sides. At the end, raises InputError if one side has more.
+    names: those of the sides, in its message."""
     sides = iter(first), iter(second)
     for number, pair in enumerate(zip_longest(*sides)):
         if None in pair:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
+from torch import Tensor
 
 from rnnsearch.arguments import require, require_number
-from rnnsearch.batch import pad
+from rnnsearch.batch import Batch, pad
 from rnnsearch.config import changed, with_short
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
@@ -20,7 +21,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
 from rnnsearch.search.beam import Hypothesis, beam_search, longest
-from rnnsearch.search.step import BeamSearch, Forced, search
+from rnnsearch.search.step import BeamSearch, search
 from rnnsearch.settings import SearchSettings, Settings, ShortOptions, TranslationSettings
 from rnnsearch.system.machine import has_int8
 from rnnsearch.text.codec import Codec, EncodedSentence
@@ -347,17 +348,13 @@ class Translator:
             from rnnsearch.search.prefix import with_beginnings  # only if there are some
 
             find = with_beginnings(find, [one.beginning.places for one in some], word_ends)
-        return search(networks, ids, lengths, how, find, self._ranked_by)
+        return search(networks, ids, lengths, how, find, self._forced)
 
-    @property
-    def _ranked_by(self) -> Forced | None:
-        """Returns forced decoding, which ranks the translations of two directions; None if there is
-        one."""
-        if len(self.networks[0].directions) == 1:
-            return None
-        from rnnsearch.translation.forced import forced_decoding
+    def _forced(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Force-decodes what two directions have found, to rank it."""
+        from rnnsearch.translation.forced import forced_decoding  # few decoders have two
 
-        return partial(forced_decoding, self.networks)
+        return forced_decoding(self.networks, batch)
 
     def choices(self, line: str, prefix: str = "", count: int = 8) -> list[Choice]:
         """Returns the likeliest next words of a line's translation after a beginning, best first.
