@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
+from rnnsearch.text.formats.links import parse_links
 from rnnsearch.text.links import (
     LEARNED_VOTES,
     character_ranges,
@@ -16,7 +17,7 @@ from rnnsearch.text.links import (
     vote,
     word_ranges,
 )
-from rnnsearch.word_links import Link, parse_links
+from rnnsearch.word_links import Link
 
 
 def pairs(text: str) -> list[Link]:

@@ -26,10 +26,11 @@ from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.dictionary import LinkedPair
 from rnnsearch.text.formats.lines import read_lines
-from rnnsearch.text.formats.readers import ParallelText, read_link_lines
+from rnnsearch.text.formats.links import parse_links, read_link_lines
+from rnnsearch.text.formats.readers import ParallelText
 from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
 from rnnsearch.text.tokens import bare, given_words
-from rnnsearch.word_links import Link, format_links, parse_links
+from rnnsearch.word_links import Link, format_links
 
 LONGEST_SIDE = 1023
 """Maximum number of words on a side of a pair that eflomal aligns."""

@@ -26,7 +26,8 @@ from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.dataset import Integers, Ragged
-from rnnsearch.text.formats.readers import LinePair, ParallelText, read_link_lines
+from rnnsearch.text.formats.links import parse_links, read_link_lines
+from rnnsearch.text.formats.readers import LinePair, ParallelText
 from rnnsearch.text.links import (
     FROM_ZERO,
     LinkWords,
@@ -46,7 +47,6 @@ from rnnsearch.text.preparation_report import (
     TextReport,
 )
 from rnnsearch.text.tokens import Tokeniser, given_words
-from rnnsearch.word_links import parse_links
 
 BLOCKS, DIGESTS_FILE, DROPPED = "blocks", "digests", "dropped.tsv.gz"
 PAIRS = 10_000
