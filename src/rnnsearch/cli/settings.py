@@ -6,7 +6,7 @@ import json
 import shutil
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rnnsearch.cli.options import describe, one_of
 from rnnsearch.errors import InputError
@@ -62,16 +62,14 @@ def listed(name: str, width: int) -> Iterator[str]:
     for section in Settings.model_fields:
         table = type(getattr(Settings(), section))
         keys = [
-            key for key in described_keys(table) if name in ("", section, f"{section}.{key.name}")
+            key for key in described_keys(table) if name in ("", section, f"{section}.{key[0]}")
         ]
         if keys and not one:
             yield from [*textwrap.wrap(" ".join(f"[{section}] {table.__doc__}".split()), width), ""]
-        for key in keys:
+        for key, allowed, default, text in keys:
             found = True
-            yield f"{section}.{key.name} = {key.default}    # {key.allowed}"
-            yield from textwrap.wrap(
-                key.description, width, initial_indent="    ", subsequent_indent="    "
-            )
+            yield f"{section}.{key} = {default}    # {allowed}"
+            yield from textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="    ")
         if keys and not one:
             yield ""
     if not found:
@@ -82,22 +80,12 @@ def listed(name: str, width: int) -> Iterator[str]:
         raise InputError(f"there is no setting '{name}'", remedy=remedy.strip())
 
 
-class DescribedKey(NamedTuple):
-    """The description of a table's key. allowed: its allowed values. default: in TOML, or
-    `absent`."""
-
-    name: str
-    allowed: str
-    default: str
-    description: str
-
-
-def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]:
-    """Returns the keys of a table without nested tables. mark: put on both sides of every value,
-    like ` in Markdown."""
+def described_keys(table: type[BaseModel], mark: str = "") -> list[tuple[str, str, str, str]]:
+    """Returns (name, allowed values, default, description) of each key of a table without nested
+    tables. mark: put on both sides of every value, like ` in Markdown."""
     schemas = table.model_json_schema()["properties"]
     return [
-        DescribedKey(
+        (
             key,
             _allowed(schemas[key], mark),
             _toml(field.default, mark),

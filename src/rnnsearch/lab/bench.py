@@ -103,11 +103,8 @@ def bench_translation(
     network = random_network(settings, words).to(device)
     ids, lengths = (part.to(device) for part in random_ids(limits.batch_size, length, words))
     fast = convert(network, getattr(torch, limits.precision))
-
-    def translate() -> None:
-        find = partial(beam_search, sums=fast_best_sums)
-        search([fast], ids, lengths, limits, find, partial(forced_decoding, [network]))
-
+    find, forced = partial(beam_search, sums=fast_best_sums), partial(forced_decoding, [network])
+    translate = partial(search, [fast], ids, lengths, limits, find, forced)
     seconds = timed(translate, repetitions, device)
     what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)
     return _throughput(what, network, device, limits.precision, sizes, seconds)

@@ -29,6 +29,7 @@ from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.links import parse_links, read_link_lines
 from rnnsearch.text.formats.readers import ParallelText
 from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
+from rnnsearch.text.repairs import repair
 from rnnsearch.text.tokens import bare, given_words
 from rnnsearch.word_links import Link, format_links
 
@@ -187,7 +188,7 @@ def _split(side: Side, settings: DataSettings, words: LinkWords) -> Callable[[st
     tokeniser = side_tokeniser(side, settings)
     if words == "given":  # eflomal would cut them at other kinds of spaces
         return lambda line: ["_".join(word.split()) or "_" for word in given_words(line)]
-    return lambda line: tokeniser.link_words(tokeniser.repair(line))
+    return lambda line: tokeniser.link_words(repair(line, tokeniser))
 
 
 def linked_words(

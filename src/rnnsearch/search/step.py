@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int, Int64
@@ -45,16 +46,19 @@ def network_step(
 ) -> StepFunction:
     """Returns the step function previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of
     the network's directions."""
+    return partial(_step, network, direction)
 
-    def step(previous: Int64[Tensor, "batch hypotheses"] | None, state: NetworkState) -> StepResult:
-        log_probabilities, predicting_state, decoder = network.step(
-            previous, state.decoder, state.source, direction
-        )
-        return StepResult(
-            log_probabilities, predicting_state.weights, NetworkState(state.source, decoder)
-        )
 
-    return step
+def _step(
+    network: TranslationNetwork,
+    direction: int,
+    previous: Int64[Tensor, "batch hypotheses"] | None,
+    state: NetworkState,
+) -> StepResult:
+    log_p, predicting_state, decoder = network.step(
+        previous, state.decoder, state.source, direction
+    )
+    return StepResult(log_p, predicting_state.weights, NetworkState(state.source, decoder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +85,17 @@ def ensemble(
     """
     if len(steps) == 1:
         return steps[0], states[0]
+    return partial(_mean_step, steps), EnsembleState(states)
 
-    def step(previous: Tensor | None, state: EnsembleState) -> StepResult:
-        results = [member(previous, own) for member, own in zip(steps, state.members, strict=True)]
-        log_p = torch.stack([result.log_probabilities for result in results]).logsumexp(dim=0)
-        weights = mean_alignment([result.weights for result in results])
-        states = EnsembleState(tuple(result.state for result in results))
-        return StepResult(log_p - math.log(len(results)), weights, states)
 
-    return step, EnsembleState(states)
+def _mean_step(
+    steps: Sequence[StepFunction], previous: Tensor | None, state: EnsembleState
+) -> StepResult:
+    results = [member(previous, own) for member, own in zip(steps, state.members, strict=True)]
+    log_p = torch.stack([result.log_probabilities for result in results]).logsumexp(dim=0)
+    weights = mean_alignment([result.weights for result in results])
+    states = EnsembleState(tuple(result.state for result in results))
+    return StepResult(log_p - math.log(len(results)), weights, states)
 
 
 @torch.no_grad()

@@ -218,11 +218,9 @@ class Translator:
         """
         used = changed(self.settings, with_short(settings or {}, options))
         terms = self._glossary(glossary)
-        size, numbers, given = (
-            READ_AHEAD * used.search.batch_size,
-            count(first),
-            with_typed(lines, prefix),
-        )
+        size = READ_AHEAD * used.search.batch_size
+        numbers = count(first)
+        given = with_typed(lines, prefix)
         groups = [given] if full_batches else stream_batches(given, size)
         encoded = (
             (
@@ -455,9 +453,9 @@ class Translator:
     ) -> Translation:
         """Returns the hypothesis in words."""
         begun = sentence.beginning
-        decoded = self.target.decode(hypothesis.ids[len(begun.word_of) :])
-        words = [*begun.words, *decoded.words]
-        word_of = [*begun.word_of, *(len(begun.words) + place for place in decoded.word_of)]
+        written, places = self.target.decode(hypothesis.ids[len(begun.word_of) :])
+        words = [*begun.words, *written]
+        word_of = [*begun.word_of, *(len(begun.words) + place for place in places)]
         weights = hypothesis.weights[: len(word_of)]
         alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
         confidence = word_confidence(

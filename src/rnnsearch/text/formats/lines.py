@@ -28,38 +28,25 @@ LONGEST_LINE = 1 << 24
 """Maximum bytes of a line. With a longer line, the file is binary, or its lines do not end in line
 feeds."""
 
-NO_LINES = dict.fromkeys(
-    (".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line"
-)
-NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
-NO_LINES |= dict.fromkeys(
-    (".srt", ".vtt"), "write one sentence per line, without numbers and times"
-)
-NO_LINES |= dict.fromkeys(
-    (
-        ".po",
-        ".pot",
-        ".json",
-        ".properties",
-        ".strings",
-        ".yaml",
-        ".yml",
-        ".tex",
-        ".xml",
-        ".csv",
-        ".ipynb",
-    ),
-    "write its texts alone, one sentence per line",
-)
-NO_LINES |= dict.fromkeys(
-    (".doc", ".docx", ".odt", ".pdf", ".pptx", ".rtf", ".xlsx"),
-    "save it as text, one sentence per line",
-)
-NO_LINES |= dict.fromkeys(
-    (".htm", ".html", ".xhtml"),
-    "add --format html to `translate`, or save it as text, one sentence per line",
-)
-NO_LINES[".tsv"] = "give one column, for example with `cut -f 1`"
+NO_LINES = {
+    suffix: remedy
+    for suffixes, remedy in (
+        (".sgm .sgml", "write the text between <seg> and </seg>, one segment per line"),
+        (".xlf .xliff", "save it as TMX, as translation tools do"),
+        (".srt .vtt", "write one sentence per line, without numbers and times"),
+        (
+            ".po .pot .json .properties .strings .yaml .yml .tex .xml .csv .ipynb",
+            "write its texts alone, one sentence per line",
+        ),
+        (".doc .docx .odt .pdf .pptx .rtf .xlsx", "save it as text, one sentence per line"),
+        (
+            ".htm .html .xhtml",
+            "add --format html to `translate`, or save it as text, one sentence per line",
+        ),
+        (".tsv", "give one column, for example with `cut -f 1`"),
+    )
+    for suffix in suffixes.split()
+}
 """Suffix of a file whose lines are not sentences → what to do with it."""
 
 _BOM = "\ufeff"
