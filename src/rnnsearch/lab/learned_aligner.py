@@ -19,7 +19,7 @@ from rnnsearch.config import load_config
 from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
-from rnnsearch.lab.eflomal_links import align_texts, link_files, require_eflomal
+from rnnsearch.lab.eflomal_links import BARE, align_texts, bare, link_files, require_eflomal
 from rnnsearch.lab.held_out import choose_held_out
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.run import Run
@@ -33,7 +33,7 @@ from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.languages import language_of, with_languages
 from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
-from rnnsearch.text.tokens import BARE, bare, base
+from rnnsearch.text.tokens import base
 from rnnsearch.training.loop import train
 
 LINKS_RECIPE = "aligner"

@@ -6,23 +6,22 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
-from rnnsearch.batch import Batch
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import Hypothesis, SearchState, StepFunction, StepResult, beam_search
 from rnnsearch.settings import SearchSettings
 
+if TYPE_CHECKING:
+    from rnnsearch.search.two_directions import Forced
+
 BeamSearch = Callable[[StepFunction, SearchState, Tensor, SearchSettings], list[list[Hypothesis]]]
 """The signature of `beam_search`, without its further arguments."""
-Forced = Callable[
-    [Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]
-]
-"""Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over all directions."""
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,23 @@ so that the score is comparable with log p(y | x) of one direction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from rnnsearch.batch import Batch, pad
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import Hypothesis, final_score
-from rnnsearch.search.step import BeamSearch, Forced, NetworkState, ensemble, in_order, network_step
+from rnnsearch.search.step import BeamSearch, NetworkState, ensemble, in_order, network_step
 from rnnsearch.settings import SearchSettings
 
+Forced = Callable[
+    [Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]
+]
+"""Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over all directions."""
 RANKED_TOGETHER, LARGEST_ALIGNMENT = 256, 1 << 24
 """Hypotheses of one batch in forced decoding; elements of their alignments."""
 

@@ -54,8 +54,6 @@ UNSPACED = {
 }
 UNSPACED |= {"bo": 1.5, "dz": 1.5}
 """Languages written without spaces → how many of its characters make about one word."""
-BARE = ("ro",)
-"""Languages that are often written without diacritics: for word links, all their text is."""
 SPACE = "␣"
 """Begins a word of unspaced text that has a space before it."""
 
@@ -114,13 +112,6 @@ def composed(line: str) -> str:
     if line.isascii():
         return line
     return unicodedata.normalize("NFC", _LETTERS_IN_ONE.sub(_compatible, line))
-
-
-def bare(line: str, language: str) -> str:
-    """Returns the line, its letters without diacritics if the language is one of BARE."""
-    if line.isascii() or base(language) not in BARE:
-        return line
-    return re.sub("(?<=[A-Za-z])[\u0300-\u036f]+", "", unicodedata.normalize("NFD", line))
 
 
 def _compatible(found: re.Match[str]) -> str:

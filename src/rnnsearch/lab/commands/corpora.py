@@ -175,9 +175,8 @@ def link_by_networks(
     """Aligns two files with a model and its opposite, or with two networks that are trained
     first."""
     from rnnsearch.cli.align import align
-    from rnnsearch.lab.eflomal_links import vote_files
+    from rnnsearch.lab.eflomal_links import LEARNED_VOTES, VOTES, vote_files
     from rnnsearch.lab.learned_aligner import LINKS_RECIPE, align_with_models, learn_links
-    from rnnsearch.text.links import LEARNED_VOTES, VOTES
 
     folder = out.with_name(f"{out.name}.work")
     if aligner == "rnnsearch":
