@@ -135,10 +135,8 @@ def directions(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 @given(directions())
 def test_against_symal(words: tuple[list[int], list[int]]) -> None:
     a, b = words
-    forward, reverse = (
-        [(j - 1, i) for i, j in enumerate(b) if j],
-        [(j, i - 1) for j, i in enumerate(a) if i],
-    )
+    forward = [(j - 1, i) for i, j in enumerate(b) if j]
+    reverse = [(j, i - 1) for j, i in enumerate(a) if i]
     for method, options in OPTIONS.items():
         assert symmetrise(forward, reverse, method) == symal(a, b, *options), method
 
