@@ -14,8 +14,10 @@ import random
 from collections import Counter
 
 from rnnsearch.text.formats.lines import read_lines, read_pairs
+from rnnsearch.text.formats.links import parse_links
+from rnnsearch.text.repairs import repair
 from rnnsearch.text.tokens import Tokeniser
-from rnnsearch.word_links import Link, format_links, parse_links
+from rnnsearch.word_links import Link, format_links
 
 
 def moved(links: list[Link], positions: int, share: float, drawn: random.Random) -> list[Link]:
@@ -57,12 +59,15 @@ def main() -> None:
     source, target = (Tokeniser("moses", language, french=True) for language in options.languages)
     drawn, frequent = random.Random(1), set[str]()
     if options.content:
-        lines = map(target.repair, read_lines(options.target))
+        lines = (repair(line, target) for line in read_lines(options.target))
         words = (word.lower() for line in lines for word in target.words(line))
         frequent = {word for word, _ in Counter(words).most_common(options.content)}
     pairs = read_pairs(options.source, options.target)
     for number, (line, pair) in enumerate(zip(read_lines(options.links), pairs, strict=True), 1):
-        here, there = source.words(source.repair(pair[0])), target.words(target.repair(pair[1]))
+        here, there = (
+            side.words(repair(text, side))
+            for text, side in zip(pair, (source, target), strict=True)
+        )
         links = sorted(parse_links(line, options.links, number))
         if options.moved:
             links = moved(links, len(here), options.moved, drawn)

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float32
 
+from rnnsearch.arguments import in_step
 from rnnsearch.errors import InputError
 from rnnsearch.lab.ngrams import Floats, Ids, NgramModel, encode_text
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import prepare_output, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
-from rnnsearch.text.formats.lines import in_step
 from rnnsearch.text.formats.opening import is_on_disk
 from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
 from rnnsearch.text.tokens import Tokeniser

@@ -9,12 +9,11 @@ from functools import partial
 from itertools import chain, repeat
 from types import NoneType
 
-from rnnsearch.arguments import given_lines, require
+from rnnsearch.arguments import given_lines, in_step, require
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Translation, after_letters
 from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
-from rnnsearch.text.formats.lines import in_step
 from rnnsearch.text.subwords import WORD_START
 from rnnsearch.text.vocabulary import EOS, UNK
 from rnnsearch.translation.source_lines import Paragraphs, sentences

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from rnnsearch.kernels.convert import convert
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.search.beam import BestSums, best_sums
 
 
 class Networks:
@@ -37,6 +37,17 @@ class Networks:
         if not kernels:
             return self.plain
         if precision not in self._converted:
+            from rnnsearch.kernels import convert  # plain PyTorch does without
+
             made = [convert(network, getattr(torch, precision)) for network in self.plain]
             return self._converted.setdefault(precision, made)
         return self._converted[precision]
+
+
+def sums_of(kernels: bool) -> BestSums:
+    """Returns the search's choice of the best sums, with `kernels` the faster one."""
+    if not kernels:
+        return best_sums
+    from rnnsearch.kernels import fast_best_sums  # plain PyTorch does without
+
+    return fast_best_sums
