@@ -68,6 +68,14 @@ def chunked_nll(
     return loss, nll
 
 
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Adds left @ right, of the same or another dtype, to `total`."""
+    if left.dtype == total.dtype:
+        torch.addmm(total, left, right, out=total)
+    else:
+        total += left @ right
+
+
 class _OutputLoss(torch.autograd.Function):
     """(loss, NLL). `forward` computes the gradients, too.
 
@@ -95,11 +103,9 @@ class _OutputLoss(torch.autograd.Function):
             torch.zeros_like(each) if wanted else each.new_empty(0)
             for each in (features, weight, bias)
         ]
-        counted = (
-            features.new_ones(len(features), 1)
-            if real is None
-            else real.unsqueeze(1).to(features.dtype)
-        )
+        counted = features.new_ones(len(features), 1)
+        if real is not None:
+            counted = real.unsqueeze(1).to(features.dtype)
         log_sum, of_target = torch.empty_like(counted), torch.empty_like(counted)
         # One buffer for all groups: (rows of a group, K). New pages of memory would cost a third of
         # the product's time.
@@ -120,10 +126,7 @@ class _OutputLoss(torch.autograd.Function):
                         deltas[part] = logits
             if wanted:
                 of_features[rows] = deltas @ low_weight
-                if deltas.dtype == features.dtype:
-                    torch.addmm(of_weight, deltas.t(), low[rows], out=of_weight)
-                else:
-                    of_weight += deltas.t() @ low[rows]
+                _add_product(of_weight, deltas.t(), low[rows])
         nll = ((log_sum - of_target) * counted).sum(dtype=torch.float64)
         loss = nll.clone()
         # the uniform part of the reference distribution costs no pass over the logits

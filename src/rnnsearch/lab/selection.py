@@ -168,11 +168,9 @@ def select(
     domain_texts, texts = (
         parallel_texts(names, layout=options.layout) for names in (in_domain, pool)
     )
-    for name in pool:
-        if not is_on_disk(name):
-            raise InputError(
-                "the pool is read several times", file=name, remedy="give a file, not a pipe"
-            )
+    for name in (one for one in pool if not is_on_disk(one)):
+        what = "the pool is read several times"
+        raise InputError(what, file=name, remedy="give a file, not a pipe")
     tokenisers = side_tokeniser("source", settings), side_tokeniser("target", settings)
     domain = tokenised(_pairs(domain_texts), tokenisers)
     options.progress("sampling the pool", 0, None)
@@ -182,9 +180,8 @@ def select(
         if not text:
             raise InputError(f"the {what} has no pair with words on both sides", file=names[0])
     options.progress("estimating the models", 0, None)
-    sides = zip(
-        zip(*domain, strict=True), zip(*sample, strict=True), SIDES, tokenisers, strict=True
-    )
+    own_and_general = zip(*domain, strict=True), zip(*sample, strict=True)
+    sides = zip(*own_and_general, SIDES, tokenisers, strict=True)
     contrasts = [
         Contrast.learn(own, general, options.order, side, tokeniser)
         for own, general, side, tokeniser in sides
