@@ -153,14 +153,13 @@ def select(
     options: SelectOptions,
 ) -> str:
     """Writes the pairs of the pool with the lowest scores [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in
-    bits per word, in the pool's order, line by line to `out`.LANGUAGE of either side. Returns a
-    report.
+    bits per word, in the pool's order, line by line to `out`.LANGUAGE. Returns a report.
 
     I are models of the in-domain texts; O are models of a random sample of the pool with as many
     words. All have the same order; their vocabulary is the words that occur at least twice
-    in-domain. The pool is read three times and is never in memory as a whole. in_domain, pool:
-    files as `parallel_texts` takes them.
-    amount: as of `best`; pairs with an empty side are never kept. settings: of the tokenisers.
+    in-domain. The pool is read three times and is never in memory as a whole.
+    in_domain, pool: files as `parallel_texts` takes them. amount: as of `best`; pairs with an empty
+    side are never kept. settings: of the tokenisers.
     Raises InputError for files that cannot be read or are not parallel, texts without words, if
     nothing is kept, and if an output file exists.
     """
