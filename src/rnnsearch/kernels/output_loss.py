@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rnnsearch.kernels.convert import FASTER
-from rnnsearch.kernels.digest import plain_instead
+from rnnsearch.kernels.digest import edited, plain_instead
 from rnnsearch.model.readout import OutputLayer
 
 LOSS_CHUNK = 200_000
@@ -41,6 +41,11 @@ def fast_loss(dtype: torch.dtype) -> partial[tuple[Tensor, Tensor]] | None:
     if plain_instead(LOSS_EQUALS, WHAT):
         return None
     return partial(chunked_nll, dtype=dtype)
+
+
+def edited_functions() -> set[str]:
+    """Returns those of the functions that kernels equal whose source is edited."""
+    return {*edited([*LOSS_EQUALS, *(name for one in FASTER.values() for name in one.EQUALS)])}
 
 
 def edited_equations() -> list[str]:

@@ -42,7 +42,7 @@ from rnnsearch.translation.beginning import (
     with_typed,
     word_functions,
 )
-from rnnsearch.translation.networks import Networks, sums_of
+from rnnsearch.translation.networks import Networks, sums_of, warn_of_edits
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
     cut,
@@ -130,6 +130,8 @@ class Translator:
                         " of one run with the other"
                     ),
                 )
+        for run in opened:
+            warn_of_edits(run)
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
         settings = first.settings
         if settings.search.precision == "int8" and not has_int8(torch.device(device)):
