@@ -1,5 +1,5 @@
-"""Compares training and translating on one core with other toolkits, with networks of the same size
-on the same synthetic text.
+"""Compares training and translating on one core, or on a GPU, with other toolkits, with networks of the
+same size on the same synthetic text.
 
     python -m venv peers
     peers/bin/pip install --no-deps joeynmt==2.3.0 OpenNMT-py==3.5.1 pymarian==1.12.42
@@ -14,6 +14,10 @@ The last three lines of packages are for OpenNMT-py, JoeyNMT and pymarian, in th
 toolkit cannot be imported, the command ends before anything is measured; --toolkits can leave it
 out.
 
+On a GPU (--device cuda --size gpu --matmul high), rnnsearch captures its updates and computes in
+bfloat16, and commands may use all cores. gpu.py runs this as its part `peers`, with the Python that
+runs it.
+
 The sentences have one length; their words are drawn uniformly. Training uses batches of 80 pairs
 and Adam, without dropout. The time of a command with few updates is subtracted from that of one
 with more, so that loading and saving do not count. For translation, the network is hardly trained,
@@ -27,6 +31,7 @@ torch.set_float32_matmul_precision("medium").
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -35,8 +40,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 BATCH, SENTENCES = 80, 2400
@@ -54,11 +59,14 @@ class Size:
     beam: int
     updates: int
     translated: int
+    device: str = "cpu"
 
 
 SIZES = {
+    "tiny": Size(16, 16, 16, 8, 200, 5, 2, 1, 70),
     "small": Size(256, 512, 512, 256, 10_000, 15, 5, 15, 640),
     "paper": Size(620, 1000, 1000, 500, 30_000, 25, 12, 3, 192),
+    "gpu": Size(620, 1000, 1000, 500, 30_000, 25, 12, 100, 2400),
 }
 
 
@@ -77,6 +85,7 @@ def main() -> None:
     add = parser.add_argument
     add("--peers", help="a Python that has the other toolkits; without one, rnnsearch runs alone")
     add("--size", choices=SIZES, default="small")
+    add("--device", choices=["cpu", "cuda"], default="cpu")
     add("--toolkits", nargs="+", choices=["rnnsearch", *PEERS], help="only these")
     add(
         "--matmul",
@@ -87,26 +96,32 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.peers and set(arguments.toolkits or ()) & PEERS.keys():
         parser.error("--toolkits: all but rnnsearch need --peers")
-    size = SIZES[arguments.size]
+    size = replace(SIZES[arguments.size], device=arguments.device)
     for name in MODULES.keys() & set(arguments.toolkits or PEERS) if arguments.peers else ():
         fault = import_fault(arguments.peers, MODULES[name])
         if fault:
             parser.exit(2, f"peers.py: {name}: {fault} (--help names the packages that it needs)\n")
     print("| toolkit | training, words/s | translating, words/s |\n|---|---|---|")
-    peers = arguments.peers and os.path.abspath(
-        arguments.peers
-    )  # not resolved: the link belongs to the environment, its target does not
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
+    for row in measured(arguments.toolkits, arguments.peers, size, arguments.matmul):
+        print("|", " | ".join(row), "|", flush=True)
+
+
+def measured(
+    names: Sequence[str] | None, python: str | None, size: Size, matmul: str
+) -> Iterator[tuple[str, str, str]]:
+    """Yields the name of each toolkit and its words per second in training and in translation.
+
+    python: has the other toolkits; None if there is none.
+    """
+    # not resolved: the link belongs to the environment, its target does not
+    python = python and os.path.abspath(python)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         write_text(size)
         toolkits = {"rnnsearch": rnnsearch(size)}
-        if peers:
-            toolkits |= {name: make(peers, size, arguments.matmul) for name, make in PEERS.items()}
-        for name in arguments.toolkits or toolkits:
-            print(
-                f"| {name} | {trained(toolkits[name], size)} | {translated(toolkits[name], size)} |",
-                flush=True,
-            )
+        if python:
+            toolkits |= {name: make(python, size, matmul) for name, make in PEERS.items()}
+        for name in names or toolkits:
+            yield name, trained(toolkits[name], size), translated(toolkits[name], size)
 
 
 def import_fault(python: str, modules: str) -> str:
@@ -126,7 +141,9 @@ def import_fault(python: str, modules: str) -> str:
 
 
 def trained(toolkit: Toolkit, size: Size) -> str:
-    few, many = (timed(toolkit.train(updates)) for updates in (size.updates, 3 * size.updates))
+    few, many = (
+        timed(toolkit.train(updates), size.device) for updates in (size.updates, 3 * size.updates)
+    )
     if few is None or many is None:
         return "–"
     return f"{2 * size.updates * BATCH * size.length / (many - few):,.0f}"
@@ -136,7 +153,8 @@ def translated(toolkit: Toolkit, size: Size) -> str:
     seconds, words = [], []
     for name in ("few", "many"):
         Path(f"{name}.out").unlink(missing_ok=True)
-        seconds.append(timed(toolkit.translate(Path(f"{name}.src"), Path(f"{name}.out"))))
+        command = toolkit.translate(Path(f"{name}.src"), Path(f"{name}.out"))
+        seconds.append(timed(command, size.device))
         out = Path(f"{name}.out")
         words.append(len(out.read_text(encoding="utf-8").split()) if out.exists() else 0)
     if seconds[0] is None or seconds[1] is None or words[1] < size.translated * size.length / 2:
@@ -144,12 +162,14 @@ def translated(toolkit: Toolkit, size: Size) -> str:
     return f"{(words[1] - words[0]) / (seconds[1] - seconds[0]):,.0f}"
 
 
-def timed(command: list[str]) -> float | None:
-    """Returns the seconds of a command on one core, or None if it failed."""
-    one = dict.fromkeys(
-        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"), "1"
-    )
-    pin = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if sys.platform == "linux" else []
+def timed(command: list[str], device: str) -> float | None:
+    """Returns the seconds of a command, on the CPU with one core, or None if it failed."""
+    one = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+    pin: list[str] = []
+    if device == "cpu":
+        one |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        if sys.platform == "linux":
+            pin = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     started = time.perf_counter()
     done = subprocess.run(
         [*pin, *command],
@@ -195,6 +215,7 @@ def write_text(size: Size) -> None:
 
 
 def rnnsearch(size: Size) -> Toolkit:
+    gpu = size.device != "cpu"
     Path("ours.toml").write_text(
         f"""[data]
 tokeniser = "space"
@@ -209,6 +230,8 @@ initialisation = "glorot"
 batch_size = {BATCH}
 precision = "bfloat16"
 threads = 1
+device = "{size.device}"
+capture = {str(gpu).lower()}
 [optimiser]
 method = "adam"
 [stopping]
@@ -217,7 +240,7 @@ validate_bleu = false
 [search]
 beam = {size.beam}
 batch_size = {SEARCHED}
-precision = "int8"
+precision = "{"bfloat16" if gpu else "int8"}"
 min_length_ratio = 1.0
 max_length_ratio = 1.0
 """,
@@ -225,7 +248,7 @@ max_length_ratio = 1.0
     )
     ours = [sys.executable, "-m", "rnnsearch"]
     prepare = "prepare train.src train.trg --dev dev.src dev.trg --recipe ours.toml --out store"
-    timed([*ours, *prepare.split()])
+    timed([*ours, *prepare.split()], size.device)
 
     def train(updates: int) -> list[str]:
         shutil.rmtree("run", ignore_errors=True)
@@ -237,7 +260,7 @@ max_length_ratio = 1.0
         lambda source, out: [
             "sh",
             "-c",
-            f"{sys.executable} -m rnnsearch translate run {source} > {out}",
+            f"{sys.executable} -m rnnsearch translate run {source} --device {size.device} > {out}",
         ],
     )
 
@@ -263,12 +286,14 @@ optim: adam
 learning_rate: 0.001
 save_model: onmt
 num_workers: 0
+{"" if size.device == "cpu" else "world_size: 1, gpu_ranks: [0]".replace(", ", chr(10))}
 """,
         encoding="utf-8",
     )
     search = (
         f"-beam_size {size.beam} -batch_size {SEARCHED} -batch_type sents "
         f"-min_length {size.length} -max_length {size.length}"
+        f"{'' if size.device == 'cpu' else ' -gpu 0'}"
     ).split()
 
     def train(updates: int) -> list[str]:
@@ -292,7 +317,7 @@ def joey(python: str, size: Size, matmul: str) -> Toolkit:
     settings = f"""name: peer
 joeynmt_version: 2.3.0
 model_dir: joey
-use_cuda: false
+use_cuda: {str(size.device != "cpu").lower()}
 data:
   train: train
   dev: dev

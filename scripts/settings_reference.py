@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from rnnsearch.config import described_keys
+from rnnsearch.cli.settings import described_keys
 from rnnsearch.settings import Settings
 
 INTRODUCTION = """\

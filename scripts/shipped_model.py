@@ -1,14 +1,15 @@
-"""Makes a shipped model: text, word links, dataset, training, 8-bit weights, scores and card.
+"""Makes a shipped model: text, word links, datasets, trainings, 8-bit weights, scores and card.
 
     python scripts/shipped_model.py en fr --data DATA --work en-fr.work \\
         --out models/src/rnnsearch_models/en-fr
 
-`scripts/shipped_models.toml` names the sources of text with their weights, and the test sets. The
-source `phrases` is in `scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and
-what fills them.
+`scripts/shipped_models.toml` names the sources of text, the test sets, and the steps: trainings
+that begin with the weights of the step before. The sources `phrases` and `first` are in
+`scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and what fills them; and
+what people type first.
 After an interruption, give the same command again: finished steps are not repeated, and training
-continues. `--from MODEL` begins with the weights and vocabularies of another model. Needs the extra
-`align` for eflomal.
+continues. `--from MODEL --steps N` begins with the weights and vocabularies of a model and carries
+out the last N steps. Needs the extra `align` for eflomal.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from fit_confidence import change_translation, fit_confidence
 from rnnsearch.errors import InputError
 from rnnsearch.run import Run, write_config
 from rnnsearch.system.files import write_text
+from rnnsearch.system.tensors import save_tensors
 from rnnsearch.text.formats.lines import IGNORED, raw_lines, read_pairs
 from rnnsearch.text.vocabulary import WordFilter
 from rnnsearch.training.log import read_statistics
@@ -60,6 +62,10 @@ KINDS = Path(__file__).parents[1] / "docs" / "studies" / "everyday-kinds.tsv"
 """Sentences that measure what people type first. None is in the text."""
 PHRASES, FILLINGS = Path(__file__).with_name("phrases"), 8
 """Folder of the phrases, and how many sentences are made of a phrase with slots."""
+OWN = ("phrases", "first")
+"""Sources in that folder."""
+TYPED = 8
+"""Maximum number of words of a sentence that is also there as people type it."""
 
 
 def rnnsearch(*words: object) -> str:
@@ -72,15 +78,21 @@ def rnnsearch(*words: object) -> str:
 
 
 def read_sources(path: Path, data: Path) -> dict[str, Any]:
-    """Returns the table of sources. Raises InputError for a wrong weight or a missing file."""
+    """Returns the table of sources and steps. Raises InputError for an unknown name, a wrong number
+    or a missing file."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    for source, key in product(table["source"], ("repeat", "pairs")):
-        value = source.get(key, 1)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            what = f"{key} of {source['name']} is {value!r}, not a positive whole number"
-            raise InputError(what, file=path)
-    names = [source["name"] for source in table["source"]]
-    for name in {*names, table["development"], *table["tests"].values()} - {PHRASES.name}:
+    names = {source["name"] for source in table["source"]}
+    for step in table["step"]:
+        for key, value in [*step["text"].items(), *step.get("pairs", {}).items()]:
+            if (
+                key not in names
+                or isinstance(value, bool)
+                or not isinstance(value, int)
+                or value < 1
+            ):
+                what = f"a step has {value!r} for {key}, not a positive whole number of a source"
+                raise InputError(what, file=path)
+    for name in {*names, table["development"], *table["tests"].values()} - set(OWN):
         for file in files_of(data, name):
             if not file.is_file():
                 raise InputError("is missing", file=file, remedy=f"see the sources in {path}")
@@ -92,13 +104,13 @@ def files_of(data: Path, name: str, sides: Sequence[str] = ("en", "fr")) -> list
     return [data / f"{name}.{side}.gz" for side in sides]
 
 
-def phrases() -> Iterator[tuple[str, str]]:
-    """Yields the (English, French) phrases. In one with slots, as "at {time}" has, they are filled
-    at random, on both sides alike."""
+def phrases(name: str) -> Iterator[tuple[str, str]]:
+    """Yields the (English, French) phrases of a file. In one with slots, as "at {time}" has, they
+    are filled at random, on both sides alike."""
     drawn, fillings = random.Random(SEED), dict[str, list[list[str]]]()
     for slot, *sides in read_rows(PHRASES / "slots.tsv"):
         fillings.setdefault(slot, []).append(sides)
-    for sides in read_rows(PHRASES / "phrases.tsv"):
+    for sides in read_rows(PHRASES / f"{name}.tsv"):
         for _ in range(FILLINGS if "{" in sides[0] else 1):
             chosen = {slot: drawn.choice(values) for slot, values in fillings.items()}
             english, french = (
@@ -108,6 +120,23 @@ def phrases() -> Iterator[tuple[str, str]]:
             yield english, french
 
 
+def typed(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yields the short pairs as people type them: most in small letters and without the last mark,
+    a tenth in capitals."""
+    drawn = random.Random(SEED)
+    for pair in pairs:
+        if all(len(side.split()) <= TYPED for side in pair):
+            change = str.upper if drawn.random() < 0.1 else small
+            english, french = (change(side.rstrip(" .!?")) for side in pair)
+            if (english, french) != pair:
+                yield english, french
+
+
+def small(text: str) -> str:
+    """Returns the text with its first letter small; after an English I, with it small, too."""
+    return re.sub(r"\bI\b", "i", text[:1].lower() + text[1:])
+
+
 def read_rows(path: Path) -> Iterator[list[str]]:
     """Yields the columns of each line."""
     yield from (line.split("\t") for line in raw_lines(path, IGNORED))
@@ -115,8 +144,8 @@ def read_rows(path: Path) -> Iterator[list[str]]:
 
 def pairs_of(data: Path, name: str) -> Iterator[tuple[str, str]]:
     """Yields the (English, French) pairs of a text, repaired by `normalised`."""
-    if name == PHRASES.name:
-        yield from phrases()
+    if name in OWN:
+        yield from phrases(name)
         return
     source, target = files_of(data, name)
     for english, french in read_pairs(source, target):
@@ -141,26 +170,38 @@ def write_pairs(files: Sequence[Path], pairs: Iterable[tuple[str, str]]) -> None
         write_text(file, "".join(f"{line}\n" for line in side))
 
 
-def make_text(table: dict[str, Any], data: Path, work: Path) -> list[list[Path]]:
-    """Makes the two files of each source: distinct pairs of the allowed lengths, without sentences
-    that measure."""
+def make_text(
+    step: dict[str, Any], table: dict[str, Any], data: Path, folder: Path
+) -> dict[str, list[Path]]:
+    """Makes the two files of each source of a step: distinct pairs of the allowed lengths, without
+    sentences that measure; and those of the pairs as people type them."""
     held_out = {*table["tests"].values(), table["development"]}
     kept_back = {line for name in held_out for pair in pairs_of(data, name) for line in pair}
     kept_back |= {line for row in read_rows(KINDS) for line in row[2:]}
-    texts = []
-    for source in table["source"]:
-        name, count = source["name"], source.get("pairs")
-        texts.append([work / f"{name.replace('/', '-')}.{side}" for side in ("en", "fr")])
-        if not texts[-1][1].exists():
-            pairs = list(dict.fromkeys(pairs_of(data, name)))
-            pairs = [
-                pair for pair in pairs if fits(*pair, source["words"]) and not kept_back & {*pair}
-            ]
-            random.Random(SEED).shuffle(pairs)
-            if source.get("like_development"):
-                pairs = most_like(pairs_of(data, table["development"]), pairs, count, work)
-            write_pairs(texts[-1], pairs[:count])
-            print(f"{name}: {len(pairs[:count]):,} pairs", flush=True)
+    texts = {}
+    for source in (one for one in table["source"] if one["name"] in step["text"]):
+        name = source["name"]
+        count = step.get("pairs", {}).get(name, source.get("pairs"))
+        stem, kinds = (
+            name.replace("/", "-"),
+            ["", "-typed"] if name in step.get("typed", []) else [""],
+        )
+        made = {
+            name + kind: [folder / f"{stem}{kind}.{side}" for side in ("en", "fr")]
+            for kind in kinds
+        }
+        texts |= made
+        if all(file.exists() for files in made.values() for file in files):
+            continue
+        pairs = list(dict.fromkeys(pairs_of(data, name)))
+        pairs = [pair for pair in pairs if fits(*pair, source["words"]) and not kept_back & {*pair}]
+        random.Random(SEED).shuffle(pairs)
+        if source.get("like_development") and count:
+            pairs = most_like(pairs_of(data, table["development"]), pairs, count, folder)
+        write_pairs(made[name], pairs[:count])
+        if len(made) > 1:
+            write_pairs(made[f"{name}-typed"], typed(pairs[:count]))
+        print(f"{name}: {len(pairs[:count]):,} pairs", flush=True)
     return texts
 
 
@@ -177,33 +218,62 @@ def most_like(
     return list(read_pairs(work / "selected.en", work / "selected.fr"))
 
 
-def trained(arguments: argparse.Namespace, table: dict[str, Any]) -> Path:
-    """Trains the recipe's run in the folder of --work, with all intermediate files there."""
-    pair, work = (arguments.source, arguments.target), arguments.work
+def trained(
+    step: dict[str, Any], arguments: argparse.Namespace, table: dict[str, Any], base: Path | None
+) -> Path:
+    """Trains the run of a step in its folder, where all intermediate files are. base: the run or
+    model whose weights it begins with. Returns the run with the mean of weights, if the step asks
+    for it."""
+    pair, folder = (arguments.source, arguments.target), step["folder"]
     data = [
         f"--set=data.{side}_language={code}"
         for side, code in zip(("source", "target"), pair, strict=True)
     ]
     data += ["--set=data.french_elisions=true", "--recipe", "europarl"]
-    texts = make_text(table, arguments.data, work)
-    store, run = work / "store", work / "run"
-    base = [] if arguments.base is None else [arguments.base]
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = make_text(step, table, arguments.data, folder)
+    store, run = folder / "store", folder / "run"
     if not (store / "data.toml").exists():
-        sides = [files if pair[0] == "en" else files[::-1] for files in texts]
-        flat = [file for files in sides for file in files]
-        links = [work / f"{files[0].stem}.{'-'.join(pair)}.links" for files in sides]
-        if not all(file.exists() for file in links):
-            outs = [f"--out={file}" for file in links]
-            rnnsearch("links", *flat, *outs, "--symmetrise", "intersection", *data)
-        given = [word for file in links for word in ("--links", file)]
-        given += [word for model in base for word in ("--vocabulary", model)]
-        given += ["--repeat", ",".join(str(source.get("repeat", 1)) for source in table["source"])]
+        sides = {name: files if pair[0] == "en" else files[::-1] for name, files in texts.items()}
+        flat = [file for files in sides.values() for file in files]
+        given = [word for file in links(step, sides, data) for word in ("--links", file)]
+        given += ["--vocabulary", base] if base else []
+        repeats = (step["text"][name.removesuffix("-typed")] for name in sides)
+        given += ["--repeat", ",".join(map(str, repeats))]
         dev = files_of(arguments.data, table["development"], pair)
         rnnsearch("prepare", *flat, "--dev", *dev, *given, "--out", store, *data)
-    begin = [word for model in base for word in ("--from", model)]
-    changes = [f"--set={change}" for change in arguments.set]
+    begin = ["--from", base] if base else []
+    changes = [f"--set={change}" for change in (*step["settings"], *arguments.set)]
     rnnsearch("train", "europarl", "--data", store, "--out", run, "--resume", *begin, *changes)
-    return run
+    return mean(base, run, step["mean"], folder) if base and "mean" in step else run
+
+
+def links(step: dict[str, Any], texts: dict[str, list[Path]], data: list[str]) -> list[Path]:
+    """Returns the files of word links of the texts; those of texts without links have empty
+    lines."""
+    files = {
+        name: sides[0].with_suffix(f"{sides[0].suffix}.links") for name, sides in texts.items()
+    }
+    without = {name for name in files if step.get("links") == "short" and "europarl" in name}
+    for name in without:
+        write_text(files[name], "\n" * sum(1 for _ in raw_lines(texts[name][0], IGNORED)))
+    linked = files.keys() - without
+    if not all(files[name].exists() for name in linked):
+        names = [name for name in files if name in linked]
+        text = [file for name in names for file in texts[name]]
+        outs = [f"--out={files[name]}" for name in names]
+        rnnsearch("links", *text, *outs, "--symmetrise", "intersection", *data, "--overwrite")
+    return [*files.values()]
+
+
+def mean(base: Path, run: Path, share: float, folder: Path) -> Path:
+    """Returns a copy of the run with weighted means of weights. share: of the run's own."""
+    own, before = (Run.open(one).load_network().state_dict() for one in (run, base))
+    out = folder / "mean"
+    shutil.copytree(run, out, dirs_exist_ok=True)
+    means = {name: before[name].lerp(tensor, share) for name, tensor in own.items()}
+    save_tensors(out / "model.safetensors", means, {})
+    return out
 
 
 def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> None:
@@ -274,17 +344,22 @@ def main() -> None:
     add("--out", type=Path, required=True, help="folder of the model; its name is the model's")
     add("--work", type=Path, required=True, help="folder of text, links, dataset and run")
     add("--from", dest="base", type=Path, help="begin with this model's weights and vocabularies")
+    add("--steps", type=int, help="carry out only so many of the steps, the last ones")
     add("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
     arguments = parser.parse_args()
     table = read_sources(arguments.sources, arguments.data)
-    arguments.work.mkdir(parents=True, exist_ok=True)
-    run = trained(arguments, table)
+    numbered = [*enumerate(table["step"], 1)][-arguments.steps if arguments.steps else None :]
+    run = arguments.base
+    for number, step in numbered:
+        print(f"step {number}", flush=True)
+        step["folder"] = arguments.work / f"step-{number}"
+        run = trained(step, arguments, table, run)
     finish(run, arguments, table)
     learnt, draft = read_statistics(run), arguments.work / "model"
     card: dict[str, Any] = {
         "name": arguments.out.name,
         "licence": "mit",
-        "data": [source["licence"] for source in table["source"]],
+        "data": list(dict.fromkeys(source["licence"] for source in table["source"])),
         "training": (
             f"Recipe europarl, {learnt['updates']:,} updates ({learnt['epochs']:g} epochs), "
             f"the weights of update {learnt['best_update']:,}."

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from command_line import sizes
-from gpu_parts import speed, values
+from gpu_parts import captured, speed, values
 from gpu_parts.common import Options, Row, small
 from small import small_network
 
@@ -96,10 +96,12 @@ def rows_of(part: Callable[[Options, Callable[[Row], None]], None], device: str)
     return rows
 
 
-@pytest.mark.parametrize("part", values.PARTS)
-def test_values_of_the_cpu_are_its_own(part: str) -> None:
+@pytest.mark.parametrize("part", [*values.PARTS.values(), captured.compare])
+def test_values_of_the_cpu_are_its_own(
+    part: Callable[[Options, Callable[[Row], None]], None],
+) -> None:
     """The comparison itself; what differs on a GPU only a GPU shows."""
-    rows = rows_of(values.PARTS[part], "cpu")
+    rows = rows_of(part, "cpu")
     assert len(rows) >= 7
     assert [one for one in rows if not one.get("ok")] == []
 
@@ -122,14 +124,17 @@ def test_random_numbers_of_a_gpu_are_asked_for_only_in_training_on_one(
 @pytest.mark.parametrize(
     ("part", "figure"),
     [
-        ("updates", "share of the ceiling"),
-        ("translation", "target words/s"),
-        ("waits", "waits"),
-        ("profile", "kernels"),
+        (speed.updates, "share of the ceiling"),
+        (speed.translation, "target words/s"),
+        (speed.waits, "waits"),
+        (speed.kernels, "kernels"),
+        (captured.measure, "times as fast"),
     ],
 )
-def test_every_measurement_has_its_figures(part: str, figure: str) -> None:
-    rows = rows_of(speed.PARTS[part], "cpu")
+def test_every_measurement_has_its_figures(
+    part: Callable[[Options, Callable[[Row], None]], None], figure: str
+) -> None:
+    rows = rows_of(part, "cpu")
     assert rows
     assert all(one[figure] >= 0 and "error" not in one for one in rows)
 

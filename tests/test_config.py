@@ -20,7 +20,7 @@ from rnnsearch.config import (
     stored,
     validated,
 )
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.settings import Settings, ShortOptions
 
 PAPER = """
@@ -199,19 +199,14 @@ TODAY = [
 ]
 
 
-def test_a_config_of_an_earlier_version_is_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A run's silently; a recipe's with a line that names every old key."""
+def test_a_config_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    """A run's silently; a recipe's with a warning that names every old key."""
     today = load_config(overrides=TODAY)
     assert stored(tomllib.loads(OLD_RUN), "run/config.toml") == today
-    assert capsys.readouterr().err == ""
     (tmp_path / "old.toml").write_text(OLD_RUN)
-    assert load_config(tmp_path / "old.toml") == today
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith(
-        "warning: training.optimiser is now optimiser.method; training.learning_rate is now"
-    )
+    first = "^training.optimiser is now optimiser.method; training.learning_rate is now"
+    with pytest.warns(InputWarning, match=first):
+        assert load_config(tmp_path / "old.toml") == today
 
 
 def test_a_table_that_is_none_is_said(tmp_path: Path) -> None:
@@ -220,12 +215,12 @@ def test_a_table_that_is_none_is_said(tmp_path: Path) -> None:
         load_config(tmp_path / "mine.toml")
 
 
-def test_every_old_key_has_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_old_key_has_a_new_one() -> None:
     for old, new in RENAMED.items():
         table, key = new.split(".")
         default = json.dumps(getattr(getattr(Settings(), table), key))
-        assert load_config(overrides=[f"{old}={default}"]) == Settings()
-        assert capsys.readouterr().err == f"warning: {old} is now {new}\n"
+        with pytest.warns(InputWarning, match=f"^{old} is now {new}$"):
+            assert load_config(overrides=[f"{old}={default}"]) == Settings()
         with pytest.raises(InputError, match=f"{old} is now {new}, and both are given"):
             load_config(overrides=[f"{old}={default}", f"{new}={default}"])
 

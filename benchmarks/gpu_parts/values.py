@@ -84,27 +84,36 @@ def model(options: Options, write: Write) -> None:
     gradients with bfloat16 products."""
     for dtype, limit in list(DTYPES.items())[options.small :]:
         for changes in NETWORKS[:: 4 if options.small else 1]:
-            outcome = partial(_gradients, changes=changes, dtype=dtype)
+            outcome = partial(gradients, changes=changes, dtype=dtype)
             compared(options, write, f"{dtype} {changes}", limit, outcome)
     for changes in ("", "dropout.label_smoothing=0.1"):
         with row(write, f"bfloat16 products {changes}".strip()) as found:
-            exact = _gradients("cpu", changes, torch.float64)
-            rounded = _gradients(options.device, changes, torch.float32, torch.bfloat16)
+            exact = gradients("cpu", changes, torch.float64)
+            rounded = gradients(options.device, changes, torch.float32, torch.bfloat16)
             held(found, relative(rounded, exact), BFLOAT16)
 
 
-def _gradients(
-    device: str, changes: str, dtype: torch.dtype, products: torch.dtype = torch.float32
+def gradients(
+    device: str,
+    changes: str,
+    dtype: torch.dtype,
+    products: torch.dtype = torch.float32,
+    *,
+    kind: Callable[..., Trainer] = Trainer,
+    repetitions: int = 1,
 ) -> dict[str, Tensor]:
-    """Returns NLL and gradients."""
+    """Returns NLL and gradients. kind: the trainer. repetitions: the last of so many computations
+    counts."""
     settings, network, batch = small(device, changes, dtype)
     kernels = Faster(
         partial(convert, dtype=products), fast_loss(products) or negative_log_likelihood
     )
     loss = BatchLoss(network, settings.dropout, settings.known_alignments, kernels)
-    sums = Trainer(loss, settings.optimiser).add_gradients([batch], len(batch.source), 1)
-    gradients = {name: parameter.grad for name, parameter in network.named_parameters()}
-    return {"nll": sums[:1]} | {name: grad for name, grad in gradients.items() if grad is not None}
+    trainer = kind(loss, settings.optimiser)
+    for _ in range(repetitions):
+        sums = trainer.add_gradients([batch], len(batch.source), 1)
+    found = {name: parameter.grad for name, parameter in network.named_parameters()}
+    return {"nll": sums[:1]} | {name: grad for name, grad in found.items() if grad is not None}
 
 
 def training(options: Options, write: Write) -> None:
@@ -113,7 +122,7 @@ def training(options: Options, write: Write) -> None:
         for changes in UPDATES:
             # Optimisers that divide by the size of a gradient amplify rounding where the gradient
             # is near 0.
-            outcome = partial(_updated, changes=changes, dtype=dtype)
+            outcome = partial(updated, changes=changes, dtype=dtype)
             compared(options, write, f"{dtype} {changes}", 10 * limit, outcome)
     for probability in (0.2, 0.5):
         with row(write, f"dropout {probability}") as found:
@@ -124,7 +133,7 @@ def training(options: Options, write: Write) -> None:
             found["ok"] &= abs(float(mask.max()) - 1 / (1 - probability)) < 1e-4
 
 
-def _updated(device: str, changes: str, dtype: torch.dtype) -> dict[str, Tensor]:
+def updated(device: str, changes: str, dtype: torch.dtype) -> dict[str, Tensor]:
     """Returns losses, parameters and averages after two updates. The first update has two
     batches."""
     settings, network, batch = small(device, changes, dtype)

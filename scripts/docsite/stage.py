@@ -76,7 +76,6 @@ def stage(out: Path, work: Path, say: Callable[[str], None], *, run: bool = True
     texts["licence.md"] = (
         "# Licence\n\n```text\n" + (ROOT / "LICENSE").read_text(encoding="utf-8") + "```\n"
     )
-    texts["decisions/index.md"] = decisions(texts)
     texts["reference/commands.md"] = texts["reference/commands.md"].replace(
         "<!-- commands -->", commands()
     )
@@ -127,8 +126,6 @@ def within(page: str, text: str, sources: SourcePages) -> str:
             return f"]({above}{OUTSIDE[name]}{hash_}{anchor})"
         if address == f"{above}index.md":
             return f"]({above}{CONTENTS}{hash_}{anchor})"
-        if address.endswith("decisions"):
-            return f"]({address}/index.md)"
         return match[0]
 
     return sources.in_text(page, LINK.sub(replaced, text))
@@ -176,19 +173,6 @@ def palette() -> str:
 def from_root(text: str) -> str:
     """Adapts links of a page from the root: docs/… is its own folder on the site."""
     return LINK.sub(lambda match: f"]({match[1].removeprefix('docs/')})", text)
-
-
-def decisions(texts: dict[str, str]) -> str:
-    rows = [
-        f"- [{title(text)}]({Path(page).name})"
-        for page, text in sorted(texts.items())
-        if page.startswith("decisions/")
-    ]
-    heading = (
-        "# Decisions\n\nChoices that somebody may question, and their reasons, in short"
-        " records.\n\n"
-    )
-    return heading + "\n".join(rows) + "\n"
 
 
 def title(text: str) -> str:

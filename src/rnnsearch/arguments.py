@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from math import inf
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from rnnsearch.errors import LONGEST_SHOWN, InputError
+
+First = TypeVar("First")
+Second = TypeVar("Second")
 
 
 def require(name: str, value: object, *kinds: type) -> None:
@@ -62,6 +66,27 @@ def given_texts(texts: Iterable[str], name: str) -> list[str]:
     table, and what is no text."""
     items = enumerate(_iterable(texts, name), 1)
     return [_checked(item, f"item {number} of {name}") for number, item in items]
+
+
+def in_step(
+    first: Iterable[First],
+    second: Iterable[Second],
+    names: tuple[object, object],
+    remedy: str = "give files in which line N of one belongs to line N of the other",
+) -> Iterator[tuple[First, Second]]:
+    """Yields pairs of items of two sides. At the end, raises InputError if one side has more.
+    names: those of the sides, in its message."""
+    sides = iter(first), iter(second)
+    for number, pair in enumerate(zip_longest(*sides)):
+        if None in pair:
+            ends = zip(pair, sides, strict=True)
+            one, other = (number + (item is not None) + sum(1 for _ in rest) for item, rest in ends)
+            what = (
+                f"{names[0]} has {one:,} lines and {names[1]} has {other:,}, so they are not"
+                " parallel"
+            )
+            raise InputError(what, remedy=remedy)
+        yield pair
 
 
 def _iterable(items: Iterable[object], what: str) -> Iterable[object]:

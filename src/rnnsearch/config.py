@@ -3,21 +3,20 @@ unknown key is an error. Descriptions of keys, and suggestions for unknown ones.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from rnnsearch.arguments import require
-from rnnsearch.errors import InputError, did_you_mean
+from rnnsearch.errors import InputError, InputWarning, did_you_mean
 from rnnsearch.settings import Sections, Settings
 from rnnsearch.system.files import parse_toml, read_toml, reading
-from rnnsearch.system.progress import note
 
 RENAMED: dict[str, str] = {
     f"{before}.{old}": f"{after}.{new or old}"
@@ -55,15 +54,6 @@ SHORT = {
 
 BUILT_IN = {"recipe": "recipes", "study": "lab/studies"}
 """Kind of TOML file that comes with the package → its folder."""
-
-_BOUNDS = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
-_NAMES = {
-    "integer": "integer",
-    "number": "number",
-    "string": "text",
-    "boolean": "true or false",
-    "null": "absent",
-}
 
 Table = TypeVar("Table", bound=BaseModel)
 
@@ -103,9 +93,9 @@ def nested(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return table
 
 
-def rename(where: str | None, *tables: Any, say: Callable[[str], None] = note) -> None:
-    """Replaces the settings of RENAMED in tables of settings, in place; `say` gets a line about
-    them.
+def rename(where: str | None, *tables: Any, said: bool = True) -> None:
+    """Replaces the settings of RENAMED in tables of settings, in place, and issues an InputWarning
+    about them if it is to be `said`.
     Raises InputError if the table has the new one, too. where: file in this message."""
     found = dict[str, None]()
     for table, (old, new) in product(tables, RENAMED.items()):
@@ -122,8 +112,8 @@ def rename(where: str | None, *tables: Any, say: Callable[[str], None] = note) -
             )
         others[name] = values.pop(key)
         found[f"{old} is now {new}"] = None
-    if found:
-        say(f"warning: {'; '.join(found)}")
+    if found and said:
+        warnings.warn("; ".join(found), InputWarning, stacklevel=2)
 
 
 def merged(*tables: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +161,7 @@ def validated(table: dict[str, Any], where: str) -> Settings:
 def stored(table: dict[str, Any], where: str) -> Settings:
     """Returns the settings in the config.toml of a run or model, of this version or earlier ones.
     Raises as `validated`."""
-    rename(where, table, say=lambda _: None)
+    rename(where, table, said=False)
     return validated(table, where)
 
 
@@ -259,31 +249,6 @@ def read_overrides(overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
     return nested(values)
 
 
-class DescribedKey(NamedTuple):
-    """The description of a table's key. allowed: its allowed values. default: in TOML, or
-    `absent`."""
-
-    name: str
-    allowed: str
-    default: str
-    description: str
-
-
-def described_keys(table: type[BaseModel], mark: str = "") -> list[DescribedKey]:
-    """Returns the keys of a table without nested tables. mark: put on both sides of every value,
-    like ` in Markdown."""
-    schemas = table.model_json_schema()["properties"]
-    return [
-        DescribedKey(
-            key,
-            _allowed(schemas[key], mark),
-            _toml(field.default, mark),
-            " ".join((field.description or "").split()),
-        )
-        for key, field in table.model_fields.items()
-    ]
-
-
 def suggested_key(table: type[BaseModel], key: Sequence[str]) -> str:
     """Returns `did you mean 'model.hidden_size'?`, or the empty string if no key of the table
     resembles the unknown one. key: the parts of the unknown key."""
@@ -306,22 +271,3 @@ def _paths(annotation: Any, key: Sequence[str]) -> Iterator[tuple[str, ...]]:
         for name, field in annotation.model_fields.items():
             yield (name,)
             yield from ((name, *path) for path in _paths(field.annotation, key[1:]))
-
-
-def _allowed(schema: dict[str, Any], mark: str) -> str:
-    """Describes the values that a JSON schema allows."""
-    if "anyOf" in schema:
-        return " or ".join(_allowed(choice, mark) for choice in schema["anyOf"])
-    if "enum" in schema:
-        return ", ".join(_toml(choice, mark) for choice in schema["enum"])
-    if "prefixItems" in schema:
-        return (
-            f"list of {len(schema['prefixItems'])}, each {_allowed(schema['prefixItems'][0], mark)}"
-        )
-    limits = [f"{sign} {schema[key]:g}" for key, sign in _BOUNDS.items() if key in schema]
-    return " ".join([_NAMES[schema["type"]], *([", ".join(limits)] if limits else [])])
-
-
-def _toml(value: Any, mark: str) -> str:
-    """Writes a value as in a recipe."""
-    return "absent" if value is None else f"{mark}{json.dumps(value)}{mark}"

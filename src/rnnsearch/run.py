@@ -23,6 +23,7 @@ from rnnsearch.system.files import (
     checksum,
     content_key,
     file_checksum,
+    read_json,
     read_toml,
     reading,
     write_text,
@@ -67,6 +68,14 @@ class Run:
     def log_path(self) -> Path:
         """Folder of learning curves and statistics."""
         return self.path / "log"
+
+    @property
+    def edited(self) -> set[str]:
+        """The functions that were edited when it was trained, as `kernels.digest:edited` names
+        them."""
+        file = self.log_path / "statistics.json"
+        lines = read_json(file).get("edited", []) if file.exists() else []
+        return {line.partition(" is edited")[0] for line in lines}
 
     @cached_property
     def checksum(self) -> str:

@@ -136,6 +136,9 @@ class TrainingSettings(_Section):
     kernels: bool = True
     """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch,
     slower, in float32"""
+    capture: bool = False
+    """on a GPU, record the work for each shape of batches as a CUDA graph, and repeat it; batches
+    are padded to few shapes; not for several ranks"""
 
 
 class OptimiserSettings(_Section):

@@ -23,10 +23,8 @@ from rnnsearch.system import line_file
 from rnnsearch.translation.aligner import Aligner
 from rnnsearch.translation.translator import Translator
 
-TRANSLATE, ALIGN = (
-    "translate {run} en --search.batch_size 2 --beam 2",
-    "align {run} en fr --align.posterior true --search.batch_size 2",
-)
+TRANSLATE = "translate {run} en --search.batch_size 2 --beam 2"
+ALIGN = "align {run} en fr --align.posterior true --search.batch_size 2"
 SCORE = "score {run} en fr --search.batch_size 2"
 PARTIAL, STATE = Path(".out.partial"), Path(".out.state")
 METHODS: dict[str, tuple[type, str]] = {

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_gold, read_pharaoh
-from rnnsearch.word_links import Link, format_links, parse_gold_links
+from rnnsearch.text.formats.links import parse_gold_links
+from rnnsearch.word_links import Link, format_links
 
 links = st.sets(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=8)
 

@@ -4,11 +4,14 @@ told so."""
 from __future__ import annotations
 
 import inspect
+import json
 import linecache
+import shutil
 import sys
 import textwrap
 from functools import reduce
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +19,8 @@ import torch
 from small import linked_batch, small_network, small_trainer
 from torch import Tensor
 
-from rnnsearch.errors import InputError
+from rnnsearch import Translator
+from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.kernels import digest, fast_best_sums
 from rnnsearch.kernels.gated import FastDecoder
 from rnnsearch.kernels.output_loss import LOSS_EQUALS as LOSS
@@ -159,3 +163,19 @@ def test_an_edit_is_aligned_with_and_is_not_exported(
         InputError, match="is edited, and the engine of the page has the equation as it was"
     ):
         check_exportable(run)
+
+
+def test_a_run_that_was_trained_with_an_edit_is_not_read_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, tiny_run: Path, tmp_path: Path
+) -> None:
+    run, name = tmp_path / "run", "model.decoder:Decoder.attend"
+    shutil.copytree(tiny_run, run)
+    line = "model/decoder.py: Decoder.attend is edited, so training computes the decoder in plain"
+    statistics = json.loads((run / "log/statistics.json").read_text()) | {"edited": [line]}
+    (run / "log/statistics.json").write_text(json.dumps(statistics))
+    with pytest.warns(
+        InputWarning, match="trained with edits of model/decoder.py: Decoder.attend,"
+    ):
+        Translator.load(run)
+    edit(monkeypatch, name, *EDITS[name])
+    Translator.load(run)  # a warning would be an error

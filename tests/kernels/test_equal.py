@@ -21,7 +21,7 @@ from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.search.beam import beam_search, best_sums
-from rnnsearch.search.two_directions import search_directions
+from rnnsearch.search.step import search
 from rnnsearch.settings import SearchSettings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
@@ -84,14 +84,8 @@ def gradients(
 def searched(network: TranslationNetwork, kernels: bool) -> list[Any]:
     limits = SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5)
     sums = fast_best_sums if kernels else best_sums
-    found = search_directions(
-        [network],
-        partial(forced_decoding, [network]),
-        SOURCE,
-        LENGTHS,
-        limits,
-        partial(beam_search, sums=sums),
-    )
+    find, forced = partial(beam_search, sums=sums), partial(forced_decoding, [network])
+    found = search([network], SOURCE, LENGTHS, limits, find, forced)
     every = itertools.chain.from_iterable(found)
     return [(one.ids, one.finished, one.score, one.log_probabilities, one.weights) for one in every]
 

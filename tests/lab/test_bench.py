@@ -46,13 +46,13 @@ def test_translations_have_the_length_asked_for(
     precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[list[list[Any]]] = []
-    search = bench.search_directions
+    search = bench.search
 
     def kept(*arguments: Any, **more: Any) -> Any:
         found.append(search(*arguments, **more))
         return found[-1]
 
-    monkeypatch.setattr(bench, "search_directions", kept)
+    monkeypatch.setattr(bench, "search", kept)
     changed = load_config("", [*SMALL, f"search.precision={precision}"])
     result = bench.bench_translation(changed, words=20, length=7, repetitions=1)
     assert len(found) == 2

@@ -14,9 +14,17 @@ from command_line import Command, assert_refused
 
 from rnnsearch.errors import InputError
 from rnnsearch.lab import eflomal_links as linking
-from rnnsearch.lab.eflomal_links import align_texts, link_files, link_texts
+from rnnsearch.lab.eflomal_links import (
+    LEARNED_VOTES,
+    align_texts,
+    bare,
+    link_files,
+    link_texts,
+    vote,
+)
 from rnnsearch.settings import DataSettings
 from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.formats.links import parse_links
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 
@@ -281,3 +289,28 @@ def test_japanese_is_linked_by_given_words_or_by_characters(
     Path("b.ja").write_text("昨日私は図書館で本を借りました。\n" * 80, encoding="utf-8")
     with pytest.raises(InputError, match="80 of 80 source lines have no spaces"):
         links("b.ja", "given")
+
+
+def test_romanian_words_are_linked_without_diacritics() -> None:
+    assert (
+        bare("Măsoară și ţine „apă” într-un \u0306 vas", "ro-RO")
+        == "Masoara si tine „apa” intr-un \u0306 vas"
+    )
+    assert bare("là où", "fr") == "là où"
+
+
+def test_a_vote_lowers_the_probability_that_a_link_needs() -> None:
+    probabilities = dict(
+        zip(
+            parse_links("0-0 1-1 2-2 3-3 4-4 5-5", "", 1),
+            (0.65, 0.64, 0.4, 0.39, 0.15, 0.14),
+            strict=True,
+        )
+    )
+    assert vote(probabilities, [], []) == parse_links("0-0", "", 1)
+    assert vote(
+        probabilities, parse_links("1-1 2-2 3-3", "", 1), parse_links("9-9", "", 1)
+    ) == parse_links("0-0 1-1 2-2", "", 1)
+    both = parse_links("2-2 3-3 4-4 5-5", "", 1)
+    assert vote(probabilities, both, both[::-1]) == parse_links("0-0 2-2 3-3 4-4", "", 1)
+    assert vote({}, both, both, LEARNED_VOTES) == both

@@ -15,7 +15,7 @@ from rnnsearch import read_pharaoh
 from rnnsearch.installed import VARIABLE
 from rnnsearch.lab import eflomal_links as corpus_links
 from rnnsearch.lab import held_out, learned_aligner
-from rnnsearch.text.links import LEARNED_VOTES
+from rnnsearch.lab.eflomal_links import LEARNED_VOTES
 
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "src" / "rnnsearch_models"
 

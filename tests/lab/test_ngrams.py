@@ -113,10 +113,8 @@ def test_every_probability_is_that_of_the_definition_with_estimated_discounts() 
         for _ in range(150)
     ]
     vocabulary = Vocabulary(words[:22])
-    model, plain = (
-        learnt(sentences[:120], 3, vocabulary),
-        PlainKneserNey(sentences[:120], 3, "".join(words[:22]), len(vocabulary)),
-    )
+    model = learnt(sentences[:120], 3, vocabulary)
+    plain = PlainKneserNey(sentences[:120], 3, "".join(words[:22]), len(vocabulary))
     assert all(plain.discounts[length][1:] != list(FALLBACK) for length in (2, 3))
     for sentence in sentences[120:]:
         line = ("<s>", *(word if word in words[:22] else "<unk>" for word in sentence), "</s>")

@@ -67,7 +67,12 @@ def test_neighbours_are_held_out_together(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(held_out, "HELD_OUT", 100)
     for side in "ab":
         (tmp_path / side).write_text("".join(f"sentence {side} number {n}\n" for n in range(2_000)))
-    found = held_out.choose_held_out(parallel_texts([tmp_path / "a", tmp_path / "b"]))
+    texts = parallel_texts([tmp_path / "a", tmp_path / "b"])
+    held_out.write_corpus(texts, tmp_path, most=50)  # of a sorted text, not its head alone
+    taken = [int(line.rsplit(" ", 1)[1]) for line in read_lines(tmp_path / "train.source")]
+    assert 40 < len(taken) <= 50
+    assert max(taken) > 1_900
+    found = held_out.choose_held_out(texts)
     for part in ("dev", "test"):
         numbers = [number for number, one in found.items() if one == part]
         assert len(numbers) == 100

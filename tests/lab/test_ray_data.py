@@ -26,7 +26,7 @@ fsspec = pytest.importorskip("fsspec")
 from rnnsearch.errors import InputError  # noqa: E402
 from rnnsearch.lab import ray as ray_data  # noqa: E402
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/ray.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/several-machines.md"
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
 

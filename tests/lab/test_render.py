@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from rnnsearch.lab.page import (
     Column,
     Document,
-    Paragraph,
     Picture,
     Pictures,
     Section,
@@ -49,7 +48,7 @@ TABLE = Table(
 
 
 def document(*blocks: object) -> Document:
-    inner = Section("inner", "Inner", [Paragraph("text *with* <b>")])
+    inner = Section("inner", "Inner", ["text *with* <b>"])
     return Document(
         "Title",
         "Lead.",
@@ -109,7 +108,7 @@ def test_markdown_escapes_what_would_be_marks() -> None:
 
 
 def test_markdown_s_blocks_are_paragraphs_of_their_own() -> None:
-    markdown = as_markdown(document(TABLE, TABLE, Paragraph("Then.")))
+    markdown = as_markdown(document(TABLE, TABLE, "Then."))
     assert "\n\nData: [tables/scores.csv](tables/scores.csv)\n\n**Scores" in markdown
     assert "(tables/scores.csv)\n\nThen.\n\n" in markdown
 

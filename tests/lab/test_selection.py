@@ -42,10 +42,8 @@ def corpora(tmp_path: Path) -> Corpora:
     """(in-domain files, pool files): animals of the domain; laws in the pool's first text, animals in every
     third line of its second."""
     random = np.random.default_rng(5)
-    animals, laws = (
-        ["dog", "cat", "cow", "runs", "the", "a"],
-        ["law", "act", "seat", "votes", "the", "a"],
-    )
+    animals = ["dog", "cat", "cow", "runs", "the", "a"]
+    laws = ["law", "act", "seat", "votes", "the", "a"]
 
     def texts(name: str, kinds: list[list[str]]) -> list[Path]:
         lines = [sentence(random, words) for words in kinds]

@@ -15,7 +15,7 @@ import torch
 from rnnsearch.batch import Batch, pad
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import Hypothesis, final_score
-from rnnsearch.search.two_directions import search_directions
+from rnnsearch.search.step import search
 from rnnsearch.settings import ModelSettings, SearchSettings
 from rnnsearch.translation.forced import forced_decoding
 
@@ -48,9 +48,8 @@ def found_by(
     chosen = slice(None) if rows is None else rows
     source, lengths = SOURCE[chosen], LENGTHS[chosen]
     source = source[:, : int(lengths.max())]
-    return search_directions(
-        networks, partial(forced_decoding, networks), source, lengths, settings
-    )
+    forced = partial(forced_decoding, networks)
+    return search(networks, source, lengths, settings, forced=forced)
 
 
 def one_way(

@@ -287,10 +287,8 @@ def test_an_error_inside_is_one_line_for_the_client_and_the_next_request_is_answ
 def test_many_clients_at_once_get_their_own_answers(
     make_service: Callable[..., Service], loopback_of: Callable[..., Loopback]
 ) -> None:
-    post, lines = (
-        loopback_of(make_service()).post,
-        [f"{'The old man sees ' * (n % 5)}a dog number {n} ." for n in range(60)],
-    )
+    post = loopback_of(make_service()).post
+    lines = [f"{'The old man sees ' * (n % 5)}a dog number {n} ." for n in range(60)]
     with ThreadPoolExecutor(30) as pool:
         answers = list(pool.map(lambda line: post(text=line, model="en-fr"), lines))
     for line, (status, _, answer) in zip(lines, answers, strict=True):

@@ -182,7 +182,7 @@ def compare_text(page: Page, run: Path, name: str, side: str, lines: list[str]) 
             ours.words,
             ours.ids,
             ours.word_of,
-            codec.decode(ours.ids).words,
+            codec.decode(ours.ids)[0],
             codec.text(ours.words),
         ], line
 

@@ -30,11 +30,9 @@ BACKWARD = MODEL.model_copy(update={"decoder": "backward"})
 LAST_STATE = MODEL.model_copy(update={"alignment": "fixed", "encoder": "forward"})
 ADAM = ["optimiser.method=adam", "optimiser.learning_rate=0.01"]
 LINKED = ["known_alignments.loss=cross-entropy", "known_alignments.forcing=mixed"]
-AVERAGED, TWICE, DECAY = (
-    "optimiser.average_decay=0.9",
-    "training.accumulate=2",
-    "optimiser.weight_decay",
-)
+AVERAGED = "optimiser.average_decay=0.9"
+TWICE = "training.accumulate=2"
+DECAY = "optimiser.weight_decay"
 CASES: dict[str, tuple[ModelSettings, list[str]]] = {
     "adadelta, sparse rows, averaged": (MODEL, [AVERAGED]),
     "adadelta, tied, clipped": (TIED, ["optimiser.clip_norm=0.01"]),

@@ -69,10 +69,8 @@ class Model:
                 if (sentence, history) not in rows:
                     rows[sentence, history] = self.row(sentence, history)
                 one, alpha = rows[sentence, history]
-                log_p[b, k], weights[b, k, : len(alpha)] = (
-                    torch.from_numpy(one),
-                    torch.from_numpy(alpha),
-                )
+                log_p[b, k] = torch.from_numpy(one)
+                weights[b, k, : len(alpha)] = torch.from_numpy(alpha)
         return StepResult(log_p, weights, State(state.sentences, ids))
 
     def start(self, sentences: list[int] | None = None) -> tuple[State, Tensor]:

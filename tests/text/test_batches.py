@@ -169,10 +169,8 @@ def test_collating_pads_on_the_right_and_keeps_the_order() -> None:
 
 
 def test_links_become_rows_that_share_1() -> None:
-    source, target = (
-        sentences([[5, 6, 7, 0], [5, 0], [6, 7, 0]]),
-        sentences([[8, 9, 3, 4, 0], [4, 0], [3, 0]]),
-    )
+    source = sentences([[5, 6, 7, 0], [5, 0], [6, 7, 0]])
+    target = sentences([[8, 9, 3, 4, 0], [4, 0], [3, 0]])
     links = sentences([[0, 0, 0, 2, 1, 2, 2, 3], [], [1, 0]])  # source and target alternating
     batch = collate(Pairs(source, target, links), np.array([2, 0, 1]), linked=True)
     assert batch.known_alignment is not None

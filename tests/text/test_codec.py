@@ -5,8 +5,8 @@ from typing import Literal
 
 import pytest
 
-from rnnsearch.text.codec import Codec, DecodedSentence, EncodedSentence
-from rnnsearch.text.subwords import Subwords
+from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.text.subword_training import train_subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
 
@@ -20,7 +20,7 @@ def plain() -> Codec:
 
 @pytest.fixture
 def split() -> Codec:
-    subwords = Subwords.train(COUNTS, "bpe", 25)
+    subwords = train_subwords(COUNTS, "bpe", 25)
     return Codec(Tokeniser("space", "fr", runs=True), Vocabulary(subwords.vocabulary()), subwords)
 
 
@@ -29,14 +29,14 @@ def test_a_sentence_ends_with_the_end_of_sentence(plain: Codec) -> None:
     assert encoded == EncodedSentence(
         ["la", "maison", "bleue"], [*plain.vocabulary.ids(["la", "maison"]), UNK, EOS], [0, 1, 2, 3]
     )
-    assert plain.decode(encoded.ids) == DecodedSentence(["la", "maison", "<unk>"], [0, 1, 2])
-    assert plain.decode([2, EOS, 3, EOS]).words == [plain.vocabulary.word(2)]
+    assert plain.decode(encoded.ids) == (["la", "maison", "<unk>"], [0, 1, 2])
+    assert plain.decode([2, EOS, 3, EOS])[0] == [plain.vocabulary.word(2)]
 
 
 def test_an_empty_line_is_the_end_of_sentence_alone(plain: Codec, split: Codec) -> None:
     for codec in (plain, split):
         assert codec.encode("") == EncodedSentence([], [EOS], [0])
-        assert codec.decode([EOS]) == codec.decode([]) == DecodedSentence([], [])
+        assert codec.decode([EOS]) == codec.decode([]) == ([], [])
         assert codec.text([]) == ""
 
 
@@ -46,7 +46,7 @@ def test_subwords_know_their_words(split: Codec) -> None:
     assert encoded.word_of[-1] == 3
     assert sorted(set(encoded.word_of)) == [0, 1, 2, 3]
     decoded = split.decode(encoded.ids)
-    assert decoded == DecodedSentence(encoded.words, encoded.word_of[:-1])
+    assert decoded == (encoded.words, encoded.word_of[:-1])
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -54,13 +54,13 @@ def test_subwords_are_the_words_of_text_without_spaces(kind: Literal["bpe", "uni
     tokeniser = Tokeniser("moses", "zh", runs=True)
     lines = ["猫想要那封信。", "老师喜欢 Python。", "狗看见那棵树，猫看见那条河！"]
     counts = Counter(word for line in lines for word in tokeniser.words(line))
-    subwords = Subwords.train(counts, kind, 60, marks_words=False)
+    subwords = train_subwords(counts, kind, 60, marks_words=False)
     codec = Codec(tokeniser, Vocabulary(subwords.vocabulary()), subwords)
     for line in lines:
         encoded = codec.encode(line)
         assert "".join(encoded.words) == line.replace(" ", "␣")
         assert encoded.word_of == list(range(len(encoded.ids)))
-        assert codec.decode(encoded.ids).words == encoded.words
+        assert codec.decode(encoded.ids)[0] == encoded.words
         assert codec.text(encoded.words) == line
         assert codec.encode_words(encoded.words) == encoded
         assert codec.tokeniser.link_words(line) == [

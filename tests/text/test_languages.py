@@ -47,9 +47,9 @@ def test_languages(
     monkeypatch.chdir(tmp_path)
     for name, code in zip(files.split(), texts.split(), strict=True):
         Path(name).write_text(80 * TEXT[code], encoding="utf-8")
-    found = with_languages(files.split(), "demo", [f"data.{one}" for one in own.split()])
-    assert said in found.said
-    assert ("warning" in found.said) == ("looks like" in found.said)
+    _, shown = with_languages(files.split(), "demo", [f"data.{one}" for one in own.split()])
+    assert said in shown
+    assert ("warning" in shown) == ("looks like" in shown)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_letters_of_another_script(code: str, line: str, said: str, tmp_path: Pa
     files = [tmp_path / f"a.{code}", tmp_path / "a.en"]
     for file, text in zip(files, (line, "I do not know what to do."), strict=True):
         file.write_text(f"{text}\n", encoding="utf-8")
-    found = with_languages(files, "demo", []).said
+    found = with_languages(files, "demo", [])[1]
     assert said in found
     assert ("warning" in found) == bool(said)
 

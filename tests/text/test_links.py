@@ -8,15 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
+from rnnsearch.text.formats.links import parse_links
 from rnnsearch.text.links import (
-    LEARNED_VOTES,
     character_ranges,
     project,
     symmetrise,
-    vote,
     word_ranges,
 )
-from rnnsearch.word_links import Link, parse_links
+from rnnsearch.word_links import Link
 
 
 def pairs(text: str) -> list[Link]:
@@ -67,17 +66,6 @@ def test_plain_methods() -> None:
     for method, links in expected.items():
         assert symmetrise(forward, reverse, method) == pairs(links)
     assert symmetrise(pairs("0-0 1-1"), pairs("0-0"), "grow") == pairs("0-0")  # no corners
-
-
-def test_a_vote_lowers_the_probability_that_a_link_needs() -> None:
-    probabilities = dict(
-        zip(pairs("0-0 1-1 2-2 3-3 4-4 5-5"), (0.65, 0.64, 0.4, 0.39, 0.15, 0.14), strict=True)
-    )
-    assert vote(probabilities, [], []) == pairs("0-0")
-    assert vote(probabilities, pairs("1-1 2-2 3-3"), pairs("9-9")) == pairs("0-0 1-1 2-2")
-    both = pairs("2-2 3-3 4-4 5-5")
-    assert vote(probabilities, both, both[::-1]) == pairs("0-0 2-2 3-3 4-4")
-    assert vote({}, both, both, LEARNED_VOTES) == both
 
 
 def symal(a: list[int], b: list[int], diagonal: bool, final: bool, both: bool) -> list[Link]:
@@ -147,10 +135,8 @@ def directions(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 @given(directions())
 def test_against_symal(words: tuple[list[int], list[int]]) -> None:
     a, b = words
-    forward, reverse = (
-        [(j - 1, i) for i, j in enumerate(b) if j],
-        [(j, i - 1) for j, i in enumerate(a) if i],
-    )
+    forward = [(j - 1, i) for i, j in enumerate(b) if j]
+    reverse = [(j, i - 1) for j, i in enumerate(a) if i]
     for method, options in OPTIONS.items():
         assert symmetrise(forward, reverse, method) == symal(a, b, *options), method
 

@@ -69,7 +69,7 @@ def words(corpus: Corpus, pairs: Pairs) -> list[Pair]:
     """The pairs in words."""
     sides = (corpus.source, pairs.source), (corpus.target, pairs.target)
     return [
-        tuple(" ".join(codec.decode(ids[i].tolist()).words) for codec, ids in sides)
+        tuple(" ".join(codec.decode(ids[i].tolist())[0]) for codec, ids in sides)
         for i in range(len(pairs))
     ]  # type: ignore[misc]
 
@@ -682,8 +682,8 @@ def test_a_link_between_words_becomes_links_between_all_their_pieces(
     prepared(tmp_path, pairs, links=links, subwords=subwords, vocabulary_size=14)
     corpus = Corpus.open(tmp_path / "store")
     for i in range(30):
-        source = corpus.source.decode(corpus.train.source[i].tolist()).word_of
-        target = corpus.target.decode(corpus.train.target[i].tolist()).word_of
+        source = corpus.source.decode(corpus.train.source[i].tolist())[1]
+        target = corpus.target.decode(corpus.train.target[i].tolist())[1]
         expected = [
             [a, b]
             for (a, left), (b, right) in product(enumerate(source), enumerate(target))

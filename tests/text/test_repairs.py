@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.text.links import tokeniser_ranges
-from rnnsearch.text.tokens import Tokeniser, given_words, repair_french
+from rnnsearch.text.repairs import repair_french
+from rnnsearch.text.tokens import Tokeniser, given_words
 
 
 @pytest.mark.parametrize(

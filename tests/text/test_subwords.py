@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
-from rnnsearch.text import subwords as subwords_module
+from rnnsearch.text import subword_training
+from rnnsearch.text.subword_training import train_subwords
 from rnnsearch.text.subwords import WORD_START, Subwords
 from rnnsearch.text.tokens import Tokeniser
 
@@ -31,7 +32,7 @@ def kind(request: pytest.FixtureRequest) -> Literal["unigram", "bpe"]:
 
 @pytest.fixture(scope="module")
 def subwords(kind: Literal["unigram", "bpe"]) -> Subwords:
-    return Subwords.train(COUNTS, kind, 40)
+    return train_subwords(COUNTS, kind, 40)
 
 
 @pytest.mark.parametrize("limit", [1, 7, 30, 1000])
@@ -39,9 +40,9 @@ def test_unigram_reads_an_even_share_of_the_words(
     monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     counts = {"common": 60, "rare": 3, "once": 1, "under\u2581line": 20}
-    monkeypatch.setattr(subwords_module, "_RUNNING_WORDS", limit)
+    monkeypatch.setattr(subword_training, "_RUNNING_WORDS", limit)
     drawn = Counter(
-        word for line in subwords_module._running_text(counts) for word in line.split(" ")
+        word for line in subword_training._running_text(counts) for word in line.split(" ")
     )
     every = max(1, -(-84 // limit))
     assert 0 < drawn.total() <= limit
@@ -98,13 +99,13 @@ def test_the_vocabulary_is_no_larger_than_asked_for_and_holds_no_special(
 def test_a_model_depends_on_the_words_alone_and_comes_back(
     kind: Literal["unigram", "bpe"], subwords: Subwords, tmp_path: Path
 ) -> None:
-    for name, model in (("a", subwords), ("b", Subwords.train(COUNTS, kind, 40))):
+    for name, model in (("a", subwords), ("b", train_subwords(COUNTS, kind, 40))):
         model.save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     for copy in (Subwords.load(tmp_path / "a"), pickle.loads(pickle.dumps(subwords))):
         assert copy.split(SENTENCES[0]) == subwords.split(SENTENCES[0])
     with pytest.raises(InputError, match="sentencepiece cannot make 40"):
-        Subwords.train({}, kind, 40)
+        train_subwords({}, kind, 40)
 
 
 def test_more_characters_than_subwords_leave_room_for_longer_ones(
@@ -112,6 +113,6 @@ def test_more_characters_than_subwords_leave_room_for_longer_ones(
 ) -> None:
     kanji = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]
     counts = Counter({"東京都": 900, "東京": 500} | dict.fromkeys(kanji, 1))
-    vocabulary = Subwords.train(counts, kind, 40, marks_words=False).vocabulary()
+    vocabulary = train_subwords(counts, kind, 40, marks_words=False).vocabulary()
     assert "東京" in vocabulary
     assert sum(len(one) == 1 for one in vocabulary) <= 25

@@ -23,7 +23,7 @@ from rnnsearch.serve.export import moses_rules
 from rnnsearch.text import moses
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.moses import Detokeniser, FastMoses
-from rnnsearch.text.tokens import Tokeniser, bare, changes, normalise
+from rnnsearch.text.tokens import Tokeniser, changes, normalise
 
 ENGLISH, FRENCH, GERMAN, CHINESE = (
     Tokeniser("moses", language) for language in ("en", "fr", "de", "zh")
@@ -407,11 +407,3 @@ def test_normalisation_changes_no_word_of_the_test_sets(
     kept, normal = (Tokeniser("moses", language, runs=True, normalised=on) for on in (False, True))
     for line in read_lines(shared_data / f"{name}.{language}.gz"):
         assert kept.words(line) == normal.words(line)
-
-
-def test_romanian_words_are_linked_without_diacritics() -> None:
-    assert (
-        bare("Măsoară și ţine „apă” într-un \u0306 vas", "ro-RO")
-        == "Masoara si tine „apa” intr-un \u0306 vas"
-    )
-    assert bare("là où", "fr") == "là où"

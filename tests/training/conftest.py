@@ -29,10 +29,8 @@ def linked(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Corpus
 
     def make(folder: Path) -> None:
         write(folder, 60, 12)
-        texts, dev = (
-            (folder / "train.en", folder / "train.fr"),
-            (folder / "dev.en", folder / "dev.fr"),
-        )
+        texts = (folder / "train.en", folder / "train.fr")
+        dev = (folder / "dev.en", folder / "dev.fr")
         options = PrepareOptions(links=[folder / "train.links"])
         prepare(*texts, folder / "store", dev=dev, settings=DataSettings(), options=options)
 

@@ -106,10 +106,8 @@ def test_every_pair_is_read_once_in_an_epoch(worlds: tuple[int, ...], accumulate
         left -= part
         for indices, after in itertools.islice(order.batches(position), part * accumulate):
             for rank in range(world):
-                ids, ones = (
-                    torch.tensor(indices).unsqueeze(1),
-                    torch.ones(len(indices), dtype=torch.int64),
-                )
+                ids = torch.tensor(indices).unsqueeze(1)
+                ones = torch.ones(len(indices), dtype=torch.int64)
                 batch = Ranks(rank, world).share(Batch(ids, ones, ids, ones))
                 read.update(batch.source[batch.target_lengths > 0].flatten().tolist())
             position = after

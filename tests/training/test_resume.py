@@ -131,9 +131,10 @@ def test_more_updates_than_first_asked_for(
 
 
 def test_another_learning_rate(linked: Corpus, tmp_path: Path) -> None:
-    """A rate of almost 0 changes no weight; the change is noted once, also in config.toml."""
+    """A rate of almost 0 changes no weight; the change is noted once, also in config.toml. The first
+    updates are captured: their state fits those that are not."""
     run, rate = tmp_path / "run", 1e-30
-    train(changed("stopping.max_updates=4"), linked, run)
+    train(changed("stopping.max_updates=4", "training.capture=true"), linked, run)
     before, _ = load_tensors(run / "checkpoints" / "last.safetensors", "")
     for updates in (6, 7):
         train(

@@ -10,7 +10,7 @@ import pytest
 from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
-from rnnsearch.text.subwords import Subwords
+from rnnsearch.text.subword_training import train_subwords
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
 from rnnsearch.translation.faithful import (
@@ -43,7 +43,7 @@ def codec() -> Codec:
     counts |= dict.fromkeys(
         "$%{}_<>=abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.@-#", 1
     )
-    subwords = Subwords.train(counts, "bpe", 200)
+    subwords = train_subwords(counts, "bpe", 200)
     return Codec(Tokeniser("moses", "en", False), Vocabulary(subwords.vocabulary()), subwords)
 
 

@@ -134,9 +134,9 @@ def score(
 ) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by
     these scores."""
+    from rnnsearch.cli.nbest import is_nbest, parse_nbest, rerank
     from rnnsearch.text.formats.lines import check_pairs, read_lines, warned_pairs
     from rnnsearch.text.formats.opening import is_on_disk
-    from rnnsearch.text.nbest import is_nbest, parse_nbest, rerank
 
     batch_size = score_batch(set_)
     task = Scoring("json" if json else "text", batch_size)

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import entry_points
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import typer
 
@@ -22,7 +22,8 @@ from rnnsearch.cli.demo import demo
 from rnnsearch.cli.models import models
 from rnnsearch.cli.options import DEBUG, CliCommand, Debug, Quiet, Version, say
 from rnnsearch.cli.prepare import prepare
-from rnnsearch.cli.train import settings, train
+from rnnsearch.cli.settings import settings
+from rnnsearch.cli.train import train
 from rnnsearch.cli.translate import translate
 from rnnsearch.errors import InputError, InputWarning, one_line
 from rnnsearch.installed import extra_of, missing_message
@@ -194,43 +195,34 @@ _FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF}
 
 
-class ExitMessage(NamedTuple):
-    """How the command ends after an error. code: the exit code. line: the message, with the
-    remedy."""
-
-    code: int
-    line: str
-
-
-def exit_message(error: Exception) -> ExitMessage:
-    """Returns the exit code and message of an error. An error that is no fault of the input, the
-    settings or the machine is one inside rnnsearch."""
+def exit_message(error: Exception) -> tuple[int, str]:
+    """Returns the exit code of an error, and its message with the remedy. An error that is no fault
+    of the input, the settings or the machine is one inside rnnsearch."""
     if isinstance(error, InputError):
-        return ExitMessage(BAD_INPUT, str(error))
+        return BAD_INPUT, str(error)
     if isinstance(error, ModuleNotFoundError) and (
         extra := extra_of(package := (error.name or "").split(".")[0])
     ):
-        return ExitMessage(BAD_INPUT, missing_message(package, extra))
+        return BAD_INPUT, missing_message(package, extra)
     text = one_line(str(error)) or type(error).__name__
     words = text.lower()
     if isinstance(error, OSError) and error.errno != errno.ENOMEM:
         place = error.filename or ("the output cannot be written" if error.errno in _DISK else "")
         remedy = " (check path and permissions)" if error.errno in _FORBIDDEN else ""
         what = f"{place}: {error.strerror or error}{remedy}" if place else text
-        return ExitMessage(BAD_INPUT, one_line(what))
+        return BAD_INPUT, one_line(what)
     if isinstance(error, MemoryError | OSError) or (
         isinstance(error, RuntimeError) and re.search(_MEMORY, words)
     ):
         remedy = "smaller batches, a smaller beam, shorter sentences or a smaller network need less"
-        return ExitMessage(BAD_INPUT, f"there is not enough memory: {text} ({remedy})")
+        return BAD_INPUT, f"there is not enough memory: {text} ({remedy})"
     if isinstance(error, RecursionError):
-        return ExitMessage(BAD_INPUT, "the input is nested too deeply")
+        return BAD_INPUT, "the input is nested too deeply"
     if isinstance(error, OverflowError) or (
         isinstance(error, RuntimeError | ValueError) and re.search(_SIZES, words)
     ):
-        return ExitMessage(BAD_INPUT, f"a number or a size is too large: {text}")
-    return ExitMessage(
-        INTERNAL,
+        return BAD_INPUT, f"a number or a size is too large: {text}"
+    return INTERNAL, (
         f"internal error: {type(error).__name__}: {text} (run `rnnsearch --debug …` for the"
-        " traceback, and report it)",
+        " traceback, and report it)"
     )

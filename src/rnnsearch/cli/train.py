@@ -1,15 +1,11 @@
-"""`rnnsearch train`, `settings` and `bench`: a network from a recipe and a dataset; the settings;
-the speed of this machine."""
+"""`rnnsearch train`: a network from a recipe and a dataset."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
-from rnnsearch.cli.options import Strings, describe, one_of, refuse, resumable
+from rnnsearch.cli.options import Strings, describe, refuse, resumable
 from rnnsearch.errors import InputError
 
 
@@ -59,61 +55,3 @@ def train(
         loop.train(settings, Corpus.open(data), Path(out), resume=resume, begin_from=from_)
     if not torchrun_value("RANK", 0):
         print(out)
-
-
-@describe("""
-    name [SECTION[.KEY]]: Show only this section or setting, for example model or model.cell.
-    recipe NAME: Print this built-in recipe.
-    study NAME: Print this built-in study.
-    """)
-def settings(
-    name: str = "",
-    *,
-    recipe: str = "",
-    study: str = "",
-) -> None:
-    """List all settings with defaults and descriptions, and the names of the built-in recipes and
-    studies."""
-    from rnnsearch.config import built_in
-
-    for kind, asked in (("recipe", recipe), ("study", study)):
-        if asked:
-            known = built_in(kind)
-            print(known[one_of(asked, f"--{kind}", known)].read_text(encoding="utf-8"), end="")
-            return
-    for line in listed(name, min(100, shutil.get_terminal_size((100, 24)).columns)):
-        print(line)
-    if not name:
-        print(f"Built-in recipes (print one with --recipe NAME): {', '.join(built_in('recipe'))}")
-        print(f"Built-in studies (print one with --study NAME): {', '.join(built_in('study'))}")
-
-
-def listed(name: str, width: int) -> Iterator[str]:
-    """Yields lines about the settings of this name, of this section, or all. Raises InputError for
-    an unknown name."""
-    from rnnsearch.config import RENAMED, described_keys, suggested_key
-    from rnnsearch.settings import Settings
-
-    one, found = "." in name, False
-    name = RENAMED.get(name, name)
-    for section in Settings.model_fields:
-        table = type(getattr(Settings(), section))
-        keys = [
-            key for key in described_keys(table) if name in ("", section, f"{section}.{key.name}")
-        ]
-        if keys and not one:
-            yield from [*textwrap.wrap(" ".join(f"[{section}] {table.__doc__}".split()), width), ""]
-        for key in keys:
-            found = True
-            yield f"{section}.{key.name} = {key.default}    # {key.allowed}"
-            yield from textwrap.wrap(
-                key.description, width, initial_indent="    ", subsequent_indent="    "
-            )
-        if keys and not one:
-            yield ""
-    if not found:
-        remedy = (
-            f"{suggested_key(Settings, name.split('.'))} sections:"
-            f" {', '.join(Settings.model_fields)}"
-        )
-        raise InputError(f"there is no setting '{name}'", remedy=remedy.strip())

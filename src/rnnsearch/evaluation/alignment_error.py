@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
-from rnnsearch.text.formats.readers import read_link_lines
+from rnnsearch.text.formats.links import parse_gold_links, read_link_lines
 from rnnsearch.text.links import EXCHANGE, FROM_ZERO, PairWordCounts, count_from_one
 from rnnsearch.text.tokens import given_words
-from rnnsearch.word_links import GoldLinks, Link, given_links, parse_gold_links
+from rnnsearch.word_links import GoldLinks, Link, given_links
 
 _POSITION = "([0-9]{1,9})"
 _NAACL_LINE = re.compile(

@@ -6,7 +6,7 @@ one of them is edited.
 """
 
 from rnnsearch.kernels.convert import convert
-from rnnsearch.kernels.output_loss import edited_equations, fast_loss
+from rnnsearch.kernels.output_loss import edited_equations, edited_functions, fast_loss
 from rnnsearch.kernels.topk import fast_best_sums
 
-__all__ = ["convert", "edited_equations", "fast_best_sums", "fast_loss"]
+__all__ = ["convert", "edited_equations", "edited_functions", "fast_best_sums", "fast_loss"]

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from rnnsearch.kernels.convert import FASTER
-from rnnsearch.kernels.digest import plain_instead
+from rnnsearch.kernels.digest import edited, plain_instead
 from rnnsearch.model.readout import OutputLayer
 
 LOSS_CHUNK = 200_000
@@ -41,6 +41,11 @@ def fast_loss(dtype: torch.dtype) -> partial[tuple[Tensor, Tensor]] | None:
     if plain_instead(LOSS_EQUALS, WHAT):
         return None
     return partial(chunked_nll, dtype=dtype)
+
+
+def edited_functions() -> set[str]:
+    """Returns those of the functions that kernels equal whose source is edited."""
+    return {*edited([*LOSS_EQUALS, *(name for one in FASTER.values() for name in one.EQUALS)])}
 
 
 def edited_equations() -> list[str]:
@@ -66,6 +71,14 @@ def chunked_nll(
         tensors = [each.detach() for each in tensors]
     loss, nll = _OutputLoss.apply(*tensors, targets, smoothing, low, real)  # type: ignore[no-untyped-call]
     return loss, nll
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Adds left @ right, of the same or another dtype, to `total`."""
+    if left.dtype == total.dtype:
+        torch.addmm(total, left, right, out=total)
+    else:
+        total += left @ right
 
 
 class _OutputLoss(torch.autograd.Function):
@@ -95,11 +108,9 @@ class _OutputLoss(torch.autograd.Function):
             torch.zeros_like(each) if wanted else each.new_empty(0)
             for each in (features, weight, bias)
         ]
-        counted = (
-            features.new_ones(len(features), 1)
-            if real is None
-            else real.unsqueeze(1).to(features.dtype)
-        )
+        counted = features.new_ones(len(features), 1)
+        if real is not None:
+            counted = real.unsqueeze(1).to(features.dtype)
         log_sum, of_target = torch.empty_like(counted), torch.empty_like(counted)
         # One buffer for all groups: (rows of a group, K). New pages of memory would cost a third of
         # the product's time.
@@ -120,10 +131,7 @@ class _OutputLoss(torch.autograd.Function):
                         deltas[part] = logits
             if wanted:
                 of_features[rows] = deltas @ low_weight
-                if deltas.dtype == features.dtype:
-                    torch.addmm(of_weight, deltas.t(), low[rows], out=of_weight)
-                else:
-                    of_weight += deltas.t() @ low[rows]
+                _add_product(of_weight, deltas.t(), low[rows])
         nll = ((log_sum - of_target) * counted).sum(dtype=torch.float64)
         loss = nll.clone()
         # the uniform part of the reference distribution costs no pass over the logits

@@ -64,10 +64,8 @@ class Matrices(BaseModel):
 
     def aligned(self) -> AlignedPair:
         """Returns the pair."""
-        source, own = (
-            self.source_tokens[:-1],
-            self._result(self.tokens, self.source_tokens, self.alignment),
-        )
+        source = self.source_tokens[:-1]
+        own = self._result(self.tokens, self.source_tokens, self.alignment)
         forward = self.links if self.forward_links is None else self.forward_links
         pair = AlignedPair(" ".join(source), own.text, own, self.links, forward)
         if self.reverse_alignment is None:

@@ -19,7 +19,7 @@ from rnnsearch.batch import Batch
 from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import beam_search
-from rnnsearch.search.two_directions import search_directions
+from rnnsearch.search.step import search
 from rnnsearch.settings import Settings
 from rnnsearch.system.machine import hardware, set_up_cpu
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
@@ -103,14 +103,8 @@ def bench_translation(
     network = random_network(settings, words).to(device)
     ids, lengths = (part.to(device) for part in random_ids(limits.batch_size, length, words))
     fast = convert(network, getattr(torch, limits.precision))
-
-    def translate() -> None:
-        forced, find = (
-            partial(forced_decoding, [network]),
-            partial(beam_search, sums=fast_best_sums),
-        )
-        search_directions([fast], forced, ids, lengths, limits, find)
-
+    find, forced = partial(beam_search, sums=fast_best_sums), partial(forced_decoding, [network])
+    translate = partial(search, [fast], ids, lengths, limits, find, forced)
     seconds = timed(translate, repetitions, device)
     what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)
     return _throughput(what, network, device, limits.precision, sizes, seconds)

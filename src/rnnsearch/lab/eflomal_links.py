@@ -7,31 +7,45 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import subprocess
 import sys
 import tempfile
+import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
+from rnnsearch.arguments import in_step
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import reading, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.dictionary import LinkedPair
-from rnnsearch.text.formats.lines import in_step, read_lines
-from rnnsearch.text.formats.readers import ParallelText, read_link_lines
-from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise, vote
-from rnnsearch.text.tokens import bare, given_words
-from rnnsearch.word_links import Link, format_links, parse_links
+from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.formats.links import parse_links, read_link_lines
+from rnnsearch.text.formats.readers import ParallelText
+from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise
+from rnnsearch.text.repairs import repair
+from rnnsearch.text.tokens import base, given_words
+from rnnsearch.word_links import Link, format_links
 
 LONGEST_SIDE = 1023
 """Maximum number of words on a side of a pair that eflomal aligns."""
+BARE = ("ro",)
+"""Languages that are often written without diacritics: for word links, all their text is."""
+VOTES = (0.65, 0.4, 0.15)
+"""Smallest probability of a link in `vote` if none, one or both of the aligner's directions have
+it. Chosen on the 37 development sentences of the Hansards."""
+LEARNED_VOTES = (0.65, 0.1, 0.0)
+"""The same for networks that learned from the text itself. They overlook links where it is small,
+so those of both directions need no probability. Chosen on German and Romanian development
+sentences."""
 RANDOM_DEVICE = b"/dev/urandom\0"
 _PROGRESS_EVERY = 1000  # pairs between two progress reports
 
@@ -181,11 +195,18 @@ def _warn_of_long_pairs(name: str, numbers: Sequence[int]) -> None:
         warnings.warn(text, InputWarning, stacklevel=3)
 
 
+def bare(line: str, language: str) -> str:
+    """Returns the line, its letters without diacritics if the language is one of BARE."""
+    if line.isascii() or base(language) not in BARE:
+        return line
+    return re.sub("(?<=[A-Za-z])[\u0300-\u036f]+", "", unicodedata.normalize("NFD", line))
+
+
 def _split(side: Side, settings: DataSettings, words: LinkWords) -> Callable[[str], Sequence[str]]:
     tokeniser = side_tokeniser(side, settings)
     if words == "given":  # eflomal would cut them at other kinds of spaces
         return lambda line: ["_".join(word.split()) or "_" for word in given_words(line)]
-    return lambda line: tokeniser.link_words(tokeniser.repair(line))
+    return lambda line: tokeniser.link_words(repair(line, tokeniser))
 
 
 def linked_words(
@@ -270,6 +291,27 @@ def link_files(
         f"pairs    {counts['pairs']:,}, {counts['without']:,} without links\nlinks   "
         f" {counts['forward']:,} forward, {counts['reverse']:,} reverse, {counts['both']:,} in both"
         f" (agreement {agreement:.1f} %); {counts['written']:,} written ({method})\n"
+    )
+
+
+def vote(
+    probabilities: Mapping[Link, float],
+    forward: Iterable[Link],
+    reverse: Iterable[Link],
+    least: Sequence[float] = VOTES,
+) -> list[Link]:
+    """Returns those links, sorted, that networks find probable enough given the votes of another
+    aligner.
+
+    probabilities: of links (source, target), √(p→ p←) of networks of both directions; 0 for others.
+    forward, reverse: the links of the aligner's two directions, also as (source, target). least:
+    VOTES or LEARNED_VOTES.
+    """
+    votes = Counter(chain(set(forward), set(reverse)))
+    return sorted(
+        link
+        for link in {*probabilities, *votes}
+        if probabilities.get(link, 0.0) >= least[votes[link]]
     )
 
 

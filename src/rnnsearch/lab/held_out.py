@@ -74,8 +74,9 @@ def write_corpus(
 ) -> str:
     """Writes train, dev and test into a folder; returns a message with their sizes. No line of dev
     or test is in train, on either side. sides: endings of the files. most: maximum number of pairs
-    of train. Raises InputError as `choose_held_out` does."""
+    of train, spread over the text. Raises InputError as `choose_held_out` does."""
     held_out = choose_held_out(texts)
+    every = max(1, sum(1 for _ in pairs_of(texts)) // most) if most else 1
     held = {
         line for number, pair in enumerate(pairs_of(texts)) if number in held_out for line in pair
     }
@@ -92,7 +93,7 @@ def write_corpus(
             for part in CORPUS_PARTS
         }
         for number, pair in enumerate(pairs_of(texts)):
-            learned = held.isdisjoint(pair) and (most is None or count < most)
+            learned = number % every == 0 and held.isdisjoint(pair) and count != most
             part = held_out.get(number, "train" if learned else "")
             count += part == "train"
             for file, line in zip(files.get(part, []), pair, strict=False):

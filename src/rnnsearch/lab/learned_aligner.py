@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -19,7 +19,7 @@ from rnnsearch.config import load_config
 from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
-from rnnsearch.lab.eflomal_links import align_texts, link_files, require_eflomal
+from rnnsearch.lab.eflomal_links import BARE, align_texts, bare, link_files, require_eflomal
 from rnnsearch.lab.held_out import choose_held_out
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.run import Run
@@ -33,7 +33,7 @@ from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.languages import language_of, with_languages
 from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
-from rnnsearch.text.tokens import BARE, bare, base
+from rnnsearch.text.tokens import base
 from rnnsearch.training.loop import train
 
 LINKS_RECIPE = "aligner"
@@ -44,16 +44,9 @@ UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
 that it has."""
 
 
-class Aligners(NamedTuple):
-    """Networks and eflomal that align a corpus together. files: its lines as networks read them.
-    runs:
-    networks of both directions. eflomal: its link files of both directions. step: makes further
-    steps in their work folder."""
-
-    files: Sequence[Path]
-    runs: tuple[str, str]
-    eflomal: tuple[Path, Path]
-    step: MakeOnce
+Aligners = tuple[Sequence[Path], tuple[str, str], tuple[Path, Path], MakeOnce]
+"""Networks and eflomal that align a corpus together: its lines as networks read them; the networks
+and eflomal's link files of both directions; what makes further steps in their work folder."""
 
 
 @contextmanager
@@ -101,7 +94,7 @@ def learn_links(
             train(
                 load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True
             )
-        yield Aligners(files, (str(folder / "forward"), str(folder / "backward")), eflomal, step)
+        yield files, (str(folder / "forward"), str(folder / "backward")), eflomal, step
 
 
 @contextmanager
@@ -125,10 +118,8 @@ def align_with_models(
         raise InputError(
             what, remedy="use two runs of your own by `align --reverse-run`, or --aligner rnnsearch"
         )
-    named, wanted = (
-        [language_of(file) for file in files],
-        [data.source_language, data.target_language],
-    )
+    named = [language_of(file) for file in files]
+    wanted = [data.source_language, data.target_language]
     if any(len(one) == 2 and one != other for one, other in zip(named, wanted, strict=True)):
         what = f"--aligner {model} needs a file in {wanted[0]}, then one in {wanted[1]}"
         remedy = (
@@ -141,7 +132,7 @@ def align_with_models(
     if count_lines(files[0]) == 0:
         raise InputError("is empty", file=files[0], remedy="give files with one sentence per line")
     with work_folder(folder, "links", key) as step:
-        yield Aligners(files, (model, opposite), eflomal_links(step, files, data, words), step)
+        yield files, (model, opposite), eflomal_links(step, files, data, words), step
 
 
 def as_read(step: MakeOnce, file: Path, language: str) -> Path:

@@ -370,10 +370,8 @@ def _scores(
                 if not sentences:
                     scores.append(SystemScore(system, metric, band, 0))
                     continue
-                value, (low, high) = (
-                    one.score(chosen).value,
-                    one.interval(chosen, samples=options.samples),
-                )
+                value = one.score(chosen).value
+                (low, high) = one.interval(chosen, samples=options.samples)
                 score = SystemScore(system, metric, band, sentences, value, low, high, pairs)
                 scores.append(score)
                 if metric == NLL_PER_WORD and pairs:

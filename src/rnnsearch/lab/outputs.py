@@ -181,10 +181,7 @@ class OpenedRun:
     @cached_property
     def translator(self) -> Translator:
         """Returns the run with its network. Raises InputError as `Translator.load` does."""
-        place = self.loading
-        translator = Translator.load(
-            self.run.path, device=place.device, trust_code=place.trust_code
-        )
+        translator = self.loading.load([self.run.path])
         translator.settings = self.settings
         return translator
 
@@ -353,10 +350,8 @@ class Outputs:
 
     def _make(self, progress: Progress) -> None:
         """Makes the outputs that are missing, block by block."""
-        run, batch_size = (
-            self.run,
-            FORCED_BATCH if self.forced else int(self.run.search["batch_size"]),
-        )
+        run = self.run
+        batch_size = FORCED_BATCH if self.forced else int(self.run.search["batch_size"])
         header = {
             "format": OUTPUT_FORMAT,
             "key": self.key,

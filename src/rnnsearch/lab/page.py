@@ -125,10 +125,8 @@ def as_text(table: Table) -> str:
     rows += [[cell.text.replace("−", "-") for cell in row] for row in table.cells]
     columns = []
     for place, column in enumerate(zip(*rows, strict=True)):
-        pad, width = (
-            pad_left if place in table.numeric else set_cell_size,
-            max(map(cell_len, column)),
-        )
+        pad = pad_left if place in table.numeric else set_cell_size
+        width = max(map(cell_len, column))
         columns.append([pad(cell, width) for cell in column])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
@@ -176,13 +174,6 @@ class Pictures:
     wide: bool = False
 
 
-@dataclass(frozen=True)
-class Paragraph:
-    """A paragraph."""
-
-    text: str
-
-
 class SentenceText(NamedTuple):
     """One text of a sentence. name: who wrote it. words: (text, whether it is marked), with the
     spaces between them. role: empty for a translation."""
@@ -204,8 +195,8 @@ class Sentences:
     open: bool = False
 
 
-Block = Table | Pictures | Paragraph | Sentences | Markup
-"""Markup: HTML, which is not escaped."""
+Block = Table | Pictures | Sentences | str
+"""A text is a paragraph. One of type Markup is HTML, which is not escaped."""
 
 
 class Browser(NamedTuple):

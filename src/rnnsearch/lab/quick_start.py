@@ -24,7 +24,6 @@ from rnnsearch.lab.page import (
     Block,
     Column,
     Document,
-    Paragraph,
     Picture,
     Pictures,
     Section,
@@ -111,12 +110,10 @@ def try_corpus(
             "store", lambda out: prepare(*learned, out, dev=dev, settings=settings, options=options)
         )
         data = Corpus.open(store)
-
-        def measure(out: Path) -> None:
-            note("measuring this machine")
-            write_text(out, json.dumps(plan(data, minutes, overrides)))
-
-        changes, text = read_earlier(step("plan.json", measure))
+        planned = step(
+            "plan.json", lambda out: write_text(out, json.dumps(plan(data, minutes, overrides)))
+        )
+        changes, text = read_earlier(planned)
         note(text)
         run, page = folder / "run", folder / "page"
         page.mkdir(exist_ok=True)
@@ -141,6 +138,7 @@ def try_corpus(
 def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list[str], str]:
     """Measures updates on this machine. Returns changes of the recipe for the largest network that
     can be trained in time, and a text with the expected time."""
+    note("measuring this machine")
     pairs, words = len(corpus.train), len(corpus.target.vocabulary)
     length = max(1, round(float(corpus.train.target.lengths.mean())))
     batch = 160 if pairs >= LARGE else 32
@@ -234,13 +232,11 @@ class PageDisplay(Display):
         for place, ((source, reference), result) in enumerate(zip_longest(self.pairs, results)):
             grown = [(update, texts[place]) for update, texts in self.growth]
             changed = [next(same) for _, same in groupby(grown, lambda one: one[1])][::-1][:8]
-            heads, name = (
-                [Column("Update"), Column("Translation", numeric=False)],
-                f"sentence-{place}",
-            )
+            heads = [Column("Update"), Column("Translation", numeric=False)]
+            name = f"sentence-{place}"
             table = Table(f"{name}-grown", "Translations so far", heads, changed)
             drawn = Markup(result._repr_html_() if result else "")
-            yield Section(name, source, [Paragraph(f"Reference: {reference}"), table, drawn])
+            yield Section(name, source, [f"Reference: {reference}", table, drawn])
 
 
 def curves(rows: Sequence[dict[str, Any]]) -> list[Pictures]:

@@ -84,10 +84,8 @@ def find_shards(corpora: Sequence[str]) -> list[Shard]:
             what = f"only one side has the shard {next(filter(None, several)).name}"
             remedy = "shards of both sides need the same names, apart from the last suffix"
             raise InputError(what, file=" | ".join(corpora), remedy=remedy)
-        files, key = (
-            [file for one in several for file in one.files],
-            checksum(*(one.key for one in several)),
-        )
+        files = [file for one in several for file in one.files]
+        key = checksum(*(one.key for one in several))
         shards.append(Shard(several[0].name, files, key))
     return shards
 

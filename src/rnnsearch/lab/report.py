@@ -35,7 +35,6 @@ from rnnsearch.lab.page import (
     Block,
     Column,
     Document,
-    Paragraph,
     Picture,
     Pictures,
     Section,
@@ -165,10 +164,8 @@ def _begin_folder(out: Path) -> None:
     with writing(out):
         make_folder(out)
         if any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
-            what, remedy = (
-                "exists and holds files that are not a report's",
-                "name another folder with --out",
-            )
+            what = "exists and holds files that are not a report's"
+            remedy = "name another folder with --out"
             raise InputError(what, file=out, remedy=remedy)
 
 
@@ -239,10 +236,8 @@ class TestSetReport:
         }
         for one in measures.systems:
             texts |= {one.name: one.texts, f"{one.name}, chrF2": self.chrf[one.name]}
-        caption, lines = (
-            "Every sentence with every translation",
-            list(zip(*texts.values(), strict=True)),
-        )
+        caption = "Every sentence with every translation"
+        lines = list(zip(*texts.values(), strict=True))
         return [numbers, Table(self.prefix + "sentences", caption, columns(*texts), lines)]
 
     def scores(self) -> list[Block]:
@@ -268,7 +263,7 @@ class TestSetReport:
         for name, values in self.chrf.items():
             chosen[f"{name}: the worst sentences"] = sorted(enough, key=lambda n: (values[n], n))
             chosen[f"{name}: the best sentences"] = sorted(enough, key=lambda n: (-values[n], n))
-        yield Paragraph(
+        yield (
             "Marked words of a translation are not in the reference, or not at this place. Best"
             f" and worst are by chrF2, among sentences of at least {SHORTEST} words."
         )
@@ -307,10 +302,8 @@ class TestSetReport:
             min(usable, key=lambda n: abs(lengths[n] - length)) for length in LENGTHS if usable
         }
         blocks: list[Block] = [
-            Paragraph(
-                "Rows are the words of the translation, columns the words of the source. The"
-                " brighter a cell, the larger its weight α."
-            )
+            "Rows are the words of the translation, columns the words of the source. The brighter a"
+            " cell, the larger its weight α."
         ]
         for letter, n in zip("abcd", sorted(chosen, key=lambda n: lengths[n]), strict=False):
             pictures = []
@@ -388,7 +381,7 @@ def write_study(
         remarks.append(f"Not done yet: {', '.join(missing)}.")
     count = max(map(len, variants.values()), default=0)
     translated = next((name for name, test in folder.tests.items() if test.translate), None)
-    learning = [*seeds_learning(variants, translated), *map(Paragraph, remarks)]
+    learning = [*seeds_learning(variants, translated), *remarks]
     document = Document(
         folder.study.title or Path(folder.name).stem,
         (

@@ -43,7 +43,6 @@ from rnnsearch.system.files import (
     whole_folder,
     write_text,
 )
-from rnnsearch.system.machine import set_up_cpu
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.system.workers import core_count
 from rnnsearch.text.formats.lines import read_lines
@@ -304,7 +303,6 @@ def measure_run(
     """Returns the results of a trained run. Outputs that are missing are made, and kept in
     OUT/translations."""
     training, statistics, parameters = run.settings.training, dict[str, Statistics](), None
-    set_up_cpu(training.threads)
     loading = Loading(training.device, training.threads, trust_code)
     opened = open_run(run.name, run.path, loading=loading)
     for name, test in tests.items():

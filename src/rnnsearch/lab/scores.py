@@ -33,7 +33,7 @@ from rnnsearch.lab.tables import (
     score_table,
     signatures,
 )
-from rnnsearch.text.formats.readers import read_link_lines
+from rnnsearch.text.formats.links import read_link_lines
 from rnnsearch.word_links import GoldLinks, Link
 
 LinkFiles = Mapping[str, Sequence[set[Link]]]

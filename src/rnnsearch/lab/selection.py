@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float32
 
+from rnnsearch.arguments import in_step
 from rnnsearch.errors import InputError
 from rnnsearch.lab.ngrams import Floats, Ids, NgramModel, encode_text
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import prepare_output, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
-from rnnsearch.text.formats.lines import in_step
 from rnnsearch.text.formats.opening import is_on_disk
 from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
 from rnnsearch.text.tokens import Tokeniser
@@ -153,14 +153,13 @@ def select(
     options: SelectOptions,
 ) -> str:
     """Writes the pairs of the pool with the lowest scores [H_I(s) − H_O(s)] + [H_I(t) − H_O(t)], in
-    bits per word, in the pool's order, line by line to `out`.LANGUAGE of either side. Returns a
-    report.
+    bits per word, in the pool's order, line by line to `out`.LANGUAGE. Returns a report.
 
     I are models of the in-domain texts; O are models of a random sample of the pool with as many
     words. All have the same order; their vocabulary is the words that occur at least twice
-    in-domain. The pool is read three times and is never in memory as a whole. in_domain, pool:
-    files as `parallel_texts` takes them.
-    amount: as of `best`; pairs with an empty side are never kept. settings: of the tokenisers.
+    in-domain. The pool is read three times and is never in memory as a whole.
+    in_domain, pool: files as `parallel_texts` takes them. amount: as of `best`; pairs with an empty
+    side are never kept. settings: of the tokenisers.
     Raises InputError for files that cannot be read or are not parallel, texts without words, if
     nothing is kept, and if an output file exists.
     """
@@ -168,11 +167,9 @@ def select(
     domain_texts, texts = (
         parallel_texts(names, layout=options.layout) for names in (in_domain, pool)
     )
-    for name in pool:
-        if not is_on_disk(name):
-            raise InputError(
-                "the pool is read several times", file=name, remedy="give a file, not a pipe"
-            )
+    for name in (one for one in pool if not is_on_disk(one)):
+        what = "the pool is read several times"
+        raise InputError(what, file=name, remedy="give a file, not a pipe")
     tokenisers = side_tokeniser("source", settings), side_tokeniser("target", settings)
     domain = tokenised(_pairs(domain_texts), tokenisers)
     options.progress("sampling the pool", 0, None)
@@ -182,9 +179,8 @@ def select(
         if not text:
             raise InputError(f"the {what} has no pair with words on both sides", file=names[0])
     options.progress("estimating the models", 0, None)
-    sides = zip(
-        zip(*domain, strict=True), zip(*sample, strict=True), SIDES, tokenisers, strict=True
-    )
+    own_and_general = zip(*domain, strict=True), zip(*sample, strict=True)
+    sides = zip(*own_and_general, SIDES, tokenisers, strict=True)
     contrasts = [
         Contrast.learn(own, general, options.order, side, tokeniser)
         for own, general, side, tokeniser in sides

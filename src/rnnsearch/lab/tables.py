@@ -214,10 +214,8 @@ def seeds_differences(
 def by_length(measures: Measures, prefix: str, names: Sequence[str]) -> list[Block]:
     """Returns Figure 2, without lengths that have too few sentences to compare, and the table of
     BLEU by source length. names: all systems; the place of one decides its colour."""
-    signed, bands = (
-        signatures(measures, [BLEU]),
-        [b for b in measures.buckets if b.sentences >= FEWEST_SENTENCES],
-    )
+    signed = signatures(measures, [BLEU])
+    bands = [b for b in measures.buckets if b.sentences >= FEWEST_SENTENCES]
     rows: list[list[Value]] = [["Sentences", *(band.sentences for band in measures.buckets)]]
     for name, found in points_of(measures, BLEU).items():
         rows.append(

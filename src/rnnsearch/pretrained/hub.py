@@ -76,10 +76,8 @@ def fetched(name: str, revision: str | None = None) -> Path:
     if "config.toml" not in files:
         what = f"{name!r} is no model of rnnsearch: it has no config.toml"
         raise InputError(what, remedy="name a model whose library is rnnsearch")
-    folder, wanted = (
-        cache / "snapshots" / commit,
-        [file for file in files if MODEL_FILES.fullmatch(file)],
-    )
+    folder = cache / "snapshots" / commit
+    wanted = [file for file in files if MODEL_FILES.fullmatch(file)]
     if not all((folder / file).is_file() for file in wanted):
         with whole_folder(folder, lambda _: True) as made:
             left = LARGEST_MODEL

@@ -344,11 +344,9 @@ def trace(
     for i in reversed(range(words)):
         beam = history[i + 1]  # the first of the history has no word yet
         at = (np.searchsorted(beam.sentences, sentences), slots)
-        ids[:, i], log_probabilities[:, i], weights[:, i] = (
-            beam.ids[at],
-            beam.log_probabilities[at],
-            beam.weights[at],
-        )
+        ids[:, i] = beam.ids[at]
+        log_probabilities[:, i] = beam.log_probabilities[at]
+        weights[:, i] = beam.weights[at]
         slots = beam.parents[at]
     return ids, log_probabilities, weights
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int, Int64
@@ -14,6 +16,9 @@ from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import Hypothesis, SearchState, StepFunction, StepResult, beam_search
 from rnnsearch.settings import SearchSettings
+
+if TYPE_CHECKING:
+    from rnnsearch.search.two_directions import Forced
 
 BeamSearch = Callable[[StepFunction, SearchState, Tensor, SearchSettings], list[list[Hypothesis]]]
 """The signature of `beam_search`, without its further arguments."""
@@ -40,16 +45,19 @@ def network_step(
 ) -> StepFunction:
     """Returns the step function previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of
     the network's directions."""
+    return partial(_step, network, direction)
 
-    def step(previous: Int64[Tensor, "batch hypotheses"] | None, state: NetworkState) -> StepResult:
-        log_probabilities, predicting_state, decoder = network.step(
-            previous, state.decoder, state.source, direction
-        )
-        return StepResult(
-            log_probabilities, predicting_state.weights, NetworkState(state.source, decoder)
-        )
 
-    return step
+def _step(
+    network: TranslationNetwork,
+    direction: int,
+    previous: Int64[Tensor, "batch hypotheses"] | None,
+    state: NetworkState,
+) -> StepResult:
+    log_p, predicting_state, decoder = network.step(
+        previous, state.decoder, state.source, direction
+    )
+    return StepResult(log_p, predicting_state.weights, NetworkState(state.source, decoder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +84,17 @@ def ensemble(
     """
     if len(steps) == 1:
         return steps[0], states[0]
+    return partial(_mean_step, steps), EnsembleState(states)
 
-    def step(previous: Tensor | None, state: EnsembleState) -> StepResult:
-        results = [member(previous, own) for member, own in zip(steps, state.members, strict=True)]
-        log_p = torch.stack([result.log_probabilities for result in results]).logsumexp(dim=0)
-        weights = mean_alignment([result.weights for result in results])
-        states = EnsembleState(tuple(result.state for result in results))
-        return StepResult(log_p - math.log(len(results)), weights, states)
 
-    return step, EnsembleState(states)
+def _mean_step(
+    steps: Sequence[StepFunction], previous: Tensor | None, state: EnsembleState
+) -> StepResult:
+    results = [member(previous, own) for member, own in zip(steps, state.members, strict=True)]
+    log_p = torch.stack([result.log_probabilities for result in results]).logsumexp(dim=0)
+    weights = mean_alignment([result.weights for result in results])
+    states = EnsembleState(tuple(result.state for result in results))
+    return StepResult(log_p - math.log(len(results)), weights, states)
 
 
 @torch.no_grad()
@@ -94,13 +104,19 @@ def search(
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
     find: BeamSearch = beam_search,
+    forced: Forced | None = None,
 ) -> list[list[Hypothesis]]:
     """Searches with the first direction of the decoders. Words are in the order of the translation.
     Several networks form an ensemble. Annotations are computed once for each network.
 
     source: ids. lengths: with the end of sentence. find: `beam_search`, with further arguments if
-    wanted.
+    wanted. forced: forced decoding by these networks; if it is given and they have two directions,
+    both search.
     """
+    if forced and len(networks[0].directions) > 1:
+        from rnnsearch.search.two_directions import search_both  # few decoders have two
+
+        return search_both(networks, source, lengths, settings, find, forced)
     starts = [NetworkState(*network.encode(source, lengths)) for network in networks]
     step, state = ensemble([network_step(network) for network in networks], starts)
     beams = find(step, state, lengths, settings)

@@ -12,39 +12,32 @@ from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
 from rnnsearch.batch import Batch, pad
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.search.beam import Hypothesis, beam_search, final_score
-from rnnsearch.search.step import BeamSearch, NetworkState, ensemble, in_order, network_step, search
+from rnnsearch.search.beam import Hypothesis, final_score
+from rnnsearch.search.step import BeamSearch, NetworkState, ensemble, in_order, network_step
 from rnnsearch.settings import SearchSettings
 
 Forced = Callable[
     [Batch], tuple[Float[Tensor, "batch target"], Float[Tensor, "batch target source"]]
 ]
-"""Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over both directions."""
+"""Forced decoding: a batch → log p(y_i | y_<i, x) and α, means over all directions."""
 RANKED_TOGETHER, LARGEST_ALIGNMENT = 256, 1 << 24
 """Hypotheses of one batch in forced decoding; elements of their alignments."""
 
 
-@torch.no_grad()
-def search_directions(
+def search_both(
     networks: Sequence[TranslationNetwork],
-    forced: Forced,
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
-    find: BeamSearch = beam_search,
+    find: BeamSearch,
+    forced: Forced,
 ) -> list[list[Hypothesis]]:
-    """Searches as `search` does, in both directions, if the networks have two.
-
-    forced: forced decoding by these networks.
-    """
-    if len(networks[0].directions) == 1:
-        return search(networks, source, lengths, settings, find)
+    """Searches as `search` does, in both directions of the networks."""
     starts = [network.begin(source, lengths) for network in networks]
     of_each, found = settings.model_copy(update={"nbest": settings.beam}), []
     for number, direction in enumerate(networks[0].directions):

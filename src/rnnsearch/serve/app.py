@@ -105,10 +105,7 @@ def make_app(service: Service) -> ASGIApp:
         )
 
     add_docs(app)
-    for name, content in page_files().items():  # only these files can be read
-        kind = KINDS[Path(name).suffix]
-        file = Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
-        app.add_route("/" if name == "index.html" else f"/{name}", file, ["GET"])  # type: ignore[arg-type]
+    add_page(app)
     for fault in (RequestValidationError, ValidationError, InputError, HTTPException, Exception):
         app.add_exception_handler(fault, _refused)
     if options.origins:
@@ -120,6 +117,14 @@ def make_app(service: Service) -> ASGIApp:
             expose_headers=["Retry-After"],
         )
     return guarded(app, options)
+
+
+def add_page(app: FastAPI) -> None:
+    """Adds the files of the page; no others can be read."""
+    for name, content in page_files().items():
+        kind, path = KINDS[Path(name).suffix], "/" if name == "index.html" else f"/{name}"
+        file: Any = Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+        app.add_route(path, file, ["GET"])
 
 
 def add_docs(app: FastAPI) -> None:

@@ -158,10 +158,10 @@ def export(runs: list[Path], *, out: Path) -> None:
     """Export models as a page that translates in any browser, without a server."""
     from rnnsearch.serve.export import export_page
 
-    made = export_page(runs, out)
-    for name, size in made.model_bytes.items():
+    page, models = export_page(runs, out)
+    for name, size in models.items():
         say(f"{name}: {size / 1e6:.1f} MB")
-    say(f"the page itself: {made.page_bytes / 1e6:.2f} MB")
+    say(f"the page itself: {page / 1e6:.2f} MB")
     say(f"put {out} on any web host, or look at it now: python -m http.server -d {out}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,19 +66,10 @@ SEARCH = (
 """The settings of search and translation that the engine reads."""
 
 
-@dataclass(frozen=True)
-class StaticPage:
-    """An exported page. folder: for any static host. page_bytes: size of the page. model_bytes:
-    model → its size."""
-
-    folder: Path
-    page_bytes: int
-    model_bytes: dict[str, int]
-
-
-def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
-    """Writes the folder, whole or not at all. The models appear in the page in the order of `runs`;
-    the first is chosen.
+def export_page(runs: Sequence[str | Path], out: str | Path) -> tuple[int, dict[str, int]]:
+    """Writes the folder for any static host, whole or not at all. The models appear in the page in
+    the order of `runs`; the first is chosen. Returns the bytes of the page, and those of each
+    model.
 
     Raises InputError for a run that cannot be opened or that the page's engine cannot run, and for
     an existing folder that this function did not make.
@@ -114,7 +104,7 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> StaticPage:
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
-    return StaticPage(out, sum(map(len, files.values())), sizes)
+    return sum(map(len, files.values())), sizes
 
 
 def made_here(folder: Path) -> bool:

@@ -197,10 +197,8 @@ def v1(service: Service) -> APIRouter:
     async def translate(request: TranslateRequest) -> Response:
         """Answers with each text's translation, and with its sentences and their translations, best
         first."""
-        model, texts = (
-            service.choose(request.model, request.source, request.target),
-            as_list(request.text),
-        )
+        model = service.choose(request.model, request.source, request.target)
+        texts = as_list(request.text)
         given = as_list(request.prefix or "") if request.prefix else [""] * len(texts)
         begun = ["\n".join(map(plain_given, text.split("\n"), count(1))) for text in given]
         translated = await service.translate(

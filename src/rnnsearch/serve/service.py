@@ -302,10 +302,8 @@ class Service:
             parts = translator.parts(sentence, glossary=terms, typed=typed)
         except InputError as error:
             raise HTTPException(413, f"{where}: {error}") from None
-        subwords, words = (
-            sum(len(part.ids) for part in parts),
-            sum(len(part.words) for part in parts),
-        )
+        subwords = sum(len(part.ids) for part in parts)
+        words = sum(len(part.words) for part in parts)
         remedy = "divide it by full stops or line breaks"
         check_limit(where, max(words, subwords), "words or subwords", self.options.words, remedy)
         numbers = group.nbest * words**2  # a translation has about as many words

@@ -18,6 +18,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.arguments import in_step
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import parse_json
@@ -25,8 +26,8 @@ from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.dataset import Integers, Ragged
-from rnnsearch.text.formats.lines import in_step
-from rnnsearch.text.formats.readers import LinePair, ParallelText, read_link_lines
+from rnnsearch.text.formats.links import parse_links, read_link_lines
+from rnnsearch.text.formats.readers import LinePair, ParallelText
 from rnnsearch.text.links import (
     FROM_ZERO,
     LinkWords,
@@ -45,8 +46,8 @@ from rnnsearch.text.preparation_report import (
     SideReport,
     TextReport,
 )
+from rnnsearch.text.repairs import repair
 from rnnsearch.text.tokens import Tokeniser, given_words
-from rnnsearch.word_links import parse_links
 
 BLOCKS, DIGESTS_FILE, DROPPED = "blocks", "digests", "dropped.tsv.gz"
 PAIRS = 10_000
@@ -135,14 +136,9 @@ class Chunk(NamedTuple):
     link_words: LinkWords | Literal[""]
 
 
-class CleanedChunk(NamedTuple):
-    """The kept pairs of a chunk. reasons: for each pair of the chunk, why it is dropped, or "".
-    digests: of the kept pairs. repairs: number of changes of each kind."""
-
-    reasons: list[str]
-    block: CleanBlock
-    digests: NDArray[np.uint64]
-    repairs: Counter[str]
+CleanedChunk = tuple[list[str], CleanBlock, NDArray[np.uint64], Counter[str]]
+"""The cleaning of a chunk: for each pair why it is dropped, or ""; the kept pairs; their digests;
+the number of repairs of each kind."""
 
 
 class Cleaner:
@@ -174,7 +170,7 @@ class Cleaner:
                 digests.append(pair_digest(repaired))
         source, target = (SideBlock.of([words[side] for words in kept]) for side in (0, 1))
         block = CleanBlock(chunk.text_index, source, target, Ragged.of(links))
-        return CleanedChunk(reasons, block, np.array(digests, np.uint64), repairs)
+        return reasons, block, np.array(digests, np.uint64), repairs
 
     def drop_reason(self, words: SidesWords) -> str:
         """Returns why a pair is dropped, "" if it is kept; duplicates are found later.
@@ -220,10 +216,10 @@ class Cleaner:
         self, lines: LinePair, repairs: Counter[str] | None = None
     ) -> tuple[list[str], SidesWords]:
         """Returns the repaired lines and their words."""
-        repaired = [
-            side.repair(line, repairs) for side, line in zip(self.tokenisers, lines, strict=True)
+        mended = [
+            repair(line, side, repairs) for side, line in zip(self.tokenisers, lines, strict=True)
         ]
-        return repaired, list(map(Tokeniser.words, self.tokenisers, repaired))
+        return mended, list(map(Tokeniser.words, self.tokenisers, mended))
 
     def _link_words(self, repaired: Sequence[str], words: SidesWords) -> SidesWords:
         """Returns the words that links refer to if they do not refer to given words."""
@@ -246,7 +242,7 @@ class Cleaner:
             return list(chain.from_iterable(sorted(set(links))))
         ranges = []
         for side, tokens, own, tokeniser in zip(SIDES, given, words, self.tokenisers, strict=True):
-            found = tokeniser_ranges([*map(tokeniser.repair, tokens)], own)
+            found = tokeniser_ranges([repair(token, tokeniser) for token in tokens], own)
             if found is None:
                 what = (
                     "its links cannot be converted, because the tokeniser changes characters of"

@@ -69,15 +69,6 @@ class EncodedSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class DecodedSentence:
-    """The words that the network wrote, without the end of sentence. word_of: ids[k] became
-    words[word_of[k]] or a part of it."""
-
-    words: list[str]
-    word_of: list[int]
-
-
-@dataclass(frozen=True, slots=True)
 class Codec:
     """The tokeniser and vocabulary of one side, and its subwords if there are any.
 
@@ -115,14 +106,15 @@ class Codec:
         subwords = self.subwords.split(words)
         return self.vocabulary.ids(chain.from_iterable(subwords)), [len(own) for own in subwords]
 
-    def decode(self, ids: Sequence[int]) -> DecodedSentence:
-        """Returns words of the ids before the first EOS; an unknown word is spelt `<unk>`."""
+    def decode(self, ids: Sequence[int]) -> tuple[list[str], list[int]]:
+        """Returns (words, word_of) of the ids before the first EOS: ids[k] became words[word_of[k]]
+        or a part of it. An unknown word is spelt `<unk>`."""
         tokens = [
             self.vocabulary.word(number) for number in takewhile(lambda number: number != EOS, ids)
         ]
         if self.subwords is None:
-            return DecodedSentence(tokens, list(range(len(tokens))))
-        return DecodedSentence(*self.subwords.join(tokens))
+            return tokens, list(range(len(tokens)))
+        return self.subwords.join(tokens)
 
     def text(self, words: Sequence[str]) -> str:
         """Returns the line that these words make."""

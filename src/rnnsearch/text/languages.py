@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
@@ -80,18 +80,11 @@ def named_languages(files: Sequence[str | Path]) -> list[str]:
     return list(named.groups()) if named else [*map(language_of, files[:2]), ""][:2]
 
 
-class Languages(NamedTuple):
-    """Settings, `section.key=value`, with both languages, and what they are and why, for people to
-    read."""
-
-    settings: list[str]
-    said: str
-
-
 def with_languages(
     files: Sequence[str | Path], recipe: str, overrides: Sequence[str], layout: Layout | None = None
-) -> Languages:
-    """Returns the overrides, `section.key=value`, with both languages of the text.
+) -> tuple[list[str], str]:
+    """Returns the overrides, `section.key=value`, with both languages of the text, and a message
+    that says what they are and why.
 
     A language that recipe and overrides leave open is that in the files' names, or else the one in
     which most of the first lines are, or else the default. The message warns of text in another
@@ -123,7 +116,7 @@ def with_languages(
     reasons = why if why == other else f"{why}, {other}"
     remedy = ": name others by --set data.source_language=… and data.target_language=…"
     said = f"{source} → {target} ({reasons}{remedy * ('assumed' in (why, other))}){doubts}"
-    return Languages([*overrides, *found], said)
+    return [*overrides, *found], said
 
 
 def _first_lines(files: Sequence[str | Path], layout: Layout) -> list[list[str]]:

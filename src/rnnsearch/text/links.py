@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
@@ -17,14 +16,6 @@ from rnnsearch.text.tokens import SPACE, Tokeniser
 from rnnsearch.word_links import Link, given_links
 
 DEFAULT = "grow-diag-final-and"
-
-VOTES = (0.65, 0.4, 0.15)
-"""Smallest probability of a link in `vote` if none, one or both of the aligner's directions have
-it. Chosen on the 37 development sentences of the Hansards."""
-LEARNED_VOTES = (0.65, 0.1, 0.0)
-"""The same for networks that learned from the text itself. They overlook links where it is small,
-so those of both directions need no probability. Chosen on German and Romanian development
-sentences."""
 
 _STRAIGHT = ((0, -1), (-1, 0), (0, 1), (1, 0))
 _DIAGONAL = ((-1, -1), (1, -1), (-1, 1), (1, 1))
@@ -47,27 +38,6 @@ def symmetrise(
             f"there is no method {method!r}", remedy=f"use one of {', '.join(METHODS)}"
         )
     return sorted(METHODS[method](given_links(forward, "forward"), given_links(reverse, "reverse")))
-
-
-def vote(
-    probabilities: Mapping[Link, float],
-    forward: Iterable[Link],
-    reverse: Iterable[Link],
-    least: Sequence[float] = VOTES,
-) -> list[Link]:
-    """Returns those links, sorted, that networks find probable enough given the votes of another
-    aligner.
-
-    probabilities: of links (source, target), √(p→ p←) of networks of both directions; 0 for others.
-    forward, reverse: the links of the aligner's two directions, also as (source, target). least:
-    VOTES or LEARNED_VOTES.
-    """
-    votes = Counter(chain(set(forward), set(reverse)))
-    return sorted(
-        link
-        for link in {*probabilities, *votes}
-        if probabilities.get(link, 0.0) >= least[votes[link]]
-    )
 
 
 def _grow(

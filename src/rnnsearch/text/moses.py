@@ -146,10 +146,8 @@ class FastMoses:
 
     def __init__(self, language: str, whole: bool = True) -> None:
         self.language, self.latin = language, LatinChunks(language)
-        self._cached, self._cached_ending = (
-            lru_cache(_CACHE_SIZE)(self._chunk),
-            cache(self._key_ending),
-        )
+        self._cached = lru_cache(_CACHE_SIZE)(self._chunk)
+        self._cached_ending = cache(self._key_ending)
         self._rejoined: Callable[[str, Sequence[str]], Sequence[str]]
         self._rejoined = WholeWords(language) if whole else lambda text, words: words
 
@@ -197,10 +195,8 @@ class FastMoses:
         if not words:
             if not space:
                 following = _BESIDE
-            before, after = (
-                "" if key[0] == " " else f"{_BESIDE} ",
-                f" {following}" if following else "",
-            )
+            before = "" if key[0] == " " else f"{_BESIDE} "
+            after = f" {following}" if following else ""
             every = self._rules.tokenize(before + chunk + after, escape=False)
             words = every[bool(before) : -1 if after else None]
         return tuple(self._rejoined(chunk, words))

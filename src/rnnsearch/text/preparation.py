@@ -55,7 +55,7 @@ from rnnsearch.text.formats.lines import Lines, name_of, plain_pairs, read_pairs
 from rnnsearch.text.formats.readers import LinePair, ParallelText
 from rnnsearch.text.links import Range, project
 from rnnsearch.text.preparation_report import PreparationReport, SideReport, TextReport
-from rnnsearch.text.subwords import Subwords
+from rnnsearch.text.subword_training import train_subwords
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary, WordFilter
 
 SHARD_BYTES = 1 << 27
@@ -208,7 +208,7 @@ def make_codec(
     else:
         options.progress(f"training {side} subwords", 0, None)
         kind, size = settings.subwords, settings.vocabulary_size
-        subwords = Subwords.train(counts, kind, size, marks_words=not tokeniser.unspaced)
+        subwords = train_subwords(counts, kind, size, marks_words=not tokeniser.unspaced)
         vocabulary = Vocabulary(subwords.vocabulary())
     met = None
     if side == "target":

@@ -1,5 +1,4 @@
-"""Normalises and repairs lines, splits them into words and joins words: by Moses's tokeniser, or at
-spaces."""
+"""Normalises lines, splits them into words and joins words: by Moses's tokeniser, or at spaces."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rnnsearch.text.moses import ENTITY, LETTERS, SURROGATES, Detokeniser, FastMoses
+from rnnsearch.text.moses import LETTERS, SURROGATES, Detokeniser, FastMoses
 
 WIDTH_FORM = "full-width or half-width form"
 FOLDED = {
@@ -55,8 +54,6 @@ UNSPACED = {
 }
 UNSPACED |= {"bo": 1.5, "dz": 1.5}
 """Languages written without spaces → how many of its characters make about one word."""
-BARE = ("ro",)
-"""Languages that are often written without diacritics: for word links, all their text is."""
 SPACE = "␣"
 """Begins a word of unspaced text that has a space before it."""
 
@@ -117,13 +114,6 @@ def composed(line: str) -> str:
     return unicodedata.normalize("NFC", _LETTERS_IN_ONE.sub(_compatible, line))
 
 
-def bare(line: str, language: str) -> str:
-    """Returns the line, its letters without diacritics if the language is one of BARE."""
-    if line.isascii() or base(language) not in BARE:
-        return line
-    return re.sub("(?<=[A-Za-z])[\u0300-\u036f]+", "", unicodedata.normalize("NFD", line))
-
-
 def _compatible(found: re.Match[str]) -> str:
     return unicodedata.normalize("NFKC", found.group())
 
@@ -131,60 +121,6 @@ def _compatible(found: re.Match[str]) -> str:
 def base(language: str) -> str:
     """Returns the language of a code such as zh-TW or pt_BR."""
     return re.split("[-_]", language.lower())[0]
-
-
-_ELIDED = "c|d|j|l|m|n|s|t|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu|aujourd"
-_WHOLE = "vœux cœur cœurs œuvre œuvres manœuvre manœuvres mœurs sœur sœurs"
-_WITHOUT_LIGATURE = {
-    word.replace("œ", left): word
-    for word in _WHOLE.split()
-    for left in ("?", "")
-    if left or word not in ("mœurs", "sœur", "sœurs")  # murs, sur and surs are French words
-}
-"""Words whose œ was lost, or became a question mark."""
-
-_FRENCH: dict[str, tuple[re.Pattern[str], str]] = {
-    "typographic apostrophe": (re.compile(r"(?<=\w)[’ʼ]"), "'"),
-    "elision with a space": (re.compile(rf"\b({_ELIDED})' (?=\w)", re.IGNORECASE), r"\1'"),
-    "lost œ": (
-        re.compile(
-            rf"(?<![\w?])(?:{'|'.join(map(re.escape, _WITHOUT_LIGATURE))})(?!\w)", re.IGNORECASE
-        ),
-        "",
-    ),
-    "no space before ? ! ;": (
-        re.compile(rf"{ENTITY.pattern}|(?<=[\w»)\"'])([?!;])(?=\s|$)"),
-        r" \1",
-    ),
-}
-
-
-def repair_french(line: str, counts: Counter[str] | None = None) -> str:
-    """Repairs the apostrophes, elisions, ligatures and spaces before punctuation of a French line.
-
-    `qu' il` and `qu’il` become `qu'il`, `cur` becomes `cœur`, and `Quoi?` becomes `Quoi ?`. A word
-    is changed only if the damaged form is no French word. counts: the number of changes of each
-    kind is added to it.
-    """
-    for kind, (pattern, replacement) in _FRENCH.items():
-        changed = 0
-
-        def mended(found: re.Match[str], replacement: str = replacement) -> str:
-            nonlocal changed
-            if found.re.groups and found.group(1) is None:  # an entity, which ends in punctuation
-                return found.group()
-            changed += 1
-            return found.expand(replacement) if replacement else _with_ligature(found.group())
-
-        line = pattern.sub(mended, line)
-        if counts is not None and changed:
-            counts[kind] += changed
-    return line
-
-
-def _with_ligature(word: str) -> str:
-    whole = _WITHOUT_LIGATURE[word.lower()]
-    return whole.upper() if word.isupper() else whole.capitalize() if word[0].isupper() else whole
 
 
 _SEPARATORS = [0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
@@ -235,13 +171,6 @@ class Tokeniser:
     def unit(self) -> str:
         """Returns the name of its words in reports: in text without spaces, they are none."""
         return ("clauses" if self.runs else "characters") if self.unspaced else "words"
-
-    def repair(self, line: str, counts: Counter[str] | None = None) -> str:
-        """Returns a line of training text normalised and, if it is French, repaired. The number of
-        changes of each kind is added to `counts`."""
-        if self.normalised:
-            line = normalise(line, self.language, counts)
-        return repair_french(line, counts) if self.french and base(self.language) == "fr" else line
 
     def words(self, line: str) -> list[str]:
         """Returns the words of a line; none if it is empty."""

@@ -77,7 +77,8 @@ class TrainingProgress(TrainingCounts):
 
     corpus_pairs: SavedCount = 0
     changes: list[dict[str, Any]] = field(default_factory=list)
-    """Settings that were changed on resuming: `update`, `setting`, `before` and `after` of each."""
+    """Settings that were changed on resuming, or that a GPU could not follow: `update`, `setting`,
+    `before` and `after` of each."""
     begun_from: str = ""
     """The run or model that gave the initial weights; "" for new weights."""
     threads: SavedCount = 0

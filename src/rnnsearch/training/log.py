@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,20 +73,18 @@ class Log:
             self._try(self._curves.close)
 
     def _draw(self, scalars: dict[str, float], samples: Sequence[Sample] = ()) -> None:
-        def draw() -> None:
-            from torch.utils.tensorboard import SummaryWriter
+        self._try(partial(self._add, scalars, samples))
 
-            self._curves = self._curves or SummaryWriter(
-                str(self.run.log_path), purge_step=self._purge_from
-            )
-            for name, value in scalars.items():
-                self._curves.add_scalar(name, value, self.progress.update)
-            for number, texts in enumerate(samples):
-                self._curves.add_text(
-                    f"dev/sample_{number}", "  \n".join(texts), self.progress.update
-                )
+    def _add(self, scalars: dict[str, float], samples: Sequence[Sample]) -> None:
+        from torch.utils.tensorboard import SummaryWriter
 
-        self._try(draw)
+        self._curves = self._curves or SummaryWriter(
+            str(self.run.log_path), purge_step=self._purge_from
+        )
+        for name, value in scalars.items():
+            self._curves.add_scalar(name, value, self.progress.update)
+        for number, texts in enumerate(samples):
+            self._curves.add_text(f"dev/sample_{number}", "  \n".join(texts), self.progress.update)
 
     def _try(self, draw: Callable[[], None]) -> None:
         if not self._failed:

@@ -56,7 +56,7 @@ def choose_gradients(network: TranslationNetwork, settings: OptimiserSettings) -
     every row at every update, and a GPU is faster with dense gradients. A matrix that is also W_o
     has dense ones.
     """
-    on_cpu = network.source_embedding.weight.device.type == "cpu"
+    on_cpu = network.source_embedding.weight.is_cpu
     sparse = settings.method == "adadelta" and not settings.weight_decay and on_cpu
     network.source_embedding.sparse_gradient = sparse
     network.target_embedding.sparse_gradient = sparse and not network.tied
@@ -221,11 +221,7 @@ def _step_whole(
 ) -> None:
     """Updates a parameter by a dense gradient, a chunk at a time."""
     # On a GPU every chunk would cost a dozen kernel launches.
-    chunk = (
-        CHUNK * torch.get_num_threads()
-        if parameter.device.type == "cpu"
-        else max(1, parameter.numel())
-    )
+    chunk = CHUNK * torch.get_num_threads() if parameter.is_cpu else max(1, parameter.numel())
     flat = (
         tensor.view(-1).split(chunk)
         for tensor in (parameter, state["square_avg"], state["acc_delta"])

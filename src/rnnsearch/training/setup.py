@@ -26,6 +26,7 @@ from rnnsearch.text.batches import BatchOrder
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.dataset import CHECKSUMS, Corpus
 from rnnsearch.text.vocabulary import EOS, SPECIALS, UNK
+from rnnsearch.training.captured import CapturedTrainer
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.loss import needs_links, negative_log_likelihood
 from rnnsearch.training.optimiser import total_updates
@@ -35,11 +36,11 @@ from rnnsearch.training.trainer import BatchLoss, Faster, Trainer
 MAY_CHANGE = {
     "stopping": "max_updates max_epochs max_minutes patience samples save_every validate_every",
     "optimiser": "learning_rate schedule warmup clip_norm",
-    "training": "threads device",
+    "training": "threads device capture",
 }
 """Table → settings that may differ when a run is resumed. Those of stopping affect only when
 training ends and is validated, and what is shown or saved. Those of the optimiser affect later
-updates. The others change the rounding of updates; the device also changes dropout masks."""
+updates. The others change the rounding of updates; the last two also change dropout masks."""
 ROWS_OF_WORDS = {
     "source": ("source_embedding.weight",),
     "target": (
@@ -132,6 +133,8 @@ def open_training(
                 f"{one['setting']} is now {one['after']!r} (before: {one['before']!r})"
                 for one in changes
             ]
+        if isinstance(trainer, CapturedTrainer):
+            trainer.changes = progress.changes
         # the run may be killed before it is saved
         if ranks.is_first and (changes if saved else weights):
             save_checkpoint(checkpoint, trainer, progress)
@@ -273,11 +276,17 @@ def trainer_of(
     total_updates: int = 0,
     ranks: Ranks | None = None,
 ) -> Trainer:
-    """Returns a trainer of this network under these settings."""
-    loss = BatchLoss(
-        network, settings.dropout, settings.known_alignments, faster(settings.training)
-    )
-    return Trainer(loss, settings.optimiser, total_updates, settings.training.seed, ranks)
+    """Returns a trainer of this network under these settings. Raises InputError if several ranks
+    are to capture updates."""
+    training = settings.training
+    loss = BatchLoss(network, settings.dropout, settings.known_alignments, faster(training))
+    others = loss, settings.optimiser, total_updates, training.seed, ranks
+    if not training.capture:
+        return Trainer(*others)
+    if ranks and ranks.world > 1:
+        what = "training.capture = true works in one process, and there are several ranks"
+        raise InputError(what, remedy="set training.capture = false")
+    return CapturedTrainer(training.batch_size, *others)
 
 
 def faster(settings: TrainingSettings) -> Faster:

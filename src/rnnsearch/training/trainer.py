@@ -102,7 +102,10 @@ class BatchLoss(nn.Module):
         self.label_smoothing = dropout.label_smoothing
 
     def forward(
-        self, batch: Batch, replaced: Float[Tensor, "batch target source"] | None, weight: float
+        self,
+        batch: Batch,
+        replaced: Float[Tensor, "batch target source"] | None,
+        weight: float | Float[Tensor, ""],
     ) -> tuple[Float[Tensor, ""], Float64[Tensor, 4]]:
         """Returns (the loss to differentiate, summed over words and directions; [NLL, target words,
         alignment loss, linked rows]).
@@ -143,7 +146,7 @@ class BatchLoss(nn.Module):
         real = source_mask(batch.target_lengths, batch.target.shape[1])
         # On a CPU padding is left out, which would cost products. On a GPU it stays: to count the
         # real positions, the host would have to wait.
-        on_cpu, rows = real.device.type == "cpu", (decoded.features, batch.target)
+        on_cpu, rows = real.is_cpu, (decoded.features, batch.target)
         features, targets = (each[real] if on_cpu else each.flatten(0, 1) for each in rows)
         mask = None if on_cpu else real.flatten()
         return self.faster.nll(output, features, targets, self.label_smoothing, mask)

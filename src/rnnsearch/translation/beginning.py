@@ -9,12 +9,11 @@ from functools import partial
 from itertools import chain, repeat
 from types import NoneType
 
-from rnnsearch.arguments import given_lines, require
+from rnnsearch.arguments import given_lines, in_step, require
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Translation, after_letters
 from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
-from rnnsearch.text.formats.lines import in_step, plain_given
 from rnnsearch.text.subwords import WORD_START
 from rnnsearch.text.vocabulary import EOS, UNK
 from rnnsearch.translation.source_lines import Paragraphs, sentences
@@ -64,6 +63,8 @@ def with_typed(
 
 
 def _typed(text: str | None, number: int) -> str:
+    from rnnsearch.text.formats.lines import plain_given  # only if there are some
+
     require(f"prefix {number}", text, str, NoneType)
     return plain_given((text or "").rstrip("\r\n"), number)
 

@@ -44,7 +44,7 @@ def next_words(
     ends = [EOS, *starts] if target.word_start else [EOS, UNK, *starts]
     begun = replace(part, beginning=beginning)
     for one in search([begun], settings.model_copy(update=how), word_ends=ends)[0]:
-        word = "".join(target.decode(one.ids[len(forced) :]).words)
+        word = "".join(target.decode(one.ids[len(forced) :])[0])
         if one.finished and word:
             words[word] += math.exp(sum(one.log_probabilities[len(forced) :]))
     found = [Choice(word, p) for word, p in words.items()]

@@ -424,10 +424,8 @@ def read_glossary(path: str | Path) -> dict[str, str]:
         found = terms_of(line) or line.split("\t")
         fields = [plain_field(field, number).strip() for field in found]
         if len(fields) != 2 or not all(fields):
-            what, remedy = (
-                "is not a source term, a TAB and a target term",
-                "write one term per line",
-            )
+            what = "is not a source term, a TAB and a target term"
+            remedy = "write one term per line"
             raise InputError(what, file=path, line=number, remedy=remedy)
         if entries.setdefault(*fields) != fields[1]:
             what = f"{fields[0]!r} has the translation {entries[fields[0]]!r} already"

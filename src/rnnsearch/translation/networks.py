@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
 
-from rnnsearch.kernels.convert import convert
+from rnnsearch.errors import InputWarning
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.run import Run
+from rnnsearch.search.beam import BestSums, best_sums
+
+
+def warn_of_edits(run: Run) -> None:
+    """Issues an InputWarning if equations that were edited when a run was trained are not now."""
+    if trained_with := run.edited:
+        from rnnsearch.kernels import edited_functions  # plain PyTorch does without
+
+        if gone := sorted(trained_with - edited_functions()):
+            names = ", ".join(gone)
+            text = f"{run.path}: was trained with edits of {names}, which this source does not have"
+            warnings.warn(text, InputWarning, stacklevel=3)
 
 
 class Networks:
@@ -37,6 +51,17 @@ class Networks:
         if not kernels:
             return self.plain
         if precision not in self._converted:
+            from rnnsearch.kernels import convert  # plain PyTorch does without
+
             made = [convert(network, getattr(torch, precision)) for network in self.plain]
             return self._converted.setdefault(precision, made)
         return self._converted[precision]
+
+
+def sums_of(kernels: bool) -> BestSums:
+    """Returns the search's choice of the best sums, with `kernels` the faster one."""
+    if not kernels:
+        return best_sums
+    from rnnsearch.kernels import fast_best_sums  # plain PyTorch does without
+
+    return fast_best_sums

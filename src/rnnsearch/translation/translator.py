@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
+from torch import Tensor
 
 from rnnsearch.arguments import require, require_number
-from rnnsearch.batch import pad
+from rnnsearch.batch import Batch, pad
 from rnnsearch.config import changed, with_short
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
-from rnnsearch.kernels.topk import fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
-from rnnsearch.search.beam import Hypothesis, beam_search, best_sums, longest
-from rnnsearch.search.step import BeamSearch
-from rnnsearch.search.two_directions import search_directions
+from rnnsearch.search.beam import Hypothesis, beam_search, longest
+from rnnsearch.search.step import BeamSearch, search
 from rnnsearch.settings import SearchSettings, Settings, ShortOptions, TranslationSettings
 from rnnsearch.system.machine import has_int8
 from rnnsearch.text.codec import Codec, EncodedSentence
@@ -43,8 +42,7 @@ from rnnsearch.translation.beginning import (
     with_typed,
     word_functions,
 )
-from rnnsearch.translation.forced import forced_decoding
-from rnnsearch.translation.networks import Networks
+from rnnsearch.translation.networks import Networks, sums_of, warn_of_edits
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
     cut,
@@ -133,6 +131,8 @@ class Translator:
                         " of one run with the other"
                     ),
                 )
+        for run in opened:
+            warn_of_edits(run)
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
         settings = first.settings
         if settings.search.precision == "int8" and not has_int8(torch.device(device)):
@@ -221,8 +221,9 @@ class Translator:
         """
         used = changed(self.settings, with_short(settings or {}, options))
         terms = self._glossary(glossary)
-        size, given = READ_AHEAD * used.search.batch_size, with_typed(lines, prefix)
+        size = READ_AHEAD * used.search.batch_size
         numbers, written = count(first), count(first)
+        given = with_typed(lines, prefix)
         groups = [given] if full_batches else stream_batches(given, size)
         encoded = (
             (
@@ -336,21 +337,26 @@ class Translator:
     def _searched(
         self,
         some: Sequence[EncodedSentence],
-        search: SearchSettings,
+        how: SearchSettings,
         each_step: Callable[[], object] = lambda: None,
         word_ends: Sequence[int] = (),
     ) -> list[list[Hypothesis]]:
         """Searches a batch of parts. word_ends: as in `with_beginnings`."""
         ids, lengths = (part.to(self._networks.device) for part in pad([one.ids for one in some]))
-        networks = self._networks.converted(search.precision, search.kernels)
-        sums = fast_best_sums if search.kernels else best_sums
+        networks = self._networks.converted(how.precision, how.kernels)
+        sums = sums_of(how.kernels)
         find: BeamSearch = partial(beam_search, each_step=each_step, sums=sums)
         if any(one.beginning.places for one in some):
             from rnnsearch.search.prefix import with_beginnings  # only if there are some
 
             find = with_beginnings(find, [one.beginning.places for one in some], word_ends)
-        forced = partial(forced_decoding, self.networks)
-        return search_directions(networks, forced, ids, lengths, search, find)
+        return search(networks, ids, lengths, how, find, self._forced)
+
+    def _forced(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Force-decodes what two directions have found, to rank it."""
+        from rnnsearch.translation.forced import forced_decoding  # few decoders have two
+
+        return forced_decoding(self.networks, batch)
 
     def choices(self, line: str, prefix: str = "", count: int = 8) -> list[Choice]:
         """Returns the likeliest next words of a line's translation after a beginning, best first.
@@ -451,9 +457,9 @@ class Translator:
     ) -> Translation:
         """Returns the hypothesis in words."""
         begun = sentence.beginning
-        decoded = self.target.decode(hypothesis.ids[len(begun.word_of) :])
-        words = [*begun.words, *decoded.words]
-        word_of = [*begun.word_of, *(len(begun.words) + place for place in decoded.word_of)]
+        written, places = self.target.decode(hypothesis.ids[len(begun.word_of) :])
+        words = [*begun.words, *written]
+        word_of = [*begun.word_of, *(len(begun.words) + place for place in places)]
         weights = hypothesis.weights[: len(word_of)]
         alignment = merge_subwords(weights, sentence.word_of, word_of, len(words))
         confidence = word_confidence(

@@ -51,11 +51,9 @@ def gated_unit(parameters: Parameters, at: str) -> cells.Unit:
     W_z, W_r = parameters.blocks(f"{at}W_zr.weight", 2)
     U_z, U_r = parameters.blocks(f"{at}U_zr.weight", 2)
     C, C_z, C_r = parameters.blocks(f"{at}C.weight", 3)
-    W, U, b = (
-        parameters.matrix(f"{at}W.weight"),
-        parameters.matrix(f"{at}U.weight"),
-        parameters.vector(f"{at}W.bias"),
-    )
+    W = parameters.matrix(f"{at}W.weight")
+    U = parameters.matrix(f"{at}U.weight")
+    b = parameters.vector(f"{at}W.bias")
     return cells.GatedUnit(W, W_z, W_r, U, U_z, U_r, C, C_z, C_r, b)
 
 

@@ -19,7 +19,7 @@ def test_the_page_names_the_corpora_of_the_recipe() -> None:
         "dev": 2,
         "test": 1,
     }
-    page = (Path(__file__).resolve().parents[3] / "docs/how-to/get-corpora.md").read_text(
+    page = (Path(__file__).resolve().parents[3] / "docs/how-to/corpora.md").read_text(
         encoding="utf-8"
     )
     assert all(name in page for names in corpora.values() for name in names)

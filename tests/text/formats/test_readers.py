@@ -193,10 +193,8 @@ def test_a_control_character_in_a_memory_is_a_counted_space(tmp_path: Path, cont
             unit(f"en: {'x' * before}{control}&#233;", "fr: y"), unit("en: a", "fr: b")
         )
         (tmp_path / "a.tmx").write_bytes(content)
-        (corpus,), warnings = (
-            parallel_texts([tmp_path / "a.tmx"]),
-            (InputWarnings(), InputWarnings()),
-        )
+        (corpus,) = parallel_texts([tmp_path / "a.tmx"])
+        warnings = (InputWarnings(), InputWarnings())
         assert list(corpus.pairs(warnings)) == [("x" * before + " é", "y"), ("a", "b")]
         assert (warnings[0].lines, warnings[1].lines) == ({"control character": 1}, {})
 

@@ -124,10 +124,8 @@ def links(
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS
 
-    method, texts = (
-        one_of(linking.symmetrise or DEFAULT, "--symmetrise", tuple(METHODS)),
-        files or [],
-    )
+    method = one_of(linking.symmetrise or DEFAULT, "--symmetrise", tuple(METHODS))
+    texts = files or []
     counted: Any = one_of(linking.words, "--words", ("tokenised", "given"))
     forward, aligner, dictionary = linking.forward, linking.aligner, linking.dictionary
     if bool(forward) != bool(linking.reverse) or bool(forward) == bool(texts):
@@ -177,16 +175,13 @@ def link_by_networks(
     """Aligns two files with a model and its opposite, or with two networks that are trained
     first."""
     from rnnsearch.cli.align import align
-    from rnnsearch.lab.eflomal_links import vote_files
+    from rnnsearch.lab.eflomal_links import LEARNED_VOTES, VOTES, vote_files
     from rnnsearch.lab.learned_aligner import LINKS_RECIPE, align_with_models, learn_links
-    from rnnsearch.text.links import LEARNED_VOTES, VOTES
 
     folder = out.with_name(f"{out.name}.work")
     if aligner == "rnnsearch":
-        aligners, least = (
-            learn_links(files, folder, words, recipe or LINKS_RECIPE, own),
-            LEARNED_VOTES,
-        )
+        aligners = learn_links(files, folder, words, recipe or LINKS_RECIPE, own)
+        least = LEARNED_VOTES
     else:
         aligners, least = align_with_models(aligner, files, folder, words), VOTES
     lowest = min(filter(None, least))

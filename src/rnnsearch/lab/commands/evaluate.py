@@ -125,9 +125,7 @@ def with_runs(
     source itself."""
     from rnnsearch.lab.outputs import Kind, open_run, run_answers
     from rnnsearch.lab.test_set import name_runs
-    from rnnsearch.system.machine import set_up_cpu
 
-    set_up_cpu(loading.threads)
     systems = []
     with progress_bar() as progress:
         for place, (name, path) in enumerate(name_runs(paths).items()):

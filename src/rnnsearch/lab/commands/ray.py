@@ -128,10 +128,8 @@ def ray_job(place: Place, task: Task, runs: Sequence[Path], sides: int) -> Job:
 
     data, kind = Run.open(runs[0]).settings.data, OneSide if sides == 1 else Layout
     layout = kind("", "", "", data.source_language, data.target_language)
-    key, suffix = (
-        partial(task.key, runs),
-        ".jsonl" if task.form in ("json", "jsonl", "matrices") else ".txt",
-    )
+    key = partial(task.key, runs)
+    suffix = ".jsonl" if task.form in ("json", "jsonl", "matrices") else ".txt"
     work, gpu = partial(shard_work, task, place, runs), place.device == "cuda"
     return Job(layout, work, key, key(), str(place.out), suffix, place.threads, gpu)
 

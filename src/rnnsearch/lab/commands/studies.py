@@ -68,7 +68,6 @@ def report(
     from rnnsearch.lab.alignment_report import report_alignments
     from rnnsearch.lab.report import ReportOptions, make_report
     from rnnsearch.lab.test_set import name_runs, read_systems, read_test_sets
-    from rnnsearch.system.machine import set_up_cpu
 
     test, system, gold, title = compared.test, compared.system, compared.gold or [], compared.title
     if compared.alignments:
@@ -83,7 +82,6 @@ def report(
     search = search_changes(set_, beam=beam)
     tests = read_test_sets(test or (), gold, compared.gold_from)
     systems = read_systems(system or (), tests)
-    set_up_cpu(loading.threads)
     with progress_bar() as progress:
         page = make_report(
             name_runs(runs or ()),

@@ -6,7 +6,7 @@ import json
 import re
 
 from rnnsearch.text import moses
-from rnnsearch.translation import faithful, numbers, source_lines
+from rnnsearch.translation import faithful, numbers, source_lines, target_words
 
 TABLES = {
     "STAND_INS": faithful.STAND_INS,
@@ -16,7 +16,7 @@ TABLES = {
     "TIMES_OF_DAY": sorted(numbers.TIMES_OF_DAY),
     "AFTER_HOUR": numbers.AFTER_HOUR,
     "LONGEST_NUMBER": numbers.LONGEST_NUMBER,
-    "RARE": numbers.RARE,
+    "RARE": target_words.RARE,
     "ORDINALS": source_lines.ORDINALS,
     "LONGEST_WORD": source_lines.LONGEST_WORD,
     "KIND": moses.KIND,

@@ -11,17 +11,15 @@ import warnings as python_warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
-from rnnsearch.arguments import given_lines, given_pairs
+from rnnsearch.arguments import given_lines, given_pairs, in_step
 from rnnsearch.errors import InputError, InputWarning, escaped
 from rnnsearch.text.formats.opening import STDIN, is_on_disk, opened, text_suffix
 from rnnsearch.text.moses import ENTITY, SURROGATES
 
 LineOrPair = TypeVar("LineOrPair")
-Other = TypeVar("Other")
 
 Lines = str | Path | Iterable[str]
 """A file of lines, or the lines themselves."""
@@ -30,38 +28,25 @@ LONGEST_LINE = 1 << 24
 """Maximum bytes of a line. With a longer line, the file is binary, or its lines do not end in line
 feeds."""
 
-NO_LINES = dict.fromkeys(
-    (".sgm", ".sgml"), "write the text between <seg> and </seg>, one segment per line"
-)
-NO_LINES |= dict.fromkeys((".xlf", ".xliff"), "save it as TMX, as translation tools do")
-NO_LINES |= dict.fromkeys(
-    (".srt", ".vtt"), "write one sentence per line, without numbers and times"
-)
-NO_LINES |= dict.fromkeys(
-    (
-        ".po",
-        ".pot",
-        ".json",
-        ".properties",
-        ".strings",
-        ".yaml",
-        ".yml",
-        ".tex",
-        ".xml",
-        ".csv",
-        ".ipynb",
-    ),
-    "write its texts alone, one sentence per line",
-)
-NO_LINES |= dict.fromkeys(
-    (".doc", ".docx", ".odt", ".pdf", ".pptx", ".rtf", ".xlsx"),
-    "save it as text, one sentence per line",
-)
-NO_LINES |= dict.fromkeys(
-    (".htm", ".html", ".xhtml"),
-    "add --format html to `translate`, or save it as text, one sentence per line",
-)
-NO_LINES[".tsv"] = "give one column, for example with `cut -f 1`"
+NO_LINES = {
+    suffix: remedy
+    for suffixes, remedy in (
+        (".sgm .sgml", "write the text between <seg> and </seg>, one segment per line"),
+        (".xlf .xliff", "save it as TMX, as translation tools do"),
+        (".srt .vtt", "write one sentence per line, without numbers and times"),
+        (
+            ".po .pot .json .properties .strings .yaml .yml .tex .xml .csv .ipynb",
+            "write its texts alone, one sentence per line",
+        ),
+        (".doc .docx .odt .pdf .pptx .rtf .xlsx", "save it as text, one sentence per line"),
+        (
+            ".htm .html .xhtml",
+            "add --format html to `translate`, or save it as text, one sentence per line",
+        ),
+        (".tsv", "give one column, for example with `cut -f 1`"),
+    )
+    for suffix in suffixes.split()
+}
 """Suffix of a file whose lines are not sentences → what to do with it."""
 
 _BOM = "\ufeff"
@@ -249,27 +234,6 @@ def count_lines(path: str | Path) -> int | None:
             lines, last = lines + chunk.count(b"\n"), chunk[-1:]
         return lines + (last != b"\n")
     return None
-
-
-def in_step(
-    first: Iterable[LineOrPair],
-    second: Iterable[Other],
-    names: tuple[object, object],
-    remedy: str = "give files in which line N of one belongs to line N of the other",
-) -> Iterator[tuple[LineOrPair, Other]]:
-    """Yields pairs of items. At the end, raises InputError if one side has more; `names` are those
-    of the sides in its message."""
-    sides = iter(first), iter(second)
-    for number, pair in enumerate(zip_longest(*sides)):
-        if None in pair:
-            ends = zip(pair, sides, strict=True)
-            one, other = (number + (item is not None) + sum(1 for _ in rest) for item, rest in ends)
-            what = (
-                f"{names[0]} has {one:,} lines and {names[1]} has {other:,}, so they are not"
-                " parallel"
-            )
-            raise InputError(what, remedy=remedy)
-        yield pair
 
 
 def plain_field(text: str, number: int, warnings: InputWarnings = IGNORED) -> str:

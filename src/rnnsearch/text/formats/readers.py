@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple
 from rnnsearch.errors import InputError, escaped
 from rnnsearch.system.files import parse_json
 from rnnsearch.text.formats.lines import (
-    IGNORED,
     LONGEST_LINE,
     NO_LINES,
     UNREPORTED,
@@ -28,7 +27,6 @@ from rnnsearch.text.formats.lines import (
     read_pairs,
 )
 from rnnsearch.text.formats.opening import STDIN, opened, text_suffix, texts_in_zip
-from rnnsearch.word_links import link_fields
 
 Format = Literal["", "lines", "tsv", "tmx", "jsonl"]
 LinePair = tuple[str, str]
@@ -573,9 +571,3 @@ def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
         f"{name}/{text}" for end in languages for text in inner if text_suffix(text) == f".{end}"
     ]
     return (found[0], found[1]) if len(found) == 2 and found[0] != found[1] else None
-
-
-def read_link_lines(path: str | Path) -> Iterator[str]:
-    """Yields the word links of each pair, as a line for `parse_links`. Raises InputError as
-    `raw_lines` and `link_fields` do."""
-    return link_fields(raw_lines(path, IGNORED), path)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rnnsearch.cli.nbest import NbestEntry, is_nbest, parse_nbest, rerank
 from rnnsearch.cli.translate import as_nbest
 from rnnsearch.records import Translation
-from rnnsearch.text.nbest import NbestEntry, is_nbest, parse_nbest, rerank
 
 NBEST = ["0 ||| a b ||| lm= -1 ||| -3", "0 ||| a", "  12 ||| a ||| b", "0 |||  ||| f= 1"]
 OTHERS = ["", "a sentence", "one ||| a", "-1 ||| a", "1.5 ||| a", "||| a", "0|||a", "3 a ||| b"]
