@@ -50,7 +50,8 @@ def choose(tab: Page, place: int, rank: int) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        page = export_page(["en-fr"], Path(folder) / "page").folder
+        page = Path(folder) / "page"
+        export_page(["en-fr"], page)
         with static_host(page) as address, browser(Path(folder)) as tab:
             tab.screen(*WIDE)
             tab.open(address)
