@@ -120,6 +120,22 @@ MadeOnce = Callable[[str, Callable[[Path], None]], Path]
 
 
 @pytest.fixture(scope="session")
+def engine_folder(made_once: MadeOnce) -> Path:
+    """A folder with the modules of the page's engine, in `engine/`."""
+    from rnnsearch.serve.page import page_files
+
+    def make(folder: Path) -> None:
+        (folder / "engine").mkdir(parents=True)
+        # Node takes .js files for modules
+        (folder / "package.json").write_text('{"type": "module"}')
+        for name, content in page_files().items():
+            if name.startswith("engine/"):
+                (folder / name).write_bytes(content)
+
+    return made_once("page", make)
+
+
+@pytest.fixture(scope="session")
 def tiny_corpus(made_once: MadeOnce) -> Path:
     """A folder with train, dev and test of the built-in corpus, each as .en, .fr and .links: 300, 20 and 20
     pairs."""

@@ -9,21 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from rnnsearch.serve.page import page_files
-
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 
 
-def test_they_are_the_best_of_all_that_agree_with_the_beginning(tmp_path: Path) -> None:
-    (tmp_path / "package.json").write_text('{"type": "module"}')  # Node takes .js files for modules
-    (tmp_path / "engine").mkdir()
-    for name, content in page_files().items():
-        if name.startswith("engine/"):
-            (tmp_path / name).write_bytes(content)
-    shutil.copy(Path(__file__).with_name("prefix_search.js"), tmp_path)
+def test_they_are_the_best_of_all_that_agree_with_the_beginning(engine_folder: Path) -> None:
+    shutil.copy(Path(__file__).with_name("prefix_search.js"), engine_folder)
     command = ["node", "prefix_search.js"]
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=engine_folder, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     for case in json.loads(done.stdout):

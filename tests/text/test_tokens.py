@@ -18,7 +18,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-import rnnsearch.serve.page
 from rnnsearch.serve.export import moses_rules
 from rnnsearch.text import moses
 from rnnsearch.text.formats.lines import read_lines
@@ -34,7 +33,6 @@ WELL_FORMED = [
     line.split("\t")
     for line in Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()
 ]
-ENGINE = Path(rnnsearch.serve.page.__file__).parent / "engine" / "moses.js"
 BLANKS = [
     chr(i)
     for i in range(0x110000)
@@ -157,7 +155,7 @@ ODD = [
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
-def test_the_page_s_engine_makes_the_same_words_and_lines() -> None:
+def test_the_page_s_engine_makes_the_same_words_and_lines(engine_folder: Path) -> None:
     jobs = []
     for language, line in WELL_FORMED:
         if not Tokeniser("moses", language).unspaced:
@@ -167,7 +165,7 @@ def test_the_page_s_engine_makes_the_same_words_and_lines() -> None:
                 "normalise": list(changes(language).values()),
             }
             jobs.append((rules | moses_rules(language), [line, *ODD]))
-    program = f"""import {{ makeTokeniser }} from {json.dumps(str(ENGINE))};
+    program = f"""import {{ makeTokeniser }} from {json.dumps(str(engine_folder / "engine/moses.js"))};
       const jobs = JSON.parse(await new Response(process.stdin).text());
       console.log(JSON.stringify(jobs.map(([rules, lines]) => {{
         const tokeniser = makeTokeniser(rules);

@@ -172,8 +172,9 @@ def test_the_commands_of_the_page(
 ) -> None:
     """As they stand there, but for one update of three pairs."""
     pytest.importorskip("rnnsearch_models")
-    page = Path(__file__).parents[2] / "docs" / "how-to" / "fine-tune.md"
-    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "models-and-pages.md"
+    text = page.read_text(encoding="utf-8").partition("## Fine-tune")[2]
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     monkeypatch.chdir(tmp_path)
     pairs = {

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rnnsearch.serve.page
 from rnnsearch.batch import Batch
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError, InputWarning
@@ -116,9 +115,9 @@ def test_sentences_of_a_line_are_found(language: str, lines: list[str]) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
-def test_the_page_finds_the_same_sentences() -> None:
+def test_the_page_finds_the_same_sentences(engine_folder: Path) -> None:
     jobs = [({"language": language, **prefix_lists(language)}, lines) for language, lines in SPLIT]
-    module = Path(rnnsearch.serve.page.__file__).parent / "engine" / "sentences.js"
+    module = engine_folder / "engine" / "sentences.js"
     program = f"""import {{ sentences }} from {json.dumps(str(module))};
       const jobs = JSON.parse(await new Response(process.stdin).text());
       console.log(JSON.stringify(jobs.map(([rules, lines]) => lines.map((line) => sentences(line, rules)))));"""
