@@ -126,6 +126,7 @@ def test_settings(times: int) -> None:
 
 
 @amount
+@pytest.mark.filterwarnings("ignore::rnnsearch.errors.InputWarning")  # a setting's old name
 def test_recipes(tmp_path: Path, times: int) -> None:
     path = tmp_path / "recipe.toml"
 

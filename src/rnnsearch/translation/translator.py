@@ -123,14 +123,8 @@ class Translator:
             theirs, ours = other.settings.model.decoder, first.settings.model.decoder
             if theirs != ours:
                 what = f'has model.decoder = "{theirs}" and {first.path} has "{ours}"'
-                raise InputError(
-                    what,
-                    file=other.path,
-                    remedy=(
-                        "an ensemble needs one value for all runs; instead, rerank the n-best list"
-                        " of one run with the other"
-                    ),
-                )
+                remedy = "rerank the n-best list of one run with the other instead"
+                raise InputError(what, file=other.path, remedy=remedy)
         for run in opened:
             warn_of_edits(run)
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]

@@ -88,7 +88,8 @@ export class Steer {
 
   /** Writes this word after the text before it in its sentence. */
   choose(sentence, before, word) {
-    return this.follow(sentence, `${before}${word} `, 0);
+    const gap = /[\p{L}\p{N}]$/u.test(before) && /^[\p{L}\p{N}]/u.test(word) ? " " : ""; // instead of a comma
+    return this.follow(sentence, `${before}${gap}${word} `, 0);
   }
 
   /** Translates the rest of a sentence, if asked for with a smaller beam first. */
