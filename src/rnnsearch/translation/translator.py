@@ -123,7 +123,7 @@ class Translator:
             theirs, ours = other.settings.model.decoder, first.settings.model.decoder
             if theirs != ours:
                 what = f'has model.decoder = "{theirs}" and {first.path} has "{ours}"'
-                remedy = "rerank the n-best list of one run with the other instead"
+                remedy = "an ensemble needs one value: rerank one run's n-best list with the other"
                 raise InputError(what, file=other.path, remedy=remedy)
         for run in opened:
             warn_of_edits(run)
