@@ -29,12 +29,11 @@ from typing import Any
 from fit_confidence import change_translation, fit_confidence
 
 from rnnsearch.errors import InputError
-from rnnsearch.run import Run, write_config
+from rnnsearch.run import Run, read_statistics, write_config
 from rnnsearch.system.files import write_text
 from rnnsearch.system.tensors import save_tensors
 from rnnsearch.text.formats.lines import IGNORED, raw_lines, read_pairs
 from rnnsearch.text.vocabulary import WordFilter
-from rnnsearch.training.log import read_statistics
 
 SOURCES = Path(__file__).with_name("shipped_models.toml")
 LIMITS = [

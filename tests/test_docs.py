@@ -36,8 +36,8 @@ from rnnsearch.model.decoder import WIRINGS
 from rnnsearch.model.encoder import ENCODERS
 from rnnsearch.model.readout import READOUTS
 from rnnsearch.records import Translation
+from rnnsearch.run import read_statistics
 from rnnsearch.settings import Settings
-from rnnsearch.training.log import read_statistics
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -11,12 +11,11 @@ from gpu_parts.common import Options, Write, held, relative, row
 
 from rnnsearch.builtin.corpus import write as write_corpus
 from rnnsearch.config import load_config
-from rnnsearch.run import Run
+from rnnsearch.run import Run, read_statistics
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.preparation import prepare
 from rnnsearch.training.display import Display
-from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import train
 from rnnsearch.translation.translator import Translator
 

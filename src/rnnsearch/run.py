@@ -73,9 +73,8 @@ class Run:
     def edited(self) -> set[str]:
         """The functions that were edited when it was trained, as `kernels.digest:edited` names
         them."""
-        file = self.log_path / "statistics.json"
-        lines = read_json(file).get("edited", []) if file.exists() else []
-        return {line.partition(" is edited")[0] for line in lines}
+        lines = read_statistics(self.path).get("edited", [])
+        return {str(line).partition(" is edited")[0] for line in lines}
 
     @cached_property
     def checksum(self) -> str:
@@ -201,6 +200,16 @@ class Run:
         network = self._empty_network(trust_code)
         network.take(tensors)
         return network.to(place).eval()
+
+
+def read_statistics(run: str | Path) -> dict[str, Any]:
+    """Reads the statistics of a run folder; empty if it has none yet."""
+    path = Path(run) / "log" / "statistics.json"
+    with reading(path, "remove it: the next checkpoint writes it again", "is damaged"):
+        found = read_json(path) if path.exists() else {}
+        if not isinstance(found, dict) or not isinstance(found.get("edited", []), list):
+            raise ValueError("it has no statistics")
+    return found
 
 
 def check_new(path: Path, resume: bool = False) -> None:

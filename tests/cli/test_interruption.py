@@ -12,7 +12,7 @@ import typer
 from command_line import Command, sets, sizes
 
 from rnnsearch.cli.commands import app
-from rnnsearch.training.log import read_statistics
+from rnnsearch.run import read_statistics
 from rnnsearch.training.loop import received_signals
 
 LIMITS = ("max_updates=6", "validate_every=100", "samples=0")

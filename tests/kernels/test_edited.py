@@ -179,3 +179,11 @@ def test_a_run_that_was_trained_with_an_edit_is_not_read_without_a_word(
         Translator.load(run)
     edit(monkeypatch, name, *EDITS[name])
     Translator.load(run)  # a warning would be an error
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"edited": 5}'])
+def test_damaged_statistics_are_one_line(content: str, tiny_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_run, tmp_path / "run")
+    (tmp_path / "run/log/statistics.json").write_text(content)
+    with pytest.raises(InputError, match=r"statistics\.json: is damaged: "):
+        Translator.load(tmp_path / "run")

@@ -17,12 +17,11 @@ from torch import Tensor
 
 from rnnsearch.errors import InputError
 from rnnsearch.pretrained.folder import save_model
-from rnnsearch.run import Run
+from rnnsearch.run import Run, read_statistics
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training import loop
 from rnnsearch.training.display import Display
-from rnnsearch.training.log import read_statistics
 
 SIZES = [f"model.{part}_size=16" for part in ("embedding", "hidden", "alignment", "maxout")]
 SHORT = [

@@ -16,14 +16,13 @@ from started_commands import settings
 from rnnsearch.builtin.corpus import write
 from rnnsearch.errors import InputError
 from rnnsearch.kernels import fast_loss
-from rnnsearch.run import Run
+from rnnsearch.run import Run, read_statistics
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.preparation import prepare
 from rnnsearch.training import log, loop, setup, validation
 from rnnsearch.training.display import Display
-from rnnsearch.training.log import read_statistics
 from rnnsearch.training.setup import run_lock
 
 EVERY_5 = {"max_updates": 10, "validate_every": 5, "save_every": 5, "samples": 1}

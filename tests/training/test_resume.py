@@ -13,11 +13,10 @@ from started_commands import assert_same_checkpoint, start, train, train_words, 
 
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
-from rnnsearch.run import Run
+from rnnsearch.run import Run, read_statistics
 from rnnsearch.settings import Settings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
-from rnnsearch.training.log import read_statistics
 
 PLAIN = [
     *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),

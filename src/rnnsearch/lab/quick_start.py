@@ -33,6 +33,7 @@ from rnnsearch.lab.page import (
 from rnnsearch.lab.report import make_report
 from rnnsearch.lab.test_set import read_test_set
 from rnnsearch.records import Translation
+from rnnsearch.run import read_statistics
 from rnnsearch.system.files import content_key, read_json, write_text
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import note, progress_bar
@@ -42,7 +43,6 @@ from rnnsearch.text.formats.readers import Layout, parallel_texts
 from rnnsearch.text.languages import with_languages
 from rnnsearch.text.preparation import PrepareOptions, prepare
 from rnnsearch.training.display import Display
-from rnnsearch.training.log import read_statistics
 from rnnsearch.training.loop import train
 from rnnsearch.translation.translator import Translator
 

@@ -33,6 +33,7 @@ from rnnsearch.lab.metrics import DEPARTURE
 from rnnsearch.lab.outputs import Kind, open_run, run_answers
 from rnnsearch.lab.study import CorpusFiles, StudyFolder, StudyRun
 from rnnsearch.lab.test_set import TestSet, require_lines
+from rnnsearch.run import read_statistics
 from rnnsearch.system.files import (
     check_folder,
     only_one,
@@ -48,7 +49,6 @@ from rnnsearch.system.workers import core_count
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
-from rnnsearch.training.log import read_statistics
 
 LEARNED = (
     "updates",

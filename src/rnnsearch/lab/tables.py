@@ -31,7 +31,7 @@ from rnnsearch.lab.outputs import OpenedRun
 from rnnsearch.lab.page import Block, Column, Picture, Pictures, Table, Value, columns
 from rnnsearch.lab.run_study import Measured
 from rnnsearch.lab.significance import TRIALS, Comparison, difference_over_seeds, holm, p_statement
-from rnnsearch.training.log import read_statistics
+from rnnsearch.run import read_statistics
 from rnnsearch.word_links import GoldLinks
 
 if TYPE_CHECKING:

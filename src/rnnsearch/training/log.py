@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import one_line
 from rnnsearch.installed import package_version
 from rnnsearch.kernels import edited_equations
 from rnnsearch.run import Run
-from rnnsearch.system.files import read_json, reading, write_text
+from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import hardware
 from rnnsearch.training.checkpoint import TrainingProgress
 from rnnsearch.training.trainer import Update
@@ -124,11 +123,3 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
         "rnnsearch": package_version(),
         "validations": rows,
     }
-
-
-def read_statistics(run: str | Path) -> dict[str, Any]:
-    """Reads the statistics of a run folder; empty if it has none yet."""
-    path = Path(run) / "log" / "statistics.json"
-    with reading(path, "remove it: the next checkpoint writes it again", "is damaged"):
-        found: dict[str, Any] = read_json(path) if path.exists() else {}
-    return found
