@@ -371,7 +371,7 @@ def _scores(
                     scores.append(SystemScore(system, metric, band, 0))
                     continue
                 value = one.score(chosen).value
-                (low, high) = one.interval(chosen, samples=options.samples)
+                low, high = one.interval(chosen, samples=options.samples)
                 score = SystemScore(system, metric, band, sentences, value, low, high, pairs)
                 scores.append(score)
                 if metric == NLL_PER_WORD and pairs:
