@@ -128,8 +128,9 @@ class TrainingSettings(_Section):
     """random seed of initial weights, dropout and the order of batches"""
     device: str = "cpu"
     """device: cpu, cuda or cuda:N"""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """number format of the matrix products; states and weights are always float32"""
+    precision: Literal["float32", "bfloat16", "fastest"] = "float32"
+    """number format of the matrix products; states and weights are always float32; fastest:
+    bfloat16 where its products are faster, else float32"""
     threads: int = Field(0, ge=0, le=1_024)
     """CPU threads of each rank; 0 = divide all cores among the ranks of this machine, fewer while
     that is clearly faster"""
@@ -244,8 +245,9 @@ class SearchSettings(_Section):
     """translations returned per sentence"""
     batch_size: int = Field(64, gt=0, le=10_000)
     """sentences translated together"""
-    precision: Literal["float32", "bfloat16", "int8"] = "float32"
-    """number format of the matrix products; scores and states are always float32"""
+    precision: Literal["float32", "bfloat16", "fastest", "int8"] = "float32"
+    """number format of the matrix products; scores and states are always float32; fastest: as in
+    training"""
     kernels: bool = True
     """use the faster versions of model and search (package rnnsearch.kernels); false: plain
     PyTorch, slower, in float32"""

@@ -7,10 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from rnnsearch.config import load_config
 from rnnsearch.kernels import int8
 from rnnsearch.kernels.int8 import Int8Linear, SharedInputs
+from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.tensors import WEIGHT_LIMIT
+from rnnsearch.translation.networks import Networks
 
 OUT, IN = 20, 13
 
@@ -121,5 +124,7 @@ def test_bfloat16_only_where_a_cpu_multiplies_faster_in_it(
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: cpu)
     assert fastest_precision(torch.device("cpu")) == precision
+    networks = Networks([TranslationNetwork(load_config("demo").model, 5, 5)])
+    assert networks.converted("fastest", True) is networks.converted(precision, True)
     monkeypatch.delattr(torch.cpu, "get_capabilities")
     assert fastest_precision(torch.device("cpu")) == "float32"

@@ -156,6 +156,25 @@ def test_another_learning_rate(linked: Corpus, tmp_path: Path) -> None:
     assert Run.open(run).settings.optimiser.learning_rate == rate
 
 
+def test_the_fastest_precision_is_that_of_the_machine_where_training_began(
+    linked: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """config.toml names it; on another machine the run keeps it, until another one is given."""
+    run = tmp_path / "run"
+    for updates, amx, asked, used in [
+        (1, True, "fastest", "bfloat16"),
+        (2, False, "fastest", "bfloat16"),
+        (3, False, "float32", "float32"),
+        (4, True, "fastest", "float32"),
+    ]:
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda amx=amx: {"amx_bf16": amx})
+        settings = changed(f"stopping.max_updates={updates}", f"training.precision={asked}", *QUICK)
+        train(settings, linked, run, resume=True)
+        assert Run.open(run).settings.training.precision == used
+    noted = [one["setting"] for one in read_statistics(run)["changes"]]
+    assert noted.count("training.precision") == 1
+
+
 def test_other_settings_are_refused_and_a_run_is_not_overwritten(
     linked: Corpus, tmp_path: Path
 ) -> None:

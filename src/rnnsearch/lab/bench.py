@@ -21,7 +21,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import beam_search
 from rnnsearch.search.step import search
 from rnnsearch.settings import Settings
-from rnnsearch.system.machine import hardware, set_up_cpu
+from rnnsearch.system.machine import hardware, set_up_cpu, used_precision
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
 from rnnsearch.training.setup import trainer_of
 from rnnsearch.translation.forced import forced_decoding
@@ -79,7 +79,8 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
 
         seconds = timed(update, repetitions, training.device)
     sizes = training.batch_size, length, words
-    return _throughput("training on", network, training.device, training.precision, sizes, seconds)
+    precision = used_precision(training.precision, training.device)
+    return _throughput("training on", network, training.device, precision, sizes, seconds)
 
 
 def random_batch(settings: Settings, words: int, length: int) -> Batch:
@@ -102,12 +103,13 @@ def bench_translation(
     device = settings.training.device
     network = random_network(settings, words).to(device)
     ids, lengths = (part.to(device) for part in random_ids(limits.batch_size, length, words))
-    fast = convert(network, getattr(torch, limits.precision))
+    precision = used_precision(limits.precision, device)
+    fast = convert(network, getattr(torch, precision))
     find, forced = partial(beam_search, sums=fast_best_sums), partial(forced_decoding, [network])
     translate = partial(search, [fast], ids, lengths, limits, find, forced)
     seconds = timed(translate, repetitions, device)
     what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)
-    return _throughput(what, network, device, limits.precision, sizes, seconds)
+    return _throughput(what, network, device, precision, sizes, seconds)
 
 
 def random_network(settings: Settings, words: int) -> TranslationNetwork:

@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from rnnsearch.config import load_config
 from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
@@ -25,7 +23,6 @@ from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.run import Run
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import content_key
-from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import check_pairs, count_lines, read_lines
@@ -171,13 +168,8 @@ def eflomal_links(
 
 
 def training_limits(source: Path) -> list[str]:
-    """Returns the settings of training, `section.key=value`, that depend on the size of the corpus
-    and on this machine."""
+    """Returns the settings of training, `section.key=value`, that depend on the size of the
+    corpus."""
     fewest, most = UPDATES
     updates = min(most, max(fewest, (count_lines(source) or 0) // PAIRS_PER_UPDATE))
-    float32 = (
-        []
-        if fastest_precision(torch.device("cpu")) == "bfloat16"
-        else ["training.precision=float32"]
-    )
-    return [f"stopping.max_updates={updates}", *float32]
+    return [f"stopping.max_updates={updates}"]

@@ -10,7 +10,6 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
-import torch
 from markupsafe import Markup
 
 from rnnsearch.config import load_config
@@ -35,7 +34,6 @@ from rnnsearch.lab.test_set import read_test_set
 from rnnsearch.records import Translation
 from rnnsearch.run import read_statistics
 from rnnsearch.system.files import content_key, read_json, write_text
-from rnnsearch.system.machine import fastest_precision
 from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.codec import SIDES, side_tokeniser
 from rnnsearch.text.dataset import Corpus
@@ -145,8 +143,6 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
     epochs = min(MOST_EPOCHS, max(13, FEWEST_UPDATES * batch / pairs))
     updates = round(epochs * pairs / batch)
     common = [f"training.batch_size={batch}", "stopping.samples=0"]
-    if fastest_precision(torch.device("cpu")) != "bfloat16":
-        common += ["training.precision=float32", "search.precision=float32"]
     for size in ([], SMALLER):  # the smaller network if the whole one takes too long
         settings = load_config(RECIPE, [*common, *size, *overrides, "search.beam=1"])
         update = bench_training(settings, words=words, length=length, repetitions=3).seconds

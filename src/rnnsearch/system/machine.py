@@ -112,14 +112,19 @@ def fastest_precision(device: torch.device) -> str:
     """Returns bfloat16 if its products are faster on this device, else float32.
 
     CPUs with AMX, and AMD's with AVX-512 BF16, are twice as fast in bfloat16. Intel's AVX-512 BF16
-    without AMX, as in many virtual machines, is slower than float32. If torch does not know the
-    CPU's features, the result is float32.
+    without AMX, as in many virtual machines, is slower than float32, and a CPU without AVX-512 is
+    twenty times slower. If torch does not know the CPU's features, the result is float32.
     """
     if device.type != "cpu":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     cpu: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     amd = cpu.get("avx512_bf16") and "Intel" not in cpu.get("cpu_name", "Intel")
     return "bfloat16" if cpu.get("amx_bf16") or amd else "float32"
+
+
+def used_precision(precision: str, device: str | torch.device) -> str:
+    """Returns the precision of a setting: itself, or for `fastest` that of this device."""
+    return fastest_precision(torch.device(device)) if precision == "fastest" else precision
 
 
 def input_limit() -> int:

@@ -21,7 +21,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import CHECKPOINT, Run, check_new, write_config
 from rnnsearch.settings import ModelSettings, Settings, TrainingSettings
 from rnnsearch.system.files import file_checksum, only_one, remove_partial_files, writing
-from rnnsearch.system.machine import PRECISIONS, fastest_precision
+from rnnsearch.system.machine import PRECISIONS, fastest_precision, used_precision
 from rnnsearch.text.batches import BatchOrder
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.dataset import CHECKSUMS, Corpus
@@ -36,7 +36,7 @@ from rnnsearch.training.trainer import BatchLoss, Faster, Trainer
 MAY_CHANGE = {
     "stopping": "max_updates max_epochs max_minutes patience samples save_every validate_every",
     "optimiser": "learning_rate schedule warmup clip_norm",
-    "training": "threads device capture",
+    "training": "threads precision device capture",
 }
 """Table → settings that may differ when a run is resumed. Those of stopping affect only when
 training ends and is validated, and what is shown or saved. Those of the optimiser affect later
@@ -103,6 +103,8 @@ def open_training(
         exists, saved = ranks.from_first(
             lambda: ((path / "config.toml").exists(), checkpoint.exists())
         )
+        if settings.training.precision == "fastest":
+            settings = ranks.from_first(partial(with_precision, settings, path if exists else None))
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
             changes = ranks.from_first(lambda: changes_of(path, settings, corpus))
@@ -143,6 +145,18 @@ def open_training(
         yield TrainingContext(run, order, trainer, progress, notes)
 
 
+def with_precision(settings: Settings, run: Path | None) -> Settings:
+    """Returns the settings with the fastest precision of the device. A run that is resumed keeps
+    its own."""
+    training = settings.training
+    if run is None:
+        found = used_precision(training.precision, training.device)
+    else:
+        found = Run.open(run).settings.training.precision
+    training = training.model_copy(update={"precision": found})
+    return settings.model_copy(update={"training": training})
+
+
 def fit_to_corpus(
     settings: Settings, corpus: Corpus, known_links: bool
 ) -> tuple[Settings, list[str]]:
@@ -163,7 +177,8 @@ def fit_to_corpus(
         notes.append(f"{corpus.path} has no word links, which turns off {off}")
     in_bfloat16 = training.device == "cpu" and training.kernels and training.precision == "bfloat16"
     if in_bfloat16 and fastest_precision(torch.device("cpu")) == "float32":
-        notes.append('bfloat16 may be slower on this CPU: try training.precision = "float32"')
+        what = "bfloat16 is slower than float32 on this CPU, and may take twenty times as long"
+        notes.append(f'{what}: set training.precision = "float32"')
     if corpus.dev is None:
         effect = "the latest weights are saved, and stopping.patience has no effect"
         notes.append(f"warning: the corpus has no development set: {effect}")
@@ -293,7 +308,7 @@ def faster(settings: TrainingSettings) -> Faster:
     """Returns the kernels that a training uses."""
     if not settings.kernels:
         return Faster(nll=negative_log_likelihood)
-    dtype = PRECISIONS[settings.precision]
+    dtype = PRECISIONS[used_precision(settings.precision, settings.device)]
     return Faster(partial(convert, dtype=dtype), fast_loss(dtype) or negative_log_likelihood)
 
 

@@ -11,6 +11,7 @@ from rnnsearch.errors import InputWarning
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.search.beam import BestSums, best_sums
+from rnnsearch.system.machine import used_precision
 
 
 def warn_of_edits(run: Run) -> None:
@@ -47,9 +48,10 @@ class Networks:
         return max(network.encoder.annotation_size for network in self.plain)
 
     def converted(self, precision: str, kernels: bool) -> list[TranslationNetwork]:
-        """Returns the networks, with `kernels` converted to this precision."""
+        """Returns the networks, with `kernels` converted to this precision, as in the settings."""
         if not kernels:
             return self.plain
+        precision = used_precision(precision, self.device)
         if precision not in self._converted:
             from rnnsearch.kernels import convert  # plain PyTorch does without
 

@@ -16,7 +16,6 @@ from rnnsearch.batch import Batch, pad
 from rnnsearch.errors import InputError
 from rnnsearch.records import Translation
 from rnnsearch.search.beam import FloatArray
-from rnnsearch.system.machine import fastest_precision
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.batching import READ_AHEAD, batched_by_length, batches
@@ -99,8 +98,7 @@ class Scorer:
             probabilities, weights = forced_decoding(used, batch, posterior=posterior and exact)
             log_p = probabilities.cpu().numpy() if self.scored else log_p
         if not exact or not (self.scored or posterior):
-            precision = "float32" if exact else fastest_precision(networks.device)
-            used = networks.converted(precision, self.kernels)
+            used = networks.converted("float32" if exact else "fastest", self.kernels)
             weights = quick_alignment(used, batch, posterior=posterior, each_step=each_step)
         return list(map(self._in_words, pairs, log_p, weights.cpu().numpy()))
 
