@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_error import (
-    AlignmentScore,
-    alignment_error,
-    behaviour,
-    coverage,
-    entropy,
-    monotone,
-    shares,
-    summed,
-)
+from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error
+from rnnsearch.lab.link_measures import behaviour, coverage, entropy, monotone, shares, summed
 from rnnsearch.word_links import GoldLinks, Link
 
 links = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)))

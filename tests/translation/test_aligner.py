@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from rnnsearch import AlignedPair, Aligner, InputError, Translation
-from rnnsearch.evaluation.alignment_error import shares, summed
 from rnnsearch.lab.alignment_page import measure_pair, measures_of_pairs
+from rnnsearch.lab.link_measures import shares, summed
 from rnnsearch.settings import AlignSettings
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import DEFAULT

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rnnsearch.evaluation.alignment_error import Behaviour, behaviour, link_errors, shares, summed
 from rnnsearch.figure3 import Panel, matrix_of
+from rnnsearch.lab.link_measures import Behaviour, behaviour, link_errors, shares, summed
 from rnnsearch.lab.metrics import OF_PAIRS
 from rnnsearch.lab.page import Browser, Document, as_html
 from rnnsearch.translation.aligner import AlignedPair

@@ -13,15 +13,11 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_error import (
-    read_gold,
-    require_words,
-    shares,
-    summed,
-    warn_if_exchanged,
-)
+from rnnsearch.evaluation.alignment_error import read_gold
 from rnnsearch.figure3 import comparison_figure
 from rnnsearch.lab.alignment_page import alignment_page, browsed, measure_pair, measures_of_pairs
+from rnnsearch.lab.gold_checks import require_words, warn_if_exchanged
+from rnnsearch.lab.link_measures import shares, summed
 from rnnsearch.lab.test_set import split_name
 from rnnsearch.records import Translation
 from rnnsearch.system.files import write_text, writing

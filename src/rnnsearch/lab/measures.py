@@ -11,8 +11,9 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation.alignment_error import alignment_statistics, warn_if_exchanged
 from rnnsearch.evaluation.statistics import LengthBand, SufficientStatistics, buckets, ratio
+from rnnsearch.lab.gold_checks import warn_if_exchanged
+from rnnsearch.lab.link_measures import alignment_statistics
 from rnnsearch.lab.metrics import (
     BLEU,
     CHRF,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from rnnsearch.evaluation.alignment_error import LEFT_OUT, TOO_OFTEN
+from rnnsearch.lab.link_measures import LEFT_OUT, TOO_OFTEN
 from rnnsearch.lab.page import Column
 
 BLEU, CHRF, MULTI_BLEU, LENGTH_RATIO = "BLEU", "chrF2", "multi-BLEU", "length ratio"

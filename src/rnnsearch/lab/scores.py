@@ -11,16 +11,9 @@ from typing import Any
 import numpy as np
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_error import (
-    agreement,
-    alignment_error,
-    alignment_statistics,
-    monotone,
-    read_pharaoh,
-    require_same_start,
-    require_words,
-    warn_if_exchanged,
-)
+from rnnsearch.evaluation.alignment_error import alignment_error, read_pharaoh
+from rnnsearch.lab.gold_checks import require_same_start, require_words, warn_if_exchanged
+from rnnsearch.lab.link_measures import agreement, alignment_statistics, monotone
 from rnnsearch.lab.measures import ALL, Measures, Statistics, SystemScore, number_rows
 from rnnsearch.lab.metrics import AER, LENGTH_RATIO, SCORES
 from rnnsearch.lab.page import Table, Value, as_text, columns, finite

@@ -1,0 +1,66 @@
+"""Checks of gold links against the links and the words that are compared with them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from rnnsearch.errors import InputError, InputWarning
+from rnnsearch.evaluation.alignment_error import alignment_error, from_one
+from rnnsearch.text.links import EXCHANGE, FROM_ZERO
+from rnnsearch.word_links import GoldLinks, Link
+
+
+def warn_if_exchanged(
+    links: Sequence[Collection[Link]], gold: Sequence[GoldLinks], file: str | Path, option: str = ""
+) -> None:
+    """Issues an InputWarning if exchanging source and target in all links halves their error, and
+    lowers it by ten points at least. file: the one that may list target-source; option: the one
+    that reads it so."""
+    given = alignment_error(links, gold).aer
+    exchanged = alignment_error([{link[::-1] for link in each} for each in links], gold).aer
+    if exchanged < min(given / 2, given - 0.1):
+        rates = (
+            f"AER is {100 * exchanged:.2f} with source and target exchanged, {100 * given:.2f}"
+            " without"
+        )
+        remedy = f"{option}{' or: ' if option else ''}{EXCHANGE}"
+        text = f"{file}: {rates}. If the file lists target-source: {remedy}"
+        warnings.warn(text, InputWarning, stacklevel=2)
+
+
+def require_same_start(
+    gold: Sequence[GoldLinks], path: str | Path, links: Sequence[set[Link]]
+) -> None:
+    """Raises InputError if links have position 0 and the gold links have not, so that they seem to
+    count from 1, or the other way round. path: of the gold links."""
+    ours = {position for sentence in links for link in sentence for position in link}
+    theirs = {position for sentence in gold for link in sentence.possible for position in link}
+    if ours and theirs and (0 in ours) != (0 in theirs):
+        if 0 in ours:
+            raise from_one(path)
+        remedy = f"count from 0: {FROM_ZERO}; add --gold-from 0 if they do"
+        raise InputError("the links seem to count words from 1: none has position 0", remedy=remedy)
+
+
+def require_words(
+    gold: Sequence[GoldLinks], words: Iterable[Sequence[Sequence[str]]], file: str | Path
+) -> None:
+    """Raises InputError for a gold link to a word that its sentence does not have. words: those of
+    both sides of each sentence, which are in a line of `file`; nothing is said of a sentence
+    without any."""
+    for number, (sentence, sides) in enumerate(zip(gold, words, strict=False), 1):
+        for link in sorted(sentence.possible):
+            for side, position, have in zip(("source", "target"), link, sides, strict=False):
+                if position >= len(have):
+                    what = (
+                        f"the gold link {link[0]}-{link[1]} (counted from 0) needs {position + 1}"
+                        f" {side}"
+                    )
+                    what += f" words, but the sentence has {len(have)} here"
+                    remedy = (
+                        "align the words that the gold links count: --align.words given or"
+                        " tokenised"
+                    )
+                    raise InputError(what, file=file, line=number, remedy=remedy)
