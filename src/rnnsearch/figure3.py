@@ -95,7 +95,7 @@ def comparison_figure(
     title."""
     matrices = [matrix_of(*panel[1:], gold) for panel in panels]
     # `$x_1$` is five characters
-    with drawing({"text.parse_math": False}), _missing_glyphs():
+    with drawing({"text.parse_math": False}):
         from matplotlib import rcParams
         from matplotlib.figure import Figure
 
@@ -276,7 +276,8 @@ def _fit_figure(figure: Figure, sizes: Sequence[tuple[float, float]]) -> None:
 @contextmanager
 def drawing(style: Mapping[str, Any]) -> Iterator[None]:
     """Draws in matplotlib's default style with these changes, whatever a matplotlibrc or
-    $MPLBACKEND says: pictures are files."""
+    $MPLBACKEND says: pictures are files. Letters that no installed font has become boxes, with an
+    InputWarning."""
     if "matplotlib" not in sys.modules and (backend := os.environ.pop("MPLBACKEND", None)):
         from matplotlib import rcParams
 
@@ -287,7 +288,7 @@ def drawing(style: Mapping[str, Any]) -> Iterator[None]:
             rcParams["backend"] = backend
     from matplotlib.style import context
 
-    with context(["default", dict(style)]):
+    with context(["default", dict(style)]), _missing_glyphs():
         yield
 
 
