@@ -73,11 +73,11 @@ def bench_training(settings: Settings, *, words: int, length: int, repetitions: 
         batch = random_batch(settings, words, length)
         trainer = trainer_of(network, settings, 1 << 30, ranks)
         mine, updates = ranks.share(batch), itertools.count(1)
-
-        def update() -> None:
-            trainer.update([mine], next(updates), len(batch.source))
-
-        seconds = timed(update, repetitions, training.device)
+        seconds = timed(
+            lambda: trainer.update([mine], next(updates), len(batch.source)),
+            repetitions,
+            training.device,
+        )
     sizes = training.batch_size, length, words
     precision = used_precision(training.precision, training.device)
     return _throughput("training on", network, training.device, precision, sizes, seconds)

@@ -134,12 +134,14 @@ def align_with_models(
 
 def as_read(step: MakeOnce, file: Path, language: str) -> Path:
     """Returns the file, or a copy of its lines without diacritics, as eflomal reads them."""
+    if base(language) not in BARE:
+        return file
+    return step(f"{file.name}.bare", partial(_write_bare, file, language))
 
-    def write(out: Path) -> None:
-        with out.open("w", encoding="utf-8", newline="\n") as copy:
-            copy.writelines(f"{bare(line, language)}\n" for line in read_lines(file))
 
-    return step(f"{file.name}.bare", write) if base(language) in BARE else file
+def _write_bare(file: Path, language: str, out: Path) -> None:
+    with out.open("w", encoding="utf-8", newline="\n") as copy:
+        copy.writelines(f"{bare(line, language)}\n" for line in read_lines(file))
 
 
 def eflomal_links(

@@ -168,17 +168,16 @@ class Corpus:
         contents = read_contents(folder)
         _check_sums(folder)
         codecs = load_codecs(folder, contents.data)
-
-        def train(kind: str, lengths: Integers | None = None) -> SentenceIds:
-            shards = range(len(contents.train.shards))
-            return SentenceIds(
-                *(map_rows(folder, shard_name(kind, i)) for i in shards), lengths=lengths
-            )
-
+        shards = {
+            kind: [map_rows(folder, shard_name(kind, i)) for i in range(len(contents.train.shards))]
+            for kind in (*SIDES, *["links"] * contents.train.links)
+        }
         source, target = (
-            train(side, map_array(folder / f"train.{side}.lengths.npy")) for side in SIDES
+            SentenceIds(*shards[side], lengths=map_array(folder / f"train.{side}.lengths.npy"))
+            for side in SIDES
         )
-        pairs = Pairs(source, target, train("links") if contents.train.links else None)
+        links = SentenceIds(*shards["links"]) if contents.train.links else None
+        pairs = Pairs(source, target, links)
         dev, lines = None, []
         if any(folder.glob("dev.*")):
             dev = Pairs(*(SentenceIds(map_rows(folder, f"dev.{side}")) for side in SIDES))

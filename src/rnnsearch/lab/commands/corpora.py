@@ -7,6 +7,7 @@ import os
 import shlex
 import webbrowser
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -188,12 +189,10 @@ def link_by_networks(
     how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": lowest}
     settings = [f"align.{name}={value}" for name, value in how.items()]
     with resumable(), aligners as (read, (forward, backward), votes, step):
-
-        def align_texts(path: Path) -> None:
-            runs, reverse = [forward, *map(str, read)], [Path(backward)]
-            align(runs, out=str(path), reverse_run=reverse, set_=settings, format_="jsonl")
-
-        vote_files(step("networks.jsonl", align_texts), *votes, out, least)
+        runs, reverse = [forward, *map(str, read)], [Path(backward)]
+        whole = partial(align, runs, reverse_run=reverse, set_=settings, format_="jsonl")
+        aligned = step("networks.jsonl", lambda path: whole(out=str(path)))
+        vote_files(aligned, *votes, out, least)
     print(f"{out}\nnetworks  {forward}, {backward}")
 
 
