@@ -7,7 +7,7 @@ import torch
 
 from rnnsearch.errors import InputError
 from rnnsearch.settings import ModelSettings, Settings, TrainingSettings
-from rnnsearch.system.workers import core_count
+from rnnsearch.system.cores import core_count
 from rnnsearch.training import threads
 from rnnsearch.training.threads import Threads, measured_fastest
 

@@ -73,7 +73,7 @@ def prepare(
 ) -> None:
     """Clean, tokenise and encode parallel text, and report which pairs were dropped and why."""
     from rnnsearch.run import Run
-    from rnnsearch.system.workers import core_count
+    from rnnsearch.system.cores import core_count
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.preparation import PrepareOptions, prepare_texts
 

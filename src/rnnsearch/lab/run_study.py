@@ -34,6 +34,7 @@ from rnnsearch.lab.outputs import Kind, open_run, run_answers
 from rnnsearch.lab.study import CorpusFiles, StudyFolder, StudyRun
 from rnnsearch.lab.test_set import TestSet, require_lines
 from rnnsearch.run import read_statistics
+from rnnsearch.system.cores import core_count
 from rnnsearch.system.files import (
     check_folder,
     only_one,
@@ -45,7 +46,6 @@ from rnnsearch.system.files import (
     write_text,
 )
 from rnnsearch.system.progress import Progress, silent
-from rnnsearch.system.workers import core_count
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts

@@ -16,7 +16,7 @@ import torch
 
 from rnnsearch.arguments import require
 from rnnsearch.errors import InputError
-from rnnsearch.system.workers import core_count
+from rnnsearch.system.cores import core_count
 
 os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))  # see `core_count`
 

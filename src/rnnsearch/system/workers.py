@@ -20,17 +20,6 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-_IMPORTER = os.getpid()
-
-
-def core_count() -> int:
-    """Returns the number of cores that this process may use. It is 1 in a fork of the process that
-    imported this module, in which threads would wait forever for those of the parent."""
-    if os.getpid() != _IMPORTER:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def ordered_map(
     function: Callable[[Given], Made], items: Iterable[Given], workers: int
 ) -> Iterator[tuple[Given, Made]]:

@@ -10,8 +10,8 @@ import torch
 
 from rnnsearch.errors import InputError
 from rnnsearch.settings import Settings
+from rnnsearch.system.cores import core_count
 from rnnsearch.system.machine import set_up_cpu
-from rnnsearch.system.workers import core_count
 
 SECONDS_EACH = 0.1
 """Seconds of each of the two measurements of a number of threads."""
