@@ -69,7 +69,8 @@ def chunked_nll(
     tensors: list[Tensor] = [features, output.weight, output.bias]
     if not torch.is_grad_enabled():  # inside an autograd function gradients are always off
         tensors = [each.detach() for each in tensors]
-    loss, nll = _OutputLoss.apply(*tensors, targets, smoothing, low, real)  # type: ignore[no-untyped-call]
+    inputs = *tensors, targets, smoothing, low, real
+    loss, nll = _OutputLoss.apply(*inputs)  # type: ignore[no-untyped-call]
     return loss, nll
 
 

@@ -51,7 +51,10 @@ class HasWeight(nn.Module):
 def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Returns tanh x. On a CPU it is 2 σ(2x) − 1, which takes a quarter of the time of torch's
     tanh; its absolute error is one unit in the last place of 1 (6e-8 in float32)."""
-    return _Tanh.apply(x) if x.device.type == "cpu" else torch.tanh(x)  # type: ignore[no-untyped-call]
+    if x.device.type != "cpu":
+        return torch.tanh(x)
+    fast: Tensor = _Tanh.apply(x)  # type: ignore[no-untyped-call]
+    return fast
 
 
 class _Tanh(torch.autograd.Function):

@@ -80,7 +80,8 @@ def card_markdown(card: ModelCard, settings: Settings, size: int) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     how = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
-    environment = Environment(loader=PackageLoader("rnnsearch.pretrained", ""), **how)  # type: ignore[arg-type]
+    loader = PackageLoader("rnnsearch.pretrained", "")
+    environment = Environment(loader=loader, **how)  # type: ignore[arg-type]
     environment.filters["md"] = escape_markdown
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     template = environment.get_template("card.md")

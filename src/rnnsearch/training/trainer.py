@@ -234,7 +234,8 @@ class Trainer:
         weight = alignment_weight(self.known_alignments, number)
         for place, batch in enumerate(batches):
             # DDP exchanges gradients in the last backward pass only.
-            self.loss.require_backward_grad_sync = place == len(batches) - 1  # type: ignore[assignment]
+            last = place == len(batches) - 1
+            self.loss.require_backward_grad_sync = last  # type: ignore[assignment]
             loss, plain = self.loss(batch, self._replaced(batch, number, place), weight)
             # DDP averages over the ranks instead of summing.
             (loss / pairs * self.ranks.world).backward()

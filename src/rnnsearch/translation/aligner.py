@@ -337,7 +337,9 @@ def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:
 def as_lines(pair: tuple[Words, Words]) -> TextPair:
     """Joins lists of words by spaces. An item that is not a pair is returned unchanged;
     `Translator.force` rejects it."""
-    return tuple(map(_as_line, pair)) if isinstance(pair, (tuple, list)) else pair  # type: ignore[return-value]
+    if isinstance(pair, (tuple, list)):
+        return tuple(map(_as_line, pair))  # type: ignore[return-value]
+    return pair
 
 
 def _as_line(side: Words) -> Words:
