@@ -228,7 +228,7 @@ maxout_size = {size.maxout}
 initialisation = "glorot"
 [training]
 batch_size = {BATCH}
-precision = "bfloat16"
+precision = "fastest"
 threads = 1
 device = "{size.device}"
 capture = {str(gpu).lower()}

@@ -5,8 +5,9 @@ and nn.GRUCell step by step, plain autograd.
     python benchmarks/plain_pytorch.py --size paper --threads 1 --updates 2
 
 Both train on the same synthetic batches (80 pairs of one length), alternating in one process. The
-ratio of the median times of complete updates is printed. Our matrix products are in bfloat16; the
-textbook network computes in float32 and, with --autocast, also under torch's autocast.
+ratio of the median times of complete updates is printed. Our matrix products are in
+bfloat16 where the CPU is faster in it, else in float32; the textbook network computes in float32
+and, with --autocast, also under torch's autocast.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from torch import Tensor, nn
 from rnnsearch.batch import Batch
 from rnnsearch.config import load_config
 from rnnsearch.lab.bench import random_batch, random_network
-from rnnsearch.system.machine import hardware
-from rnnsearch.training.trainer import BatchLoss, Trainer
+from rnnsearch.system.machine import fastest_precision, hardware, set_up_cpu
+from rnnsearch.training.setup import trainer_of
 
 SIZES = {  # embedding, hidden, alignment, maxout, words, words a side
+    "tiny": (6, 8, 8, 6, 20, 3),
     "small": (256, 512, 512, 256, 10_000, 15),
     "paper": (620, 1000, 1000, 500, 30_000, 25),
 }
@@ -89,9 +91,10 @@ def main() -> None:
     *sizes, words, length = SIZES[arguments.size]
     names = ("embedding", "hidden", "alignment", "maxout")
     changes = [f"model.{name}_size={size}" for name, size in zip(names, sizes, strict=True)]
-    settings = load_config("", [*changes, f"training.threads={arguments.threads}"])
-    network = random_network(settings, words, torch.bfloat16)
-    trainer = Trainer(BatchLoss(network), settings.optimiser)
+    changes += [f"training.threads={arguments.threads}", "training.precision=fastest"]
+    settings = load_config("", changes)
+    set_up_cpu(arguments.threads)
+    trainer = trainer_of(random_network(settings, words), settings)
     contestants: dict[str, Callable[[Batch, int], object]] = {
         "ours": lambda batch, number: trainer.update([batch], number)
     }
@@ -109,7 +112,8 @@ def main() -> None:
             seconds[name].append(time.perf_counter() - started)
     medians = {name: statistics.median(times[1:]) for name, times in seconds.items()}
     pairs = f"{len(batch.source)} pairs of {length} words, {words:,} words a side"
-    print(f"{hardware('cpu')}; {pairs}, {arguments.size} sizes, Adadelta")
+    precision = fastest_precision(torch.device("cpu"))
+    print(f"{hardware('cpu')}; {pairs}, {arguments.size} sizes, Adadelta; ours in {precision}")
     for name, median in medians.items():
         print(
             f"{name:20} {batch.target.numel() / median:8,.0f} target tokens/s   ours is "

@@ -43,6 +43,16 @@ def test_the_page_of_the_study_has_the_bounds_that_are_computed() -> None:
 
 
 @pytest.mark.slow
+def test_the_textbook_network_is_compared_with_ours() -> None:
+    command = [sys.executable, BENCHMARKS / "plain_pytorch.py", *"--size tiny --autocast".split()]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
+    rows = re.findall(
+        r"^(ours|textbook|textbook, autocast) .* ours is [0-9.]+ times", done.stdout, re.M
+    )
+    assert rows == ["ours", "textbook", "textbook, autocast"]
+
+
+@pytest.mark.slow
 def test_growth_measures_every_command_on_files_of_each_size(tmp_path: Path) -> None:
     write(tmp_path, 600, 3)
     recipe = tmp_path / "recipe.toml"

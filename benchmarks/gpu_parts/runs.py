@@ -58,9 +58,7 @@ class Runs:
         own = [f"training.{limit}" for limit in (*limits, "threads=1", f"device={device}")]
         search = ["search.max_length_ratio=1.0", "search.beam=4", "model.initialisation=glorot"]
         settings = load_config(overrides=[*SIZES, *self.sizes, *own, *search, *changes])
-        train(
-            settings, self.corpus, self.folder / name, resume=resume, display=Display(0, quiet=True)
-        )
+        train(settings, self.corpus, self.folder / name, resume=resume, display=Display(quiet=True))
         return self.folder / name
 
 
