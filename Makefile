@@ -38,6 +38,7 @@ check: $(MADE)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict src
 	$(BIN)/mypy --strict tests/typing
+	MYPYPATH=benchmarks:scripts:tests $(BIN)/mypy --explicit-package-bases benchmarks scripts/*.py
 	@if $(BIN)/pyright --version >/dev/null 2>&1; then \
 	  echo "$(BIN)/pyright"; export PYRIGHT_PYTHON_IGNORE_WARNINGS=1; $(BIN)/pyright --pythonpath $(BIN)/python && \
 	    PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright --verifytypes rnnsearch.extending --ignoreexternal; \

@@ -62,7 +62,8 @@ def run_part(name: str, options: argparse.Namespace) -> None:
     from rnnsearch.system.machine import set_up_cpu, usable_device
 
     def write(row: Row) -> None:
-        state = row.get("error") or {True: "ok", False: "DIFFERS"}.get(row.get("ok"), "")
+        verdicts: dict[Any, str] = {True: "ok", False: "DIFFERS"}
+        state = row.get("error") or verdicts.get(row.get("ok"), "")
         print(f"{name}: {row['what']}  {state}", file=sys.stderr, flush=True)
         with options.out.open("a", encoding="utf-8") as file:
             print(json.dumps({"part": name} | row), file=file)

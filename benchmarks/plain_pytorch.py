@@ -68,7 +68,7 @@ class Textbook(nn.Module):
 
 
 def textbook_update(
-    network: Textbook, optimiser: torch.optim.Optimizer, batch: Batch, autocast: bool
+    network: Textbook, optimiser: torch.optim.Optimizer, autocast: bool, batch: Batch, number: int
 ) -> None:
     with torch.autocast("cpu", torch.bfloat16) if autocast else nullcontext():
         loss = network(batch.source, batch.target)
@@ -88,9 +88,9 @@ def main() -> None:
     add("--threads", type=int, default=1)
     add("--autocast", action="store_true")
     arguments = parser.parse_args()
-    *sizes, words, length = SIZES[arguments.size]
-    names = ("embedding", "hidden", "alignment", "maxout")
-    changes = [f"model.{name}_size={size}" for name, size in zip(names, sizes, strict=True)]
+    m, n, a, maxout, words, length = SIZES[arguments.size]
+    sizes = {"embedding": m, "hidden": n, "alignment": a, "maxout": maxout}
+    changes = [f"model.{name}_size={size}" for name, size in sizes.items()]
     changes += [f"training.threads={arguments.threads}", "training.precision=fastest"]
     settings = load_config("", changes)
     set_up_cpu(arguments.threads)
@@ -99,10 +99,9 @@ def main() -> None:
         "ours": lambda batch, number: trainer.update([batch], number)
     }
     for name in ("textbook", "textbook, autocast")[: 1 + arguments.autocast]:
-        network = Textbook(*sizes, words)
-        optimiser = torch.optim.Adadelta(network.parameters(), lr=1.0, rho=0.95)
-        update = partial(textbook_update, network, optimiser, autocast=name != "textbook")
-        contestants[name] = lambda batch, _, update=update: update(batch)  # type: ignore[misc]
+        textbook = Textbook(m, n, a, maxout, words)
+        optimiser = torch.optim.Adadelta(textbook.parameters(), lr=1.0, rho=0.95)
+        contestants[name] = partial(textbook_update, textbook, optimiser, name != "textbook")
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(1, arguments.updates + 2):
         batch = random_batch(settings, words, length)

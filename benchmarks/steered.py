@@ -87,7 +87,7 @@ class User:
         return self.kept < len(self.words)
 
 
-def common(one: Sequence[str], other: Sequence[str]) -> int:
+def common(one: Sequence[object], other: Sequence[object]) -> int:
     """Returns how many words or letters both begin with."""
     pairs = zip(one, other, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
@@ -184,7 +184,7 @@ def draw(rows: list[dict[str, object]], path: Path) -> None:
         axes = figure.add_subplot()
         for place, (name, label) in enumerate(MEASURES.items()):
             found = [row[name] for row in rows]
-            values, low, high = zip(*found, strict=True)  # type: ignore[call-overload]
+            values, low, high = zip(*found, strict=True)
             errors = [
                 [v - w for v, w in zip(values, low, strict=True)],
                 [w - v for v, w in zip(values, high, strict=True)],

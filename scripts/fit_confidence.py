@@ -53,12 +53,12 @@ def change_translation(run: Run, **translation: Any) -> None:
 
 
 def fit_confidence(
-    run: str | Path, text: list[str | Path], held_out: list[list[str | Path]]
-) -> tuple[float, ...]:
+    run: str | Path, text: Sequence[str | Path], held_out: Sequence[Sequence[str | Path]]
+) -> tuple[float, float]:
     """Returns the fit on `text`, and prints tables of reliability: of this text before and after,
     and of each held-out text after."""
     translator = Translator.load(run)
-    fitted: tuple[float, ...] = IDENTITY
+    fitted = IDENTITY
     for number, (source, reference) in enumerate([text, *held_out]):
         pairs = list(read_pairs(source, reference))
         uncalibrated = {"translation.confidence": IDENTITY}

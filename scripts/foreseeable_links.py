@@ -31,13 +31,13 @@ def words_of(
     translator: Translator, pairs: Sequence[tuple[str, str]]
 ) -> tuple[list[Floats], list[Floats]]:
     """Returns −log p of each word, and its α, (words, source words + 1), of each pair."""
-    nll, alpha = [], []
+    nll, alpha = list[Floats](), list[Floats]()
     for (_, target), result in zip(pairs, translator.force(pairs), strict=True):
         word_of = np.array(
             translator.target.encode(target).word_of[: len(result.log_probabilities) - 1]
         )
         log_p = np.array(result.log_probabilities[:-1])
-        nll.append(-np.bincount(word_of, log_p, len(result.tokens)))
+        nll.append(-np.bincount(word_of, log_p, len(result.tokens)).astype(np.float64))
         alpha.append(result.alignment.astype(np.float64))
     return nll, alpha
 

@@ -94,9 +94,9 @@ def main() -> None:
         spans = ranges(english, lines[0], "en"), ranges(french, lines[1], "fr")
         for name, entry in zip(texts, (*lines, written(gold, *spans)), strict=True):
             texts[name].append(entry)
-    for name, lines in texts.items():
+    for name, entries in texts.items():
         Path(f"{arguments.out}.{name}").write_text(
-            "".join(f"{entry}\n" for entry in lines), encoding="utf-8"
+            "".join(f"{entry}\n" for entry in entries), encoding="utf-8"
         )
 
 

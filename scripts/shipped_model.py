@@ -177,7 +177,7 @@ def make_text(
     held_out = {*table["tests"].values(), table["development"]}
     kept_back = {line for name in held_out for pair in pairs_of(data, name) for line in pair}
     kept_back |= {line for row in read_rows(KINDS) for line in row[2:]}
-    texts = {}
+    texts = dict[str, list[Path]]()
     for source in (one for one in table["source"] if one["name"] in step["text"]):
         name = source["name"]
         count = step.get("pairs", {}).get(name, source.get("pairs"))

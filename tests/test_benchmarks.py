@@ -44,7 +44,7 @@ def test_the_page_of_the_study_has_the_bounds_that_are_computed() -> None:
 
 @pytest.mark.slow
 def test_the_textbook_network_is_compared_with_ours() -> None:
-    command = [sys.executable, BENCHMARKS / "plain_pytorch.py", *"--size tiny --autocast".split()]
+    command = [sys.executable, BENCHMARKS / "plain_pytorch.py", *["--size", "tiny", "--autocast"]]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
     rows = re.findall(
         r"^(ours|textbook|textbook, autocast) .* ours is [0-9.]+ times", done.stdout, re.M

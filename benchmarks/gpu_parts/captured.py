@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -88,7 +89,7 @@ def measure(options: Options, write: Write) -> None:
 def others(options: Options, write: Write) -> None:
     """Writes the words per second of rnnsearch, OpenNMT-py and JoeyNMT, with the Python that runs
     this."""
-    size = peers.replace(peers.SIZES["tiny" if options.small else "gpu"], device=options.device)
+    size = replace(peers.SIZES["tiny" if options.small else "gpu"], device=options.device)
     for name in ("rnnsearch", "OpenNMT-py", "JoeyNMT"):
         with row(write, name) as found:
             fault = peers.import_fault(sys.executable, peers.MODULES.get(name, "rnnsearch"))
