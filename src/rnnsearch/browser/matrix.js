@@ -1,11 +1,18 @@
-// The alignment matrix of the paper's Figure 3, as a table: one tab stop, and the arrow keys from cell to cell.
+// The alignment matrix of the paper's Figure 3, as a table: one tab stop, and the arrow keys from
+// cell to cell.
 
-import { element } from "./elements.js";
+import { element, word } from "./elements.js";
 
-const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -1 / 0], End: [0, 1 / 0] };
+const MOVES = {
+  ...{ ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] },
+  ...{ Home: [0, -1 / 0], End: [0, 1 / 0] },
+};
+const CAPTION =
+  "Attention weights: rows are words of the translation, columns words of the source";
 
 export class Matrix {
-  /** place: an element; value: where the value of a cell is said; onRow(i): a cell of this row is pointed at; marks(i, j): {class: word} of a cell. */
+  /** value: the element where the value of a cell is said; onRow(i): a cell of this row is pointed
+   *  at; marks(i, j): {class: word} of a cell. */
   constructor(place, value, onRow = () => {}, marks = () => ({})) {
     Object.assign(this, { place, value, onRow, marks, at: [0, 0] });
     place.addEventListener("keydown", (event) => this.pressed(event));
@@ -15,30 +22,29 @@ export class Matrix {
   show({ sourceTokens, tokens, alignment, step }) {
     const key = JSON.stringify([sourceTokens, tokens]);
     this.shown = { sourceTokens, tokens, alignment };
-    if (key !== this.key) {
-      this.key = key;
-      this.build();
-    }
+    if (key !== this.key) this.build();
+    this.key = key;
     this.rows.forEach((row, i) => {
       row.classList.toggle("current", i === step);
       row.classList.toggle("later", i > step);
       this.cells[i].forEach((cell, j) => {
         cell.style.setProperty("--grey", Math.round(255 * alignment[i][j]));
-        cell.setAttribute("aria-label", this.said(i, j));
+        cell.ariaLabel = this.said(i, j);
       });
     });
   }
 
   build() {
     const { sourceTokens, tokens } = this.shown;
-    this.heads = sourceTokens.map((word) => element("th", { scope: "col", title: word }, element("span", { dir: "auto", textContent: word })));
+    const head = (scope, title) => element("th", { scope, title }, word(title));
+    this.heads = sourceTokens.map((title) => head("col", title));
     this.cells = tokens.map((_, i) => sourceTokens.map((_, j) => this.cell(i, j)));
-    this.rows = tokens.map((word, i) => element("tr", {}, element("th", { scope: "row", dir: "auto", title: word, textContent: word }), ...this.cells[i]));
+    this.rows = tokens.map((title, i) => element("tr", {}, head("row", title), ...this.cells[i]));
     const table = element(
       "table",
       { role: "grid" },
-      element("caption", { className: "hidden", textContent: "Attention weights: rows are words of the translation, columns words of the source" }),
-      element("thead", {}, element("tr", {}, element("td", {}), ...this.heads)),
+      element("caption", { className: "hidden", textContent: CAPTION }),
+      element("thead", {}, element("tr", {}, element("td"), ...this.heads)),
       element("tbody", {}, ...this.rows),
     );
     this.at = [0, 0];
@@ -48,22 +54,25 @@ export class Matrix {
   }
 
   cell(i, j) {
-    const cell = element("td", { role: "gridcell", tabIndex: i || j ? -1 : 0, className: Object.keys(this.marks(i, j)).join(" ") });
-    cell.addEventListener("pointerenter", () => this.point(i, j));
-    cell.addEventListener("click", () => cell.focus());
-    cell.addEventListener("focus", () => {
-      const [before, column] = this.at;
-      this.cells[before][column].tabIndex = -1;
+    const focused = ({ target }) => {
+      const [row, column] = this.at;
+      this.cells[row][column].tabIndex = -1;
       this.at = [i, j];
-      cell.tabIndex = 0;
+      target.tabIndex = 0;
       this.point(i, j);
+    };
+    return element("td", {
+      ...{ role: "gridcell", tabIndex: i || j ? -1 : 0, onfocus: focused },
+      className: Object.keys(this.marks(i, j)).join(" "),
+      onpointerenter: () => this.point(i, j),
+      onclick: ({ target }) => target.focus(),
     });
-    return cell;
   }
 
   said(i, j) {
     const { sourceTokens, tokens, alignment } = this.shown;
-    return [`${tokens[i]} ← ${sourceTokens[j]}: ${alignment[i][j].toFixed(2)}`, ...Object.values(this.marks(i, j))].join(", ");
+    const text = `${tokens[i]} ← ${sourceTokens[j]}: ${alignment[i][j].toFixed(2)}`;
+    return [text, ...Object.values(this.marks(i, j))].join(", ");
   }
 
   point(i, j) {
@@ -76,7 +85,8 @@ export class Matrix {
     const move = MOVES[event.key];
     if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    const [i, j] = move.map((by, axis) => Math.max(0, Math.min(this.at[axis] + by, (axis ? this.heads : this.rows).length - 1)));
+    const last = [this.rows.length - 1, this.heads.length - 1];
+    const [i, j] = move.map((by, k) => Math.max(0, Math.min(this.at[k] + by, last[k])));
     this.cells[i][j].focus();
   }
 }

@@ -114,7 +114,7 @@ class Vocabulary:
 
 BITS_PER_WORD = 16
 HASHES = 7
-_SEEDS = (0x811C9DC5, 0x2545F491)
+SEEDS = (0x811C9DC5, 0x2545F491)
 _MASK = 0xFFFFFFFF
 
 
@@ -162,7 +162,7 @@ class WordFilter:
     def _places(self, word: str) -> list[int]:
         """Returns the bits of a word, by double hashing (Kirsch & Mitzenmacher 2006)."""
         data = word.encode("utf-8", "surrogatepass")
-        first, second = (_hashed(data, seed) for seed in _SEEDS)
+        first, second = (_hashed(data, seed) for seed in SEEDS)
         return [(first + k * second) % (8 * len(self.bits)) for k in range(HASHES)]
 
 

@@ -15,11 +15,11 @@ from itertools import pairwise
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
 
-_THOUSAND = r"\s(?:thousand|mille)\s"
+THOUSAND = r"\s(?:thousand|mille)\s"
 _DECIMAL = r"\d+(?:[.,]\d+)*"
 FIGURE = (
     r"(?<![\w.,:/+'-])(?:[1-9]\d{0,2}(?:[\s']\d{3})+(?:[.,]\d+)?"
-    rf"|[1-9]\d{{0,2}}{_THOUSAND}\d{{1,3}}|{_DECIMAL}{_THOUSAND}millions?"
+    rf"|[1-9]\d{{0,2}}{THOUSAND}\d{{1,3}}|{_DECIMAL}{THOUSAND}millions?"
     r"|\+\d{1,3}(?:[\s.-]\d{1,4}){2,7}"
     rf"|\d{{2,4}}(?:\s\d{{2,4}}){{2,7}}|{_DECIMAL}(?:[:/–—]{_DECIMAL})+"
     r"|\d{1,2}\s?h\s?\d\d)(?!\w|[.,:/-]\d)"
@@ -55,7 +55,7 @@ def value(text: str, language: str) -> str:
         return str(sum(one if one >= later else -one for one, later in pairwise(ones)))
     marks = ".,".replace(MARKS[language][1], "") if language in MARKS else ".,"
     text = text.replace(JOINER, " ")
-    thousand = rf"(?<!\d)(\d{{1,3}}){_THOUSAND}(\d{{1,3}})(?!\d)"
+    thousand = rf"(?<!\d)(\d{{1,3}}){THOUSAND}(\d{{1,3}})(?!\d)"
     text = re.sub(thousand, lambda found: found[1] + found[2].zfill(3), text)
     thousands = rf"(?<![\d.,])[1-9]\d{{0,2}}(?:[{marks}'\s]\d{{3}}(?!\d))+"
     text = re.sub(thousands, lambda found: re.sub(r"\D", "", found[0]), text)
@@ -116,7 +116,7 @@ def converted(text: str, source: str, target: str) -> str:
     if (
         "." in decimals
         or not whole.isdecimal()
-        or not re.match(rf"\d+(?:[\s.,']\d\d|{_THOUSAND})\d", plain)
+        or not re.match(rf"\d+(?:[\s.,']\d\d|{THOUSAND})\d", plain)
     ):
         return text
     thousands, decimal = MARKS[target]

@@ -1,6 +1,6 @@
 // Which words of a translation another one has not.
 
-/** Returns [begin, end]: the words before `begin`, and those from `end` on, are those of `before`, too. */
+/** Returns [begin, end]: the words before `begin` and from `end` on are those of `before`, too. */
 export function difference(before, after) {
   const shorter = Math.min(before.length, after.length);
   let [begin, same] = [0, 0];

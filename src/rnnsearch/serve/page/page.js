@@ -1,7 +1,7 @@
 // The page: the form, the models, and what is shown when.
 
 import { makeBackend } from "./backends.js";
-import { element, find } from "./elements.js";
+import { button, element, span, ui } from "./elements.js";
 import { Inside } from "./inside.js";
 import { ResultView } from "./result.js";
 import { copyAddress, readState, writeState } from "./state.js";
@@ -9,233 +9,227 @@ import { Steer } from "./steer.js";
 import { Tree } from "./tree.js";
 
 const LONGEST = 5000; // characters of a text
-const TAUGHT =
-  "This network was also shown word links while it learned: a statistical aligner had found which words belong together.";
-const FOUND = "Nobody told this network which words belong together while it learned to translate; it found out by itself.";
+const counted = (number) => number.toLocaleString("en");
+const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
 class Page {
   constructor(config) {
     this.config = config;
-    this.backend = makeBackend(config);
-    const local = config.engine === "local";
+    this.backend = makeBackend(config, (loaded, bytes) => {
+      Object.assign(ui.progress, { max: bytes, value: Math.min(loaded, bytes) });
+      const text = `Loading the network: ${megabytes(loaded)} of ${megabytes(bytes)} MB`;
+      ui.loaded.textContent = text;
+    });
+    document.body.dataset.engine = config.engine; // the style sheet shows what this engine has
     const ask = (question) => this.backend.ask("inside", this.view.result.model, question);
-    const inside = new Inside(find("inside"), {
-      ask: local ? ask : null,
-      choices: async (line, prefix) => this.backend.choices({ line, prefix }, { ...this.options, model: this.view.result.model }),
+    const inside = new Inside({
+      ask: config.engine === "local" ? ask : null,
+      choices: async (line, prefix) => this.backend.choices({ line, prefix }, this.optionsOfResult),
       choose: ({ sentence, before }, word) => this.steer.choose(sentence, before, word),
     });
-    this.view = new ResultView(inside, { onChange: () => this.remember(), translated: () => this.again() });
-    this.steer = new Steer(this.view, { translate: (...given) => this.follow(...given), onError: (text) => this.complain(text) });
-    this.tree = new Tree(find("tree"));
-    find("grow").hidden = !local;
-    find("look-inside").textContent = local
-      ? "Choose a word of the translation: other words appear, and the inside of the step that wrote it. Or type over it: what stands before the cursor is kept."
-      : "Choose a word of the translation: other words appear. Or type over it: what stands before the cursor is kept. This service keeps its weights: a page made by rnnsearch export also shows the inside of each step.";
+    this.view = new ResultView(inside, {
+      onChange: () => this.remember(),
+      translated: () => this.again(),
+    });
+    this.steer = new Steer(this.view, {
+      translate: (...given) => this.follow(...given),
+      onError: (text) => this.complain(text),
+    });
+    this.tree = new Tree();
     this.running = null;
-    const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
-    const called = (code) => (code ? names.of(code) : "?");
-    const pairs = config.models.map((model) => `${called(model.source)} → ${called(model.target)}`);
-    find("model").replaceChildren(
-      ...config.models.map((model, k) => {
-        const alone = pairs.indexOf(pairs[k]) === pairs.lastIndexOf(pairs[k]);
-        return element("option", { value: model.name, textContent: alone ? pairs[k] : `${pairs[k]} (${model.name})` });
-      }),
-    );
-    find("where").textContent =
-      config.engine === "local"
-        ? "The network runs in this browser. What you type does not leave it."
-        : "The network runs on the server that this page came from. What you type is sent to it.";
-    find("key-field").hidden = !config.keys;
-    find("glossary-field").hidden = local;
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) find("slowly").checked = false;
+    ui.model.replaceChildren(...options(config.models));
+    ui.keyField.hidden = !config.keys;
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) ui.slowly.checked = false;
     this.listen();
     this.begin();
   }
 
-  /** Begins with the state in the address, or with the translation that came with the page, or with an example. */
+  /** Begins with the state in the address, or with the translation that came with the page, or with
+   *  an example. */
   begin() {
     const { first } = this.config;
     if (readState()) return this.restore();
     if (!first) return this.chosen();
-    find("model").value = first.model;
-    find("text").value = first.text;
-    this.chosen(false);
+    this.set(first);
     this.view.finish({ ...first.result, brought: true, beam: 5, model: first.model }, false);
-    this.text = find("text").value;
+    this.text = ui.text.value;
+  }
+
+  set({ model, text }) {
+    if (this.config.models.some((one) => one.name === model)) ui.model.value = model;
+    ui.text.value = text;
+    this.chosen(false);
   }
 
   /** Translates here what the page brought: its engine then knows every step. */
   again() {
-    const { model, text } = this.config.first;
-    find("model").value = model;
-    find("text").value = text;
-    this.chosen(false);
+    this.set(this.config.first);
     return this.translate({ slowly: false });
   }
 
   async restore() {
-    const { model, beam, text, sentence, step } = readState();
-    if (this.config.models.some((one) => one.name === model)) find("model").value = model;
-    document.querySelector(`input[name=beam][value="${beam}"]`).checked = true;
-    find("text").value = text;
-    this.chosen(false);
+    const state = readState();
+    document.querySelector(`input[name=beam][value="${state.beam}"]`).checked = true;
+    this.set(state);
     await this.translate({ slowly: false });
-    const { result } = this.view;
-    if (!result?.sentences.length) return;
-    if (sentence > 0) this.view.choose(Math.min(sentence, result.sentences.length - 1), 0);
-    if (step >= 0) this.view.goTo(step);
+    const last = (this.view.result?.sentences.length ?? 0) - 1;
+    if (last < 0) return;
+    if (state.sentence > 0) this.view.choose(Math.min(state.sentence, last), 0);
+    if (state.step >= 0) this.view.goTo(state.step);
   }
 
-  /** Puts what is shown into the address. */
   remember({ brought = false } = {}) {
     const { result, sentence, step } = this.view;
-    if (result && (brought || !result.brought) && this.text) writeState({ model: result.model, beam: result.beam, text: this.text, sentence, step });
+    if (!result || (result.brought && !brought) || !this.text) return;
+    writeState({ model: result.model, beam: result.beam, text: this.text, sentence, step });
   }
 
   listen() {
-    find("form").addEventListener("submit", (event) => {
+    ui.form.onsubmit = (event) => {
       event.preventDefault();
       this.translate();
-    });
-    find("text").addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-        event.preventDefault();
-        this.translate();
-      }
-    });
-    find("text").addEventListener("input", () => this.count());
-    find("stop").addEventListener("click", () => this.running?.abort());
-    find("model").addEventListener("change", () => this.chosen());
-    find("compare").addEventListener("click", () => this.compare());
-    find("grow").addEventListener("click", () => this.search());
-    find("link").addEventListener("click", () => this.share());
+    };
+    ui.text.onkeydown = (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      this.translate();
+    };
+    ui.text.oninput = () => this.count();
+    ui.stop.onclick = () => this.running?.abort();
+    ui.model.onchange = () => this.chosen();
+    ui.compare.onclick = () => this.compare();
+    ui.grow.onclick = () => this.search();
+    ui.link.onclick = () => this.share();
     addEventListener("hashchange", () => readState() && this.restore());
   }
 
   get model() {
-    return this.config.models.find((model) => model.name === find("model").value);
+    return this.config.models.find((model) => model.name === ui.model.value);
   }
 
   get options() {
     const beam = Number(document.querySelector("input[name=beam]:checked").value);
-    return { model: this.model.name, beam, nbest: beam, key: find("key").value.trim(), glossary: this.glossary };
+    const key = ui.key.value.trim();
+    return { model: this.model.name, beam, nbest: beam, key, glossary: glossary() };
   }
 
-  /** Term → translation. */
-  get glossary() {
-    const lines = find("glossary").value.split("\n").filter((line) => line.trim());
-    const terms = lines.map((line) => line.split("=").map((side) => side.trim()));
-    const wrong = terms.findIndex((sides) => sides.length !== 2 || sides.includes(""));
-    if (wrong >= 0) throw new Error(`In the glossary, “${lines[wrong].trim()}” is not “term = translation”.`);
-    return Object.fromEntries(terms);
+  get optionsOfResult() {
+    return { ...this.options, model: this.view.result.model };
   }
 
   /** Shows the examples of a newly chosen model, and loads its file. */
   async chosen(load = true) {
-    const { name, source, target, taught_links } = this.model;
-    find("taught").textContent = taught_links ? TAUGHT : FOUND;
-    const own = this.config.examples?.[name] ?? [];
-    find("text").lang = source;
-    find("output").lang = target;
-    find("examples").hidden = !own.length;
-    find("examples").replaceChildren(
-      ...own.map((text) => {
-        const button = element("button", { type: "button", textContent: text, lang: source });
-        button.addEventListener("click", () => {
-          find("text").value = text;
-          this.count();
-          this.translate();
-        });
-        return button;
-      }),
-    );
-    const examples = Object.values(this.config.examples ?? {}).flat();
-    if (!find("text").value || (!own.includes(find("text").value) && examples.includes(find("text").value))) find("text").value = own[0] ?? "";
+    const { name, source, target, taught_links: taught } = this.model;
+    const [text, every] = [ui.text, this.config.examples ?? {}];
+    ui.taught.hidden = !taught;
+    ui.untaught.hidden = taught;
+    const own = every[name] ?? [];
+    text.lang = source;
+    ui.output.lang = target;
+    ui.examples.hidden = !own.length;
+    ui.examples.replaceChildren(...own.map((example) => this.example(example, source)));
+    const others = Object.values(every).flat();
+    const foreign = others.includes(text.value) && !own.includes(text.value);
+    if (!text.value || foreign) text.value = own[0] ?? "";
     this.count();
-    if (load && !this.config.first) await this.load().catch((error) => this.complain(error.message));
-  }
-
-  async load(name = this.model.name) {
-    const shown = setTimeout(() => (find("loading").hidden = false), 150); // what is there at once needs no bar
-    try {
-      await this.backend.load(name, (loaded, bytes) => {
-        Object.assign(find("progress"), { max: bytes, value: Math.min(loaded, bytes) });
-        find("loaded").textContent = `Loading the network: ${(loaded / 1e6).toFixed(1)} of ${(bytes / 1e6).toFixed(1)} MB`;
-      });
-    } finally {
-      clearTimeout(shown);
-      find("loading").hidden = true;
+    if (load && !this.config.first) {
+      await this.load().catch((error) => this.complain(error.message));
     }
   }
 
+  example(textContent, lang) {
+    const translate = () => {
+      ui.text.value = textContent;
+      this.count();
+      this.translate();
+    };
+    return button(translate, { textContent, lang });
+  }
+
+  async load(name = this.model.name) {
+    const show = () => (ui.loading.hidden = false);
+    const shown = setTimeout(show, 150); // what is there at once needs no bar
+    try {
+      await this.backend.load(name);
+    } finally {
+      clearTimeout(shown);
+      ui.loading.hidden = true;
+    }
+  }
+
+  /** Says how long the text is, and tells whether it is too long. */
   count() {
-    const { length } = find("text").value;
-    const over = length > LONGEST;
-    find("limit").textContent = over
-      ? `${length.toLocaleString("en")} characters: the most are ${LONGEST.toLocaleString("en")}.`
-      : length > LONGEST / 2
-        ? `${length.toLocaleString("en")} of ${LONGEST.toLocaleString("en")} characters`
-        : "Ctrl + Enter translates, too.";
-    find("limit").classList.toggle("bad", over);
+    const { length } = ui.text.value;
+    const [long, over] = [length > LONGEST / 2, length > LONGEST];
+    const [text, most] = [counted(length), counted(LONGEST)];
+    ui.limit.classList.toggle("bad", over);
+    ui.limit.textContent = over
+      ? `${text} characters: the most are ${most}.`
+      : long ? `${text} of ${most} characters` : "Ctrl + Enter translates, too.";
     return over;
   }
 
   complain(text) {
-    find("message").textContent = text;
-    find("message").hidden = !text;
-    if (text) find("status").textContent = "";
+    ui.message.textContent = text;
+    ui.message.hidden = !text;
+    if (text) ui.status.textContent = "";
   }
 
-  async translate({ slowly = find("slowly").checked } = {}) {
-    const text = find("text").value;
+  async translate({ slowly = ui.slowly.checked } = {}) {
+    const text = ui.text.value;
     this.running?.abort();
-    this.complain("");
+    this.complain(this.reasonAgainst(text));
     this.view.clear();
     this.steer.reset();
     this.tree.close();
-    find("compared").hidden = true;
-    if (!text.trim()) return this.complain("There is no text yet. Type a sentence, or choose an example.");
-    if (this.count()) return this.complain(`The text is too long: ${LONGEST.toLocaleString("en")} characters are the most. Translate it in parts.`);
-    const running = new AbortController();
-    this.running = running;
-    find("stop").hidden = false;
-    find("status").textContent = "Translating";
+    ui.compared.hidden = true;
+    if (this.reasonAgainst(text)) return;
+    const running = (this.running = new AbortController());
+    ui.stop.hidden = false;
+    ui.status.textContent = "Translating";
     try {
       await this.load();
-      const { beam, model } = this.options;
+      const { options } = this;
+      const { beam, model } = options;
       const grow = (words) => running === this.running && this.view.grow(words, slowly);
-      const result = await this.backend.translate(text, this.options, grow, running.signal);
+      const result = await this.backend.translate(text, options, grow, running.signal);
       if (running !== this.running) return;
       if (!result.text.trim()) this.complain("The network found nothing to write for this text.");
       this.text = text;
       this.view.finish({ ...result, beam, model }, slowly);
-      find("status").textContent = `Translation: ${result.text}`;
+      ui.status.textContent = `Translation: ${result.text}`;
     } catch (error) {
       if (running !== this.running) return;
-      if (error.name === "AbortError") find("status").textContent = "Stopped";
+      if (error.name === "AbortError") ui.status.textContent = "Stopped";
       else this.complain(error.message);
     } finally {
       if (running === this.running) {
-        find("stop").hidden = true;
+        ui.stop.hidden = true;
         this.running = null;
       }
     }
   }
 
-  /** Translates a sentence whose translation begins with this prefix. */
+  /** Returns why a text is not translated; nothing if it is. */
+  reasonAgainst(text) {
+    if (!text.trim()) return "There is no text yet. Type a sentence, or choose an example.";
+    const most = `${counted(LONGEST)} characters are the most`;
+    return this.count() ? `The text is too long: ${most}. Translate it in parts.` : "";
+  }
+
   async follow(line, prefix, beam, signal) {
     const { model } = this.view.result;
     await this.load(model);
-    const { sentences } = await this.backend.translate(line, { ...this.options, model, beam, nbest: beam, prefix }, null, signal);
-    return sentences[0];
+    const options = { ...this.options, model, beam, nbest: beam, prefix };
+    return (await this.backend.translate(line, options, null, signal)).sentences[0];
   }
 
-  /** Shows the search for the chosen sentence as a tree. */
   async search() {
     try {
       const { model, sentences } = this.view.result;
       await this.load(model);
-      this.tree.show(await this.backend.ask("tree", model, { line: sentences[this.view.sentence].source, beam: 5 }));
+      const line = sentences[this.view.sentence].source;
+      this.tree.show(await this.backend.ask("tree", model, { line, beam: 5 }));
     } catch (error) {
       this.complain(error.message);
     }
@@ -244,45 +238,66 @@ class Page {
   /** Copies the address of what is shown, the step and all. */
   share() {
     this.remember({ brought: true });
-    return copyAddress(find("link"));
+    return copyAddress(ui.link);
   }
 
   /** Translates the same text greedily and with a beam of five. */
   async compare() {
-    const found = [];
+    const [rows, texts] = [[], []];
     try {
-      const { model } = this.view.result;
-      await this.load(model);
-      for (const beam of [1, 5]) found.push(await this.backend.translate(this.text, { ...this.options, model, beam, nbest: 1 }));
+      await this.load(this.view.result.model);
+      for (const beam of [1, 5]) {
+        const options = { ...this.optionsOfResult, beam, nbest: 1 };
+        const { text, sentences } = await this.backend.translate(this.text, options);
+        const score = sentences.reduce((sum, { hypotheses: [best] }) => sum + best.score, 0);
+        const number = span("number dim", score.toFixed(2));
+        rows.push(element("dt", { textContent: `Beam ${beam}` }));
+        rows.push(element("dd", { dir: "auto" }, text, " ", number));
+        texts.push(text);
+      }
     } catch (error) {
       return this.complain(error.message);
     }
-    const score = ({ sentences }) => sentences.reduce((sum, one) => sum + one.hypotheses[0].score, 0);
-    const rows = found.flatMap((result, k) => [
-      element("dt", { textContent: `Beam ${[1, 5][k]}` }),
-      element("dd", { dir: "auto" }, result.text, " ", element("span", { className: "number dim", textContent: score(result).toFixed(2) })),
-    ]);
-    const same = found[0].text === found[1].text;
-    rows.push(element("dd", { className: "note", textContent: same ? "Both find the same translation." : "The wider search finds another one." }));
-    find("compared").replaceChildren(...rows);
-    find("compared").hidden = false;
-    find("status").textContent = rows.at(-1).textContent;
+    const same = texts[0] === texts[1];
+    const textContent = same
+      ? "Both find the same translation."
+      : "The wider search finds another one.";
+    rows.push(element("dd", { className: "note", textContent }));
+    ui.compared.replaceChildren(...rows);
+    ui.compared.hidden = false;
+    ui.status.textContent = textContent;
   }
 }
 
-async function start() {
-  const message = find("message");
-  try {
-    const answer = await fetch(new URL("config.json", import.meta.url));
-    if (!answer.ok) throw new Error();
-    new Page(await answer.json());
-  } catch (error) {
-    message.hidden = false;
-    message.textContent =
-      location.protocol === "file:"
-        ? "A browser does not run this page from a file. Put the folder on a web host, or serve it here: python -m http.server"
-        : `The page could not be started: ${error.message || "config.json is not there"}.`;
-  }
+/** Returns the options of the field of models; names tell those of the same languages apart. */
+function options(models) {
+  const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
+  const [sources, targets] = ["source", "target"].map((side) =>
+    models.map((model) => (model[side] ? names.of(model[side]) : "?")),
+  );
+  const pairs = sources.map((source, k) => `${source} → ${targets[k]}`);
+  return pairs.map((pair, k) => {
+    const alone = pairs.indexOf(pair) === pairs.lastIndexOf(pair);
+    const { name: value } = models[k];
+    return element("option", { value, textContent: alone ? pair : `${pair} (${value})` });
+  });
 }
 
-start();
+/** Returns what the visitor wrote: term → translation. */
+function glossary() {
+  const lines = ui.glossary.value.split("\n").filter((line) => line.trim());
+  const terms = lines.map((line) => line.split("=").map((side) => side.trim()));
+  const wrong = terms.findIndex((sides) => sides.length !== 2 || sides.includes(""));
+  if (wrong < 0) return Object.fromEntries(terms);
+  throw new Error(`In the glossary, “${lines[wrong].trim()}” is not “term = translation”.`);
+}
+
+try {
+  const answer = await fetch(new URL("config.json", import.meta.url));
+  if (!answer.ok) throw new Error();
+  new Page(await answer.json());
+} catch (error) {
+  const why = error.message || "config.json is not there";
+  ui.message.hidden = false;
+  ui.message.textContent = `The page could not be started: ${why}.`;
+}

@@ -1,19 +1,24 @@
-// A translation that its reader steers: what stands before the cursor is kept, and the rest is translated again.
+// A translation that its reader steers: what stands before the cursor is kept, and the rest is
+// translated again.
 
-import { find } from "./elements.js";
+import { ui } from "./elements.js";
 
 const DRAFT = 1; // the beam while somebody types
+const UNKNOWN =
+  "what you typed stays, and it reads these words as unknown. Check their script and spelling.";
 
 export class Steer {
-  /** view: a ResultView. translate(line, prefix, beam, signal): returns a result's sentence that begins with the prefix. onError(message). */
+  /** view: a ResultView. translate(line, prefix, beam, signal): returns a result's sentence that
+   *  begins with the prefix. onError(message). */
   constructor(view, { translate, onError }) {
-    Object.assign(this, { view, translate, onError, field: find("field") });
-    for (const kind of ["input", "compositionend"]) this.field.addEventListener(kind, (event) => this.typed(event.isComposing));
-    this.field.addEventListener("keydown", (event) => this.pressed(event));
-    this.field.addEventListener("blur", () => this.close());
-    find("translation").addEventListener("keydown", (event) => this.heard(event));
-    find("edit").addEventListener("click", () => this.open(0));
-    find("undo").addEventListener("click", () => this.move(-1));
+    Object.assign(this, { view, translate, onError, field: ui.field });
+    this.field.oninput = ({ isComposing }) => this.typed(isComposing);
+    this.field.addEventListener("compositionend", () => this.typed());
+    this.field.onkeydown = (event) => this.pressed(event);
+    this.field.onblur = () => this.close();
+    ui.translation.onkeydown = (event) => this.heard(event);
+    ui.edit.onclick = () => this.open(0);
+    ui.undo.onclick = () => this.move(-1);
     this.reset();
   }
 
@@ -21,38 +26,42 @@ export class Steer {
   reset() {
     this.running?.abort();
     this.field.hidden = true;
-    find("undo").hidden = true;
-    this.states = []; // {result, sentence, kept, caret}: the sentence that was steered, and what was kept of it
+    ui.undo.hidden = true;
+    this.states = []; // {result, sentence, kept, caret}: the steered sentence, and what is kept
     this.at = 0;
   }
 
   get state() {
-    if (!this.states.length) this.states = [{ result: this.view.result, sentence: 0, kept: "", caret: 0 }];
+    if (!this.states.length) {
+      this.states = [{ result: this.view.result, sentence: 0, kept: "", caret: 0 }];
+    }
     return this.states[this.at];
   }
 
-  /** Returns the text of the field, and where each sentence begins in it. White space that was typed stays, also where the text has none. */
+  /** Returns the text of the field, and where each sentence begins in it. White space that was
+   *  typed stays, also where the text has none. */
   layout() {
     const { result, sentence, kept } = this.state;
     let [value, end] = ["", 0];
     const begins = located(result).map((place, number) => {
       const own = result.text.slice(...place);
-      const gap = result.text.slice(end, place[0]);
-      const begin = value.length + gap.length;
-      value += gap + (number === sentence && /\s$/u.test(kept) ? kept + own.slice(kept.trimEnd().length).trimStart() : own);
+      value += result.text.slice(end, place[0]);
       end = place[1];
+      const begin = value.length;
+      const spaced = number === sentence && /\s$/u.test(kept);
+      value += spaced ? kept + own.slice(kept.trimEnd().length).trimStart() : own;
       return begin;
     });
     return { value: value + result.text.slice(end), begins };
   }
 
-  /** Opens the field with the cursor at this place; what is typed replaces what follows. */
+  /** Opens the field; what is typed replaces what follows the cursor. */
   async open(caret, typed = "") {
     const { field, view } = this;
     if (view.result?.brought) await view.translated();
     if (!view.result?.text) return;
     if (view.rank) {
-      await this.follow(view.sentence, view.shown.text, caret); // from now on the best of its sentence
+      await this.follow(view.sentence, view.shown.text, caret); // from now on the best one
       caret += this.layout().begins[view.sentence];
     }
     field.hidden = false;
@@ -81,15 +90,16 @@ export class Steer {
     const sentence = Math.max(0, begins.findLastIndex((begin) => begin <= same));
     const kept = value.slice(begins[sentence], caret).replaceAll("\n", " ");
     const goesOn = kept.startsWith(state.sentence === sentence ? state.kept : "");
-    if (!goesOn || !state.result.sentences[sentence].hypotheses[0].text.startsWith(kept)) return this.follow(sentence, kept, caret, DRAFT);
+    const [best] = state.result.sentences[sentence].hypotheses;
+    if (!goesOn || !best.text.startsWith(kept)) return this.follow(sentence, kept, caret, DRAFT);
     this.running?.abort();
-    this.show((this.states[this.at] = { ...state, sentence, kept, caret })); // the translation begins so already
+    this.states[this.at] = { ...state, sentence, kept, caret }; // the translation begins so already
+    this.show(this.state);
   }
 
-  /** Writes this word after the text before it in its sentence. */
   choose(sentence, before, word) {
-    const gap = /[\p{L}\p{N}]$/u.test(before) && /^[\p{L}\p{N}]/u.test(word) ? " " : ""; // instead of a comma
-    return this.follow(sentence, `${before}${gap}${word} `, 0);
+    const comma = /[\p{L}\p{N}]$/u.test(before) && /^[\p{L}\p{N}]/u.test(word); // it replaces one
+    return this.follow(sentence, `${before}${comma ? " " : ""}${word} `, 0);
   }
 
   /** Translates the rest of a sentence, if asked for with a smaller beam first. */
@@ -98,18 +108,20 @@ export class Steer {
     const running = (this.running = new AbortController());
     const { result } = this.state;
     const { beam = 5 } = result;
+    const { source } = result.sentences[sentence];
+    const states = this.states.slice(0, this.at + 1);
     try {
       for (const width of new Set([draft ?? beam, beam])) {
-        const made = await this.translate(result.sentences[sentence].source, kept, width, running.signal);
+        const made = await this.translate(source, kept, width, running.signal);
         if (running !== this.running || this.composing) return;
         const state = { result: replaced(result, sentence, made), sentence, kept, caret };
-        if (width === (draft ?? beam)) this.states = [...this.states.slice(0, ++this.at), state];
-        else this.states[this.at] = state;
+        this.states = [...states, state];
+        this.at = states.length;
         this.show(state);
         const unknown = made.hypotheses[0].unknown_words.map((word) => `“${word}”`).join(", ");
-        if (unknown) this.onError(`The network does not know ${unknown}: what you typed stays, and it reads these words as unknown. Check their script and spelling.`);
+        if (unknown) this.onError(`The network does not know ${unknown}: ${UNKNOWN}`);
       }
-      find("status").textContent = `Translation: ${this.state.result.text}`;
+      ui.status.textContent = `Translation: ${this.state.result.text}`;
     } catch (error) {
       if (error.name !== "AbortError") this.onError(error.message);
     }
@@ -118,19 +130,15 @@ export class Steer {
   show(state, sentence = state.sentence) {
     const { field, view } = this;
     this.onError("");
-    find("undo").hidden = !this.at;
-    if (field.hidden) {
-      view.steer({ ...state, sentence });
-      if (document.activeElement === document.body) view.word()?.focus();
-      return;
-    }
-    const { value } = this.layout();
-    view.steer({ ...state, sentence }, value);
-    field.value = value;
-    field.setSelectionRange(state.caret, state.caret);
+    ui.undo.hidden = !this.at;
+    const draft = field.hidden ? undefined : this.layout().value;
+    view.steer({ ...state, sentence }, draft);
+    if (!field.hidden) {
+      field.value = draft;
+      field.setSelectionRange(state.caret, state.caret);
+    } else if (document.activeElement === document.body) view.word()?.focus();
   }
 
-  /** Goes back and forth in what was steered. */
   move(by) {
     const { sentence } = this.state;
     if (!this.states[this.at + by]) return;
@@ -141,8 +149,8 @@ export class Steer {
 
   pressed(event) {
     const { field } = this;
-    const next = /^\s*\S+/u.exec(field.value.slice(field.selectionEnd));
     if (event.isComposing) return;
+    const next = /^\s*\S+/u.exec(field.value.slice(field.selectionEnd));
     if (event.key === "Tab" && !event.shiftKey && next) {
       const caret = field.selectionEnd + next[0].length;
       field.setSelectionRange(caret, caret);
@@ -158,12 +166,14 @@ export class Steer {
   /** Takes the keys of the words and their panel: a letter types over a word. */
   heard(event) {
     const { key, target } = event;
+    const { inside } = this.view;
     const control = event.ctrlKey || event.metaKey;
-    const word = target.id === "inside" ? this.view.inside.opener : target.closest(".word");
+    const word = target.id === "inside" ? inside.opener : target.closest(".word");
     if (control && /^[zy]$/iu.test(key)) this.move(key === "y" || event.shiftKey ? 1 : -1);
-    else if (word && key === "Escape") this.view.inside.word ? this.view.inside.close() : this.move(-this.at);
-    else if (word && /^\S$/u.test(key) && !control && !event.altKey) this.open(Number(word.dataset.begin), key);
-    else return;
+    else if (word && key === "Escape") inside.word ? inside.close() : this.move(-this.at);
+    else if (word && /^\S$/u.test(key) && !control && !event.altKey) {
+      this.open(Number(word.dataset.begin), key);
+    } else return;
     event.preventDefault();
   }
 }
@@ -178,7 +188,6 @@ function located({ text, sentences }) {
   });
 }
 
-/** Returns the result with another sentence in this place. */
 function replaced(result, number, made) {
   const [begin, end] = located(result)[number];
   const text = result.text.slice(0, begin) + made.hypotheses[0].text + result.text.slice(end);

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from rnnsearch.text import moses
-from rnnsearch.translation import faithful, numbers, source_lines, target_words
+from rnnsearch.text import moses, vocabulary
+from rnnsearch.translation import beginning, faithful, numbers, source_lines, target_words
 
 TABLES = {
     "STAND_INS": faithful.STAND_INS,
@@ -16,6 +16,12 @@ TABLES = {
     "TIMES_OF_DAY": sorted(numbers.TIMES_OF_DAY),
     "AFTER_HOUR": numbers.AFTER_HOUR,
     "LONGEST_NUMBER": numbers.LONGEST_NUMBER,
+    "THOUSAND": numbers.THOUSAND,
+    "COPIED": target_words.COPIED,
+    "HASHES": vocabulary.HASHES,
+    "SEEDS": vocabulary.SEEDS,
+    "AFTER_ADDRESS": faithful.AFTER_ADDRESS,
+    "LONGEST_UNFINISHED": beginning.LONGEST_UNFINISHED,
     "RARE": target_words.RARE,
     "ORDINALS": source_lines.ORDINALS,
     "LONGEST_WORD": source_lines.LONGEST_WORD,
@@ -23,24 +29,27 @@ TABLES = {
     "CLOSED_BY": moses.CLOSED_BY,
     "SHORTENED": sorted(moses.SHORTENED),
 }
+ANYWHERE, FIRST, WHOLE = "{}", "^(?:{})", "^(?:{})$"
 PATTERNS = {
-    "CLOCK": numbers.CLOCK,
-    "ROMAN": numbers.ROMAN,
-    "ORDINAL": numbers.ORDINAL,
-    "BREAK": source_lines.BREAK,
-    "LAST": source_lines.LAST,
-    "AFTER_TIME": source_lines.AFTER_TIME,
-    "NAME": source_lines.NAME,
+    "BILLIONS": (numbers.BILLIONS, ANYWHERE, "u"),
+    "CLOCK": (numbers.CLOCK, WHOLE, "u"),
+    "ROMAN": (numbers.ROMAN, WHOLE, "u"),
+    "ORDINAL": (numbers.ORDINAL, WHOLE, "u"),
+    "BREAK": (source_lines.BREAK, ANYWHERE, "gu"),
+    "LAST": (source_lines.LAST, ANYWHERE, "iu"),
+    "AFTER_TIME": (source_lines.AFTER_TIME, FIRST, "u"),
+    "NAME": (source_lines.NAME, WHOLE, "u"),
 }
+"""Name → regular expression, where in a text it matches, and its flags in JavaScript."""
 
 
 def tables_module() -> str:
-    """Returns the module of JavaScript. A pattern is the text of a regular expression."""
-    patterns = {name: in_javascript(one.pattern) for name, one in PATTERNS.items()}
-    return "".join(
-        f"export const {name} = {json.dumps(value, ensure_ascii=False)};\n"
-        for name, value in {**TABLES, **patterns}.items()
-    )
+    """Returns the module of JavaScript."""
+    values = {name: json.dumps(value, ensure_ascii=False) for name, value in TABLES.items()}
+    for name, (pattern, place, flags) in PATTERNS.items():
+        text = json.dumps(place.format(in_javascript(pattern.pattern)), ensure_ascii=False)
+        values[name] = f'new RegExp({text}, "{flags}")'
+    return "".join(f"export const {name} = {value};\n" for name, value in values.items())
 
 
 def in_javascript(pattern: str) -> str:
@@ -49,7 +58,7 @@ def in_javascript(pattern: str) -> str:
 
     def translated(found: re.Match[str]) -> str:
         text = re.sub(r"\\(.)", lambda one: inner.get(one[1], one[0]), found[0])
-        return f"[{text}]" if found[0] == r"\w" else text
+        return {r"\w": f"[{text}]", r"\W": rf"[^{inner['w']}]"}.get(found[0], text)
 
     inner = {"w": r"\p{L}\p{N}_", "d": r"\p{Nd}", '"': '"'}
     return re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", translated, pattern)

@@ -1,4 +1,5 @@
-// A pause between two slices of work, in which the thread receives its messages. Shared by the threads that translate and that train.
+// A pause between two slices of work, in which the thread receives its messages. Shared by the
+// threads that translate and that train.
 
 const channel = new MessageChannel();
 const waiting = [];

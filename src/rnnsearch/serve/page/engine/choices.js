@@ -5,32 +5,42 @@ import { best, stepAfter } from "./search.js";
 
 const [EOS, UNK] = [0, 1];
 
-/** question: {line, prefix, count}. Returns [{word, probability}], the likeliest first, as it is after the words of the prefix, which
- *  are complete. A word of subwords ends with the first id that begins another word, or with the end of sentence. */
+/** Returns [{word, probability}], the likeliest first, as it is after the words of the prefix,
+ *  which are complete. A word of subwords ends with the first id that begins another word, or with
+ *  the end of sentence. */
 export function choices(translator, { line, prefix, count = 8 }) {
-  const { network, target } = translator;
-  const encoded = translator.encode(line, translator.settings);
-  const sentence = translator.annotated(encoded.ids);
-  let result = stepAfter(network, sentence, new Beginning(target, `${prefix} `, translator.settings.faithful).ids);
+  const { network, target, settings } = translator;
+  const sentence = translator.annotated(translator.encode(line, settings).ids);
+  const { ids } = new Beginning(target, `${prefix} `, settings.faithful);
+  let result = stepAfter(network, sentence, ids);
   let live = [{ score: 0, text: "" }];
   const found = new Map();
   for (let first = true; live.length; first = false) {
     const least = [...found.values()].sort((a, b) => b - a)[count - 1] ?? 0;
-    const going = best(result, live, network.words, 2 * count, (id) => id > UNK && target.begins(id) === first, sentence.length);
-    live = going.map((one) => ({ ...one, text: one.parent.text + target.letters(one.id) })).filter(({ score }) => Math.exp(score) > least);
-    if (target.ranks && live.length) result = network.step(sentence, network.select(result.state, live.map((one) => one.row)), live.map((one) => one.id));
+    const fits = (id) => id > UNK && target.begins(id) === first;
+    live = best(result, live, network.words, 2 * count, fits, sentence.length)
+      .map((one) => ({ ...one, text: one.parent.text + target.letters(one.id) }))
+      .filter(({ score }) => Math.exp(score) > least);
+    if (target.ranks && live.length) {
+      const state = network.select(result.state, live.map((one) => one.row));
+      result = network.step(sentence, state, live.map((one) => one.id));
+    }
     live.forEach(({ text, score }, row) => {
-      const end = target.ranks ? ending(target, result.logProbabilities.subarray(row * network.words, (row + 1) * network.words)) : 1;
+      const own = result.logProbabilities.subarray(row * network.words, (row + 1) * network.words);
+      const end = target.ranks ? ending(target, own) : 1;
       if (text) found.set(text, (found.get(text) ?? 0) + Math.exp(score) * end);
     });
     if (!target.ranks) break;
   }
-  return [...found].map(([word, probability]) => ({ word, probability })).sort((a, b) => b.probability - a.probability).slice(0, count);
+  const words = [...found].map(([word, probability]) => ({ word, probability }));
+  return words.sort((a, b) => b.probability - a.probability).slice(0, count);
 }
 
 /** Returns the probability that a word ends here. */
 function ending(target, logProbabilities) {
-  let sum = Math.exp(logProbabilities[EOS]);
-  for (let id = UNK + 1; id < logProbabilities.length; id++) if (target.begins(id)) sum += Math.exp(logProbabilities[id]);
+  let sum = 0;
+  logProbabilities.forEach((value, id) => {
+    if (id === EOS || (id > UNK && target.begins(id))) sum += Math.exp(value);
+  });
   return sum;
 }

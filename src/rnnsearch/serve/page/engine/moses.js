@@ -1,87 +1,92 @@
-// Lines to words and back by Moses's rules, word for word as text/tokens.py and text/moses.py make them. Sets of letters, patterns and the words
-// before which a full stop ends no sentence come with the model, so that both sides read the same lists.
+// Lines to words and back by Moses's rules, word for word as text/tokens.py and text/moses.py make
+// them. Sets of letters, patterns and the words before which a full stop ends no sentence come with
+// the model, so that both sides read the same lists.
 
 import * as tables from "./tables.js";
 
-// Control characters, separators and the zero-width space count as spaces; soft hyphens, word joiners and byte order marks vanish.
+// Control characters, separators and the zero-width space count as spaces; soft hyphens, word
+// joiners and byte order marks vanish.
 const BLANK = /[\0-\x1f\x7f-\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000]/gu;
 const INVISIBLE = /[\xad\u2060\ufeff]/gu;
 const HALF = /\p{Surrogate}/gu;
 
-/** Returns the function that makes lines plain. changes: [pattern, replacement or null for NFKC] of text/tokens.py, or null. */
+/** Returns the tokeniser of a side of a model. rules: {tokeniser, language, lowercase, normalise,
+ *  prefixes, numeric_prefixes, alnum, alpha, numbers, lower, whole, detokeniser}: sets as [first,
+ *  last, …], the others as serve/export.py writes them. */
+export function makeTokeniser(rules) {
+  const plain = makePlain(rules.normalise);
+  const spaced = { words: (line) => split(plain(line)), text: (words) => words.join(" ") };
+  const cased = rules.tokeniser === "space" ? spaced : new Moses(rules, plain);
+  if (!rules.lowercase) return cased;
+  const dotted = /^(?:tr|az)(?![^-_])/iu.test(rules.language);
+  const lower = (word) =>
+    (dotted ? word.replaceAll("I", "ı").replaceAll("İ", "i") : word).toLowerCase();
+  return { words: (line) => cased.words(line).map(lower), text: (words) => cased.text(words) };
+}
+
+/** changes: [pattern, replacement or null for NFKC] of text/tokens.py, or null. */
 function makePlain(changes) {
-  const rules = (changes ?? []).map(([pattern, by]) => [new RegExp(pattern, "gu"), by ?? ((found) => found.normalize("NFKC"))]);
+  const compatible = (found) => found.normalize("NFKC");
+  const rules = (changes ?? []).map(([pattern, by]) => [regex(pattern), by ?? compatible]);
   return (line) => {
-    const normal = changes ? rules.reduce((text, [pattern, by]) => text.replace(pattern, by), line).normalize("NFC") : line;
+    const changed = rules.reduce((text, [pattern, by]) => text.replace(pattern, by), line);
+    const normal = changes ? changed.normalize("NFC") : line;
     return normal.replace(BLANK, " ").replace(INVISIBLE, "").replace(HALF, "\ufffd");
   };
 }
 
-/** rules: {tokeniser, language, lowercase, normalise, prefixes, numeric_prefixes, alnum, alpha, numbers, lower, whole, detokeniser}: sets as
- *  [first, last, …], the others as serve/export.py writes them. */
-export function makeTokeniser(rules) {
-  const plain = makePlain(rules.normalise);
-  const cased = rules.tokeniser === "space" ? spaceTokeniser(plain) : new Moses(rules, plain);
-  if (!rules.lowercase) return cased;
-  const dotted = ["tr", "az"].includes(rules.language.toLowerCase().split(/[-_]/u)[0]);
-  const lower = (word) => (dotted ? word.replaceAll("I", "ı").replaceAll("İ", "i") : word).toLowerCase();
-  return { words: (line) => cased.words(line).map(lower), text: (words) => cased.text(words) };
-}
-
-function spaceTokeniser(plain) {
-  return { words: (line) => split(plain(line)), text: (words) => words.join(" ") };
-}
-
+const regex = (pattern, flags = "gu") => new RegExp(pattern, flags);
 const split = (text) => text.split(" ").filter(Boolean);
 
 class Moses {
-  constructor({ language, prefixes, numeric_prefixes: numeric, alnum, alpha, numbers, lower, whole, detokeniser }, plain) {
-    const set = characters;
-    const [word, letter, digit] = [set(alnum), set(alpha), set(numbers)];
-    const rule = (pattern) => new RegExp(pattern, "gu");
-    const one = (pattern) => new RegExp(pattern, "u");
+  constructor(rules, plain) {
+    const [word, letter, digit] = [rules.alnum, rules.alpha, rules.numbers].map(characters);
     this.plain = plain;
-    this.whole = rule(whole);
-    this.detokeniser = new Detokeniser(language, detokeniser);
-    this.prefixes = new Set(prefixes);
-    this.numeric = new Set(numeric);
-    this.letter = one(`[${letter}]`);
-    this.small = one(`^[${set(lower)}]`);
-    this.apart = rule(`([^${word} .'\`,\\-])`);
-    this.commas = [rule(`([^${digit}]),`), rule(`,([^${digit}])`), rule(`([${digit}]),$`)];
-    this.apostrophes = apostrophes(language, letter, digit).map(([pattern, by]) => [rule(pattern), by]);
+    this.whole = regex(rules.whole);
+    this.detokeniser = new Detokeniser(rules.language, rules.detokeniser);
+    this.prefixes = new Set(rules.prefixes);
+    this.numeric = new Set(rules.numeric_prefixes);
+    this.letter = regex(`[${letter}]`, "u");
+    this.small = regex(`^[${characters(rules.lower)}]`, "u");
+    const apart = [[`([^${word} .'\`,\\-])`, " $1 "]];
+    const separate = [...commas(digit), ...apostrophes(rules.language, letter, digit)];
+    const made = (some) => some.map(([pattern, by]) => [regex(pattern), by]);
+    [this.apart, this.separate] = [made(apart), made(separate)];
   }
 
   words(line) {
     const given = split(this.plain(line)).join(" ");
-    let text = given.replace(this.apart, " $1 ");
-    // Several full stops stay together: they stand aside as a word of letters while the other rules work.
-    text = text.replace(/\.{2,}/gu, (dots, at, whole) => ` ${"DOT".repeat(dots.length)}MULTI${at + dots.length < whole.length ? " " : ""}`);
-    const [before, after, last] = this.commas;
-    text = text.replace(before, "$1 , ").replace(after, " , $1").replace(last, "$1 , ");
-    for (const [pattern, by] of this.apostrophes) text = text.replace(pattern, by);
-    text = this.fullStops(split(text)).join(" ");
+    let text = replaced(given, this.apart);
+    // Several full stops stay together: as a word of letters while the other rules work.
+    text = text.replace(/\.{2,}/gu, (dots, at, whole) => {
+      const last = at + dots.length === whole.length;
+      return ` ${"DOT".repeat(dots.length)}MULTI${last ? "" : " "}`;
+    });
+    text = this.fullStops(split(replaced(text, this.separate))).join(" ");
     text = text.replace(/\.' ?$/u, " . ' ");
-    return this.rejoined(given, split(text.replace(/(?:DOT)+MULTI/gu, (mark) => ".".repeat((mark.length - 5) / 3))));
+    const dots = (mark) => ".".repeat((mark.length - "MULTI".length) / "DOT".length);
+    return this.rejoined(given, split(text.replace(/(?:DOT)+MULTI/gu, dots)));
   }
 
   /** Returns the words with the parts together that the rules should not have cut. */
   rejoined(text, words) {
-    const spans = [...text.matchAll(this.whole)].map((found) => [found.index, found.index + found[0].length]);
-    if (!spans.length) return words;
+    const found = [...text.matchAll(this.whole)];
+    const spans = found.map(({ 0: whole, index }) => [index, index + whole.length]);
     const joined = [];
     let place = 0;
     for (const word of words) {
       const start = text.indexOf(word, place);
       while (spans.length && spans[0][1] <= start) spans.shift();
-      if (joined.length && start === place && spans.length && spans[0][0] < start) joined[joined.length - 1] += word;
+      const inside = joined.length && start === place && spans[0]?.[0] < start;
+      if (inside) joined[joined.length - 1] += word;
       else joined.push(word);
       place = start + word.length;
     }
     return joined;
   }
 
-  /** Separates a full stop at the end of a word, unless the word is an abbreviation or the sentence goes on. */
+  /** Separates a full stop at the end of a word, unless the word is an abbreviation or the sentence
+   *  goes on. */
   fullStops(words) {
     return words.flatMap((word, place) => {
       if (word.length < 2 || !word.endsWith(".")) return [word];
@@ -89,9 +94,8 @@ class Moses {
       const next = words[place + 1] ?? "";
       const stays =
         (stem.includes(".") && this.letter.test(stem)) ||
-        (this.prefixes.has(stem) && !this.numeric.has(stem)) ||
-        this.small.test(next) ||
-        (this.numeric.has(stem) && /^[0-9]/u.test(next));
+        (this.numeric.has(stem) ? /^[0-9]/u.test(next) : this.prefixes.has(stem)) ||
+        this.small.test(next);
       return stays ? [word] : [stem, "."];
     });
   }
@@ -101,28 +105,55 @@ class Moses {
   }
 }
 
+const replaced = (given, rules) => rules.reduce((text, [one, by]) => text.replace(one, by), given);
+
+const commas = (digit) => [
+  [`([^${digit}]),`, "$1 , "],
+  [`,([^${digit}])`, " , $1"],
+  [`([${digit}]),$`, "$1 , "],
+];
+
+/** Returns the rules that separate an apostrophe: between letters, English cuts before it, French
+ *  and Italian after it; it stands alone elsewhere, and in other languages. */
+function apostrophes(language, letter, digit) {
+  const between = { en: "$1 '$2", fr: "$1' $2", it: "$1' $2" }[language];
+  if (!between) return [["'", " ' "]];
+  const english = language === "en";
+  return [
+    [`([^${letter}])'([^${letter}])`, "$1 ' $2"],
+    [`([^${letter}${english ? digit : ""}])'([${letter}])`, "$1 ' $2"],
+    [`([${letter}])'([^${letter}])`, "$1 ' $2"],
+    [`([${letter}])'([${letter}])`, between],
+    ...(english ? [[`([${digit}])'([s])`, "$1 '$2"]] : []),
+  ];
+}
+
+/** [first, last, first, last, …] as the inside of a character class. */
+const characters = (ranges) =>
+  ranges.map((code, k) => `${k % 2 ? "-" : ""}\\u{${code.toString(16)}}`).join("");
+
 const KIND = new Map(Object.entries(tables.KIND));
 const { CLOSED_BY, SHORTENED } = tables;
-const first = (word) => String.fromCodePoint(word.codePointAt(0));
-const ends = (word, kind) => new RegExp(`${kind}$`, "u").test(word);
-const begins = (word, kind) => new RegExp(`^${kind}`, "u").test(word);
-const ALNUM = "[\\p{L}\\p{N}]";
+const BEGINS = /^[\p{L}\p{N}]/u;
+const ENDS = /[\p{L}\p{N}]$/u;
 
-/** Joins words to a line, as text/moses.py does. */
 class Detokeniser {
   constructor(language, patterns) {
     this.language = language;
-    this.is = Object.fromEntries(Object.entries(patterns).map(([kind, pattern]) => [kind, new RegExp(`^(?:${pattern})$`, "u")]));
+    const tests = Object.entries(patterns).map(([kind, pattern]) => {
+      const whole = regex(`^(?:${pattern})$`, "u");
+      return [kind, (text) => whole.test(text)];
+    });
+    this.is = Object.fromEntries(tests);
   }
 
   line(tokens) {
     const words = split(` ${tokens.join(" ")} `.replaceAll(" @-@ ", "-"));
-    const quotes = new Map();
-    let text = "";
-    let right = true;
+    const quotes = new Map(); // those that are open: kind → mark
+    let [text, right] = ["", true];
     words.forEach((word, place) => {
       const [left, attached] = this.attached(words, place, quotes);
-      const spaced = this.is.spaced.test(word) && !left;
+      const spaced = this.is.spaced(word) && !left;
       text += (left || right) && !spaced ? word : ` ${word}`;
       right = attached;
     });
@@ -131,63 +162,74 @@ class Detokeniser {
 
   /** Tells whether a word has no space before it, and none after it. */
   attached(words, place, quotes) {
+    const { is, language } = this;
     const [before, word, after] = [words[place - 1] ?? "", words[place], words[place + 1] ?? ""];
     if (/^[\p{L}\p{N}]+$/u.test(word) && word < "\u1100") return [false, false];
-    if (":–٫٬".includes(word) && ends(before, "\\p{Nd}") && begins(after, "\\p{Nd}")) return [true, true];
-    if (this.is.cjk.test(first(word))) return [Boolean(before) && this.is.cjk.test([...before].at(-1)), false];
-    if (this.is.opens.test(word)) return [false, true];
-    if (this.is.spaced.test(word)) return [false, false];
-    if (this.is.ends.test(word) || (place && this.is.contraction.test(word))) return [true, false];
-    if (this.is.elision.test(word) && begins(after, "\\p{L}")) return [false, true];
+    const inNumber = /\p{Nd}$/u.test(before) && /^\p{Nd}/u.test(after);
+    if (":–٫٬".includes(word) && inNumber) return [true, true];
+    if (is.cjk([...word][0])) return [Boolean(before) && is.cjk([...before].at(-1)), false];
+    if (is.opens(word)) return [false, true];
+    if (is.spaced(word)) return [false, false];
+    if (is.ends(word) || (place && is.contraction(word))) return [true, false];
+    if (is.elision(word) && /^\p{L}/u.test(after)) return [false, true];
     if (/^['"`]+$/u.test(word) || KIND.has(word)) return this.quotation(words, place, quotes);
-    if (word === "—" && this.language === "es") {
+    if (word === "—" && language === "es") {
       const speaks = !quotes.has("—") && (!place || ".?!…»:".includes(before));
       return speaks ? [false, true] : toggled(word, quotes);
     }
-    const inside = "/_".includes(word) || (word === "—" && this.language === "en") || (word === "@" && after.includes("."));
-    if (inside && ends(before, ALNUM) && begins(after, ALNUM)) return [true, true];
-    if (this.language === "ko" && ends(before, `["'”’)\\]»]`) && this.is.joined.test(word)) return [true, false];
-    if (begins(word, ALNUM)) return [false, false];
+    const address = word === "@" && after.includes(".");
+    const inside = "/_".includes(word) || (word === "—" && language === "en") || address;
+    if (inside && ENDS.test(before) && BEGINS.test(after)) return [true, true];
+    const quoted = language === "ko" && /["'”’)\]»]$/u.test(before);
+    if (quoted && is.joined(word)) return [true, false];
+    if (BEGINS.test(word)) return [false, false];
     const around = `${before} ${word} ${after}`;
-    if (this.is.both.test(around)) return [true, true];
-    const left = this.is.left.test(around);
-    return [left, !left && this.is.right.test(around)];
+    if (is.both(around)) return [true, true];
+    const left = is.left(around);
+    return [left, !left && is.right(around)];
   }
 
+  /** As `attached`, of quotation marks and apostrophes. */
   quotation(words, place, quotes) {
+    const { is, language } = this;
     const [before, word, after] = [words[place - 1] ?? "", words[place], words[place + 1] ?? ""];
     const kind = KIND.get(word) ?? word;
     const opened = quotes.get(kind) ?? "";
-    const internal = this.is.internal;
-    if ("'’".includes(word) && ends(before, ALNUM)) {
+    if ("'’".includes(word) && ENDS.test(before)) {
       const around = `${before} ${word} ${after}`;
-      if (this.is.both.test(around) || this.is.right.test(around)) return [this.is.both.test(around), true];
-      if (this.language === "it" && SHORTENED.includes(before.toLowerCase())) return [true, false];
-      if (this.language === "en" || this.language === "de") {
-        if (this.is.joined.test(after)) return [true, true];
-        if (!opened && (word === "’" || (this.language === "en" && possessive(words, place)))) return [true, false];
-      } else if (word === "’" && !opened && !internal.test(word) && begins(after, "\\p{L}")) return [true, true];
+      if (is.both(around)) return [true, true];
+      if (is.right(around)) return [false, true];
+      if (language === "it" && SHORTENED.includes(before.toLowerCase())) return [true, false];
+      if (language === "en" || language === "de") {
+        if (is.joined(after)) return [true, true];
+        const ends = word === "’" || (language === "en" && possessive(words, place));
+        if (!opened && ends) return [true, false];
+      } else if (word === "’" && !opened && !is.internal(word) && /^\p{L}/u.test(after)) {
+        return [true, true];
+      }
     }
     if (kind === word) {
-      const onEarlierLine = !opened && !words.includes(word, place + 1) && ends(before, "[,.!?…]");
+      const onEarlierLine = !opened && !words.includes(word, place + 1) && /[,.!?…]$/u.test(before);
       return onEarlierLine ? [true, false] : toggled(word, quotes);
     }
-    if (this.language === "fr" && kind === "«»") return [false, false];
+    if (language === "fr" && kind === "«»") return [false, false];
     if (opened && CLOSED_BY[opened].includes(word)) {
       quotes.delete(kind);
       return [true, false];
     }
     if ("”»’›".includes(word)) {
-      const opens = word !== "”" || this.language === "fi" || this.language === "sv";
-      if (word === "’" && ends(before, ALNUM) && internal.test(word)) return [false, true];
-      if (!opens || !words.slice(place + 1).some((other) => CLOSED_BY[word].includes(other))) return [true, false];
+      const opens = word !== "”" || language === "fi" || language === "sv";
+      if (word === "’" && ENDS.test(before) && is.internal(word)) return [false, true];
+      const closed = words.slice(place + 1).some((other) => CLOSED_BY[word].includes(other));
+      if (!opens || !closed) return [true, false];
     }
     quotes.set(kind, word);
     return [false, true];
   }
 }
 
-/** Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another closes. */
+/** Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another
+ *  closes. */
 function possessive(words, place) {
   const before = words.filter((_, k) => k >= place - 1 && words[k + 1] === "'");
   return before.slice(0, 2).every((word) => word.endsWith("s"));
@@ -197,34 +239,4 @@ function toggled(mark, quotes) {
   const closes = quotes.delete(mark);
   if (!closes) quotes.set(mark, mark);
   return [closes, !closes];
-}
-
-/** Returns the rules that separate an apostrophe: English cuts before it, French and Italian after it, the others on both sides. */
-function apostrophes(language, letter, digit) {
-  if (language === "en") {
-    return [
-      [`([^${letter}])'([^${letter}])`, "$1 ' $2"],
-      [`([^${letter}${digit}])'([${letter}])`, "$1 ' $2"],
-      [`([${letter}])'([^${letter}])`, "$1 ' $2"],
-      [`([${letter}])'([${letter}])`, "$1 '$2"],
-      [`([${digit}])'([s])`, "$1 '$2"],
-    ];
-  }
-  if (language === "fr" || language === "it") {
-    return [
-      [`([^${letter}])'([^${letter}])`, "$1 ' $2"],
-      [`([^${letter}])'([${letter}])`, "$1 ' $2"],
-      [`([${letter}])'([^${letter}])`, "$1 ' $2"],
-      [`([${letter}])'([${letter}])`, "$1' $2"],
-    ];
-  }
-  return [["'", " ' "]];
-}
-
-/** [first, last, first, last, …] as the inside of a character class. */
-function characters(ranges) {
-  const escaped = (code) => `\\u{${code.toString(16)}}`;
-  let inside = "";
-  for (let k = 0; k < ranges.length; k += 2) inside += `${escaped(ranges[k])}-${escaped(ranges[k + 1])}`;
-  return inside;
 }

@@ -1,19 +1,16 @@
-// A visitor's text as the sentences that are translated one by one.
+// A visitor's text as the sentences that are translated one by one, by the rules of
+// translation/source_lines.py.
 
-import * as tables from "./tables.js";
+import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, ORDINALS } from "./tables.js";
 
 const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
-const BREAK = new RegExp(tables.BREAK, "gu");
 const CLOSERS = /["'”’)\]}»› \u00a0\u202f]+$/u;
 const OPENERS = /^[ "'“‘«„¿¡([{—–-]+/u;
 const NEAR = 40;
-const LAST = new RegExp(tables.LAST, "iu");
-const AFTER_TIME = new RegExp(`^(?:${tables.AFTER_TIME})`, "u");
-const NAME = new RegExp(`^(?:${tables.NAME})$`, "u");
 
-/** Returns the sentences of a text, none of them empty; a line break ends one. rules: {language, prefixes, numeric_prefixes} of the source.
- *  The rules are those of translation/source_lines.py. */
+/** Returns the sentences of a text, none of them empty; a line break ends one. rules: {language,
+ *  prefixes, numeric_prefixes, first_words} of the source. */
 export function sentences(text, rules) {
   return text
     .split("\n")
@@ -28,11 +25,11 @@ function lineSentences(line, rules) {
   for (const { 0: match, index } of line.matchAll(BREAK)) {
     const end = index + match.length;
     const after = line.slice(end, end + NEAR).replace(OPENERS, "");
-    const following = [...after][0];
-    if (!following || !/^[\p{L}\p{N}]/u.test(following) || /^\p{Ll}/u.test(following)) continue;
+    if (!/^[\p{L}\p{N}]/u.test(after) || /^\p{Ll}/u.test(after)) continue;
     const mark = match.trimEnd().replace(CLOSERS, "");
-    if (/^\p{Nd}/u.test(following) && (mark === "…" || mark.endsWith(".."))) continue;
-    if (mark === "." && !ends(line.slice(Math.max(0, index - NEAR), index), after, rules)) continue;
+    if (/^\p{Nd}/u.test(after) && (mark === "…" || mark.endsWith(".."))) continue;
+    const before = line.slice(Math.max(0, index - NEAR), index);
+    if (mark === "." && !ends(before, after, rules)) continue;
     found.push(line.slice(start, end));
     start = end;
   }
@@ -40,66 +37,60 @@ function lineSentences(line, rules) {
 }
 
 /** Tells whether a full stop between this text and a capital or digit ends a sentence. */
-function ends(before, after, { language, prefixes = [], numeric_prefixes: numeric = [], first_words: words = [] }) {
+function ends(before, after, rules) {
+  const { prefixes = [], numeric_prefixes: numeric = [], first_words: words = [] } = rules;
   const earlier = before.split(" ");
   const stem = earlier.pop().replace(OPENERS, "");
   if (LAST.test(before)) return !AFTER_TIME.test(after);
   if (numeric.includes(stem)) return !/^\p{Nd}/u.test(after);
   if (/\p{Nd}\s[hmgl]$/u.test(before)) return true; // 18 h.
-  if (/^\p{Nd}+$/u.test(stem)) return !tables.ORDINALS.includes(language.toLowerCase().split(/[-_]/u)[0]) && earlier.some(Boolean);
+  const [language] = rules.language.toLowerCase().split(/[-_]/u);
+  if (/^\p{Nd}+$/u.test(stem)) return !ORDINALS.includes(language) && earlier.some(Boolean);
   if (NAME.test(stem)) return words.includes(after.split(/['’\s]/u)[0]);
-  return !(/^\p{L}$/u.test(stem) || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
+  const initial = /^\p{L}$/u.test(stem);
+  return !(initial || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
 }
 
-/** Returns the sentence itself, or parts of at most `limit` ids each, cut after sentence ends where there are any; `encode` makes a part of
- *  words, and of a longer word only the beginning is read (translation/source_lines.py). */
+/** Returns the sentence itself, or parts of at most `limit` ids each, cut after sentence ends where
+ *  there are any; `encode` makes a part of words, and of a longer word only the beginning is
+ *  read. */
 export function cut(sentence, codec, limit, encode) {
   if (sentence.ids.length - 1 <= limit) return [sentence];
   const parts = [[]];
-  let used = 0;
-  let ended = false;
-  const size = (word) => codec.parts(word).length;
-  const most = Math.min(limit, tables.LONGEST_WORD);
-  const shortened = (word) => (size(word) > limit ? [...word].slice(0, most - 1).join("") : word);
+  let [used, ended] = [0, false];
+  const most = Math.min(limit, LONGEST_WORD);
+  const isLong = (word) => codec.parts(word).length > limit;
+  const read = (word) => (isLong(word) ? [...word].slice(0, most - 1).join("") : word);
   for (const word of sentence.words) {
-    const own = size(word) > limit ? most : size(word);
-    const end = ENDS.test(word);
-    if (parts.at(-1).length && (used + own > limit || (ended && !end && !CLOSING.test(word)))) {
+    const size = isLong(word) ? most : codec.parts(word).length;
+    const [end, closing] = [ENDS.test(word), CLOSING.test(word)];
+    if (parts.at(-1).length && (used + size > limit || (ended && !end && !closing))) {
       parts.push([]);
-      used = 0;
-      ended = false;
+      [used, ended] = [0, false];
     }
     parts.at(-1).push(word);
-    used += own;
-    ended = end || (ended && CLOSING.test(word));
+    used += size;
+    ended = end || (ended && closing);
   }
-  return parts.map((words) => ({ ...encode(words.map(shortened)), words }));
+  return parts.map((words) => ({ ...encode(words.map(read)), words }));
 }
 
 /** Joins the hypotheses of a sentence's parts to one; `text` makes a line of words. */
 export function joinedParts(parts, text) {
   if (parts.length === 1) return parts[0];
-  const columns = parts.map((part) => part.sources - 1);
-  const before = columns.map((_, k) => columns.slice(0, k).reduce((a, b) => a + b, 0));
-  const all = columns.reduce((a, b) => a + b, 0);
-  const tokens = parts.flatMap((part) => part.tokens);
+  const all = (name) => parts.flatMap((part) => part[name]);
+  const tokens = all("tokens");
+  const columns = parts.map((part) => new Array(part.sources - 1).fill(0));
   const alignment = parts.flatMap((part, number) =>
     part.alignment.map((row) => {
-      const whole = new Array(all + 1).fill(0);
-      row.slice(0, -1).forEach((weight, k) => (whole[before[number] + k] = weight));
-      whole[all] = row.at(-1); // the ends of the parts are one end
-      return whole;
+      const own = columns.with(number, row.slice(0, -1));
+      return [...own.flat(), row.at(-1)]; // the ends of the parts are one end
     }),
   );
   return {
-    text: text(tokens),
-    tokens,
-    score: parts.reduce((sum, part) => sum + part.score, 0),
-    log_probabilities: parts.flatMap((part) => part.log_probabilities),
-    confidence: parts.flatMap((part) => part.confidence),
-    doubtful_numbers: parts.flatMap((part) => part.doubtful_numbers),
-    unknown_words: parts.flatMap((part) => part.unknown_words),
-    alignment,
-    sources: all + 1,
+    ...{ text: text(tokens), tokens, score: parts.reduce((sum, part) => sum + part.score, 0) },
+    ...{ log_probabilities: all("log_probabilities"), confidence: all("confidence") },
+    ...{ doubtful_numbers: all("doubtful_numbers"), unknown_words: all("unknown_words") },
+    ...{ alignment, sources: columns.flat().length + 1 },
   };
 }

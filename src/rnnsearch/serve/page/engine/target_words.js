@@ -1,27 +1,32 @@
-// The words of a translation, each with the source words that it reads, as translation/target_words.py has them.
+// The words of a translation, each with the source words that it reads, as
+// translation/target_words.py has them.
 
-const COPIED = 0.5; // the confidence of a copied word
+import { COPIED } from "./tables.js";
 
-/** copied: position of the source word that it copies, or null. steps: the ids of the word, by place. */
+/** copied: position of the source word that it copies, or null. steps: the ids of the word, by
+ *  place. */
 export function word(text, row, confidence, steps, copied = null) {
   const place = strongest(row);
-  return { text, row, confidence, steps, copied, read: row[place] > 0 && place < row.length - 1 ? place : null };
+  const read = row[place] > 0 && place < row.length - 1 ? place : null;
+  return { text, row, confidence, steps, copied, read };
 }
 
 /** Returns the word that replaces a run of words by the source word at `place`. */
 export const copy = (text, run, place) =>
   word(text, mean(run), COPIED, run.flatMap((one) => one.steps), place);
 
-/** Inserts a copy of a source word behind the words that read earlier places; an opening tag, before the words that read later ones. */
+/** Inserts a copy of a source word behind the words that read earlier places; an opening tag,
+ *  before the words that read later ones. */
 export function insert(made, text, place, sources) {
-  const row = new Array(sources + 1).fill(0);
-  row[place] = 1;
-  const read = [...made.entries()].filter(([, one]) => one.read !== null);
-  const later = read.filter(([, one]) => one.read > place).map(([at]) => at);
-  const earlier = read.filter(([, one]) => one.read < place).map(([at]) => at + 1);
-  const at = /^<[\p{L}\p{N}_].*[^/]>$/su.test(text) ? Math.min(made.length, ...later) : Math.max(0, ...earlier);
+  const row = Array.from({ length: sources + 1 }, (_, j) => Number(j === place));
+  const tag = /^<[\p{L}\p{N}_].*[^/]>$/su.test(text);
+  const after = made.findLastIndex((one) => one.read !== null && one.read < place) + 1;
+  const before = made.findIndex((one) => one.read > place);
+  const at = !tag ? after : before < 0 ? made.length : before;
   made.splice(at, 0, word(text, row, COPIED, [], place));
 }
 
-export const strongest = (row) => row.reduce((best, weight, j) => (weight > row[best] ? j : best), 0);
-export const mean = (run) => run[0].row.map((_, j) => run.reduce((sum, one) => sum + one.row[j], 0) / run.length);
+export const strongest = (row) => row.reduce((best, p, j) => (p > row[best] ? j : best), 0);
+
+export const mean = (run) =>
+  run[0].row.map((_, j) => run.reduce((sum, one) => sum + one.row[j], 0) / run.length);

@@ -1,4 +1,5 @@
-// Text in, text and alignment out, in the browser: one model, and how it translates. The objects are those of the HTTP service.
+// Text in, text and alignment out, in the browser: one model, and how it translates. The objects
+// are those of the HTTP service.
 
 import { Beginning } from "./beginning.js";
 import { Codec, inWords } from "./codec.js";
@@ -9,6 +10,10 @@ import { cut, joinedParts, sentences } from "./sentences.js";
 import { readTensors } from "./tensors.js";
 
 const END = "</s>";
+const NOTHING = {
+  ...{ text: "", tokens: [], score: 0, log_probabilities: [], confidence: [] },
+  ...{ doubtful_numbers: [], unknown_words: [], alignment: [], sources: 1 },
+};
 
 export class Translator {
   /** text: the model's text.json. bytes: of its model.safetensors. plain: without WebAssembly. */
@@ -17,88 +22,103 @@ export class Translator {
     this.source = new Codec(text.source);
     this.target = new Codec(text.target);
     this.target.copied = this.source.copied;
-    const known = text.target.known && new WordFilter(Uint8Array.from(atob(text.target.known), (letter) => letter.charCodeAt(0)));
-    this.faithful = new Faithful(this.source, known ?? null, [text.source.language, text.target.language]);
+    const { known } = text.target;
+    const bits = known && Uint8Array.from(atob(known), (letter) => letter.charCodeAt(0));
+    const languages = [text.source.language, text.target.language];
+    this.faithful = new Faithful(this.source, bits ? new WordFilter(bits) : null, languages);
     this.rules = text.source;
     this.network = new Network(readTensors(bytes), text.wiring, plain);
   }
 
-  /** Translates sentence by sentence. options: {beam, nbest, prefix}: with a prefix, text that the translation begins with, the text is one
-   *  sentence. show(event) is called with {sentence, source_tokens, tokens, alignment}
-   *  after each word, if it is there. pause() is awaited now and then: it may throw, to stop. Returns {text, sentences}. */
+  /** Translates sentence by sentence. options: {beam, nbest, prefix}: with a prefix, text that the
+   *  translation begins with, the text is one sentence. show(event) is called with {sentence,
+   *  source_tokens, tokens, alignment} after each word, if it is there. pause() is awaited now and
+   *  then: it may throw, to stop. Returns {text, sentences}. */
   async translate(text, options, show = null, pause = async () => {}) {
-    const settings = { ...this.settings, ...options };
-    settings.nbest = Math.min(settings.nbest, settings.beam);
+    const nbest = Math.min(options.nbest, options.beam);
+    const settings = { ...this.settings, ...options, nbest };
+    const lines = options.prefix?.trim() ? [text] : sentences(text, this.rules);
     const done = [];
-    for (const [number, line] of (options.prefix?.trim() ? [text] : sentences(text, this.rules)).entries()) {
-      done.push(await this.sentence(line, settings, show && ((words) => show({ sentence: number, ...words })), pause));
+    for (const [sentence, line] of lines.entries()) {
+      const tell = show && ((words) => show({ sentence, ...words }));
+      done.push(await this.sentence(line, settings, tell, pause));
     }
     return { text: done.map((one) => one.hypotheses[0].text).join(" "), sentences: done };
   }
 
   async sentence(line, given, show, pause) {
-    const settings = { ...given, prefix: given.prefix?.trim() ? new Beginning(this.target, given.prefix, given.faithful) : null };
+    const { faithful } = given;
+    const begun = given.prefix?.trim();
+    const prefix = begun ? new Beginning(this.target, given.prefix, faithful) : null;
+    const settings = { ...given, prefix };
     const encoded = this.encode(line, settings);
-    const encode = (words) => (settings.faithful ? encodeWordsFaithfully(this.source, words) : this.source.encodeWords(words));
+    const encode = (words) =>
+      faithful ? encodeWordsFaithfully(this.source, words) : this.source.encodeWords(words);
     const pieces = cut(encoded, this.source, settings.max_source_length, encode);
-    if (settings.prefix && pieces.length > 1) throw new Error("This sentence is long and was translated in parts: beginnings are kept for shorter ones.");
-    const parts = [];
-    for (const part of pieces) {
-      parts.push(await this.part(part, settings, parts, show, pause));
+    if (prefix && pieces.length > 1) {
+      const remedy = "beginnings are kept for shorter ones.";
+      throw new Error(`This sentence is long and was translated in parts: ${remedy}`);
     }
-    const ranks = Math.min(...parts.map((one) => one.length));
-    const hypotheses = Array.from({ length: ranks }, (_, rank) => {
-      const { sources, ...whole } = joinedParts(parts.map((one) => one[rank]), (words) => this.target.text(words));
-      void sources;
-      return whole;
-    });
+    const parts = [];
+    for (const piece of pieces) {
+      parts.push(await this.part(piece, settings, parts.length ? null : show, pause));
+    }
+    const ranks = parts[0].slice(0, Math.min(...parts.map((one) => one.length)));
+    const text = (words) => this.target.text(words);
+    const hypotheses = ranks.map((_, rank) => joinedParts(parts.map((one) => one[rank]), text));
     return { source: line, source_tokens: [...encoded.words, END], hypotheses };
   }
 
-  encode(line, settings) {
-    return settings.faithful ? encodeWordsFaithfully(this.source, faithfulWords(this.source, line)) : this.source.encode(line);
+  encode(line, { faithful }) {
+    if (!faithful) return this.source.encode(line);
+    return encodeWordsFaithfully(this.source, faithfulWords(this.source, line));
   }
 
-  /** Returns what the encoder makes of these ids; that of the last sentence is kept, with the steps after its beginnings. */
+  /** Returns what the encoder makes of these ids; that of the last sentence is kept, with the steps
+   *  after its beginnings. */
   annotated(ids) {
     const key = ids.join();
     if (this.last?.key !== key) this.last = { key, sentence: this.network.encode(ids) };
     return this.last.sentence;
   }
 
-  async part(encoded, settings, before, show, pause) {
-    if (encoded.ids.length === 1 && !encoded.words.length) return [{ text: "", tokens: [], score: 0, log_probabilities: [], confidence: [], doubtful_numbers: [], unknown_words: [], alignment: [], sources: 1 }];
+  async part(encoded, settings, show, pause) {
+    if (encoded.ids.length === 1 && !encoded.words.length) return [NOTHING];
     await pause();
     const walk = search(this.network, this.annotated(encoded.ids), settings);
-    for (;;) {
-      const { done, value } = walk.next();
-      if (done) {
-        const all = value.map((one) => this.inWords(encoded, one, settings));
-        return all.filter((one, k) => all.findIndex((other) => other.tokens.join(" ") === one.tokens.join(" ")) === k);
-      }
-      if (show && !before.length) {
-        const logProbabilities = value.steps.map((one) => one.logProbability);
-        const { tokens, alignment, confidence } = this.inWords(encoded, { ...value, logProbabilities }, settings);
+    let next = walk.next();
+    for (; !next.done; next = walk.next()) {
+      if (show) {
+        const { tokens, alignment, confidence } = this.inWords(encoded, next.value, settings);
         show({ source_tokens: [...encoded.words, END], tokens, alignment, confidence });
       }
       await pause();
     }
+    const all = next.value.map((one) => this.inWords(encoded, one, settings));
+    const texts = all.map((one) => one.tokens.join(" "));
+    return all.filter((_, k) => texts.indexOf(texts[k]) === k);
   }
 
   inWords(encoded, { ids, score, logProbabilities, weights }, settings) {
-    const { prefix } = settings;
-    const decoded = (prefix ?? this.target).decode(ids);
+    const { prefix, faithful, confidence = [1, 0] } = settings;
+    const { words, wordOf } = (prefix ?? this.target).decode(ids);
+    const count = words.length;
     const found = {
-      words: decoded.words,
-      alignment: inWords(weights, encoded.wordOf, decoded.wordOf, decoded.words.length),
-      confidence: wordConfidence(logProbabilities, decoded.wordOf, decoded.words.length, settings.confidence ?? [1, 0]),
-      steps: decoded.words.map((_, word) => [...decoded.wordOf.keys()].filter((k) => decoded.wordOf[k] === word)),
+      words: encoded.ids.length === 1 ? [] : words, // else an empty sentence was translated
+      alignment: inWords(weights, encoded.wordOf, wordOf, count),
+      confidence: wordConfidence(logProbabilities, wordOf, count, confidence),
+      steps: words.map((_, word) => [...wordOf.keys()].filter((k) => wordOf[k] === word)),
+      doubtful_numbers: [],
     };
-    if (encoded.ids.length === 1) found.words = []; // nothing was read: an empty sentence was translated
-    const { words, alignment, confidence, steps, doubtful_numbers = [] } = settings.faithful ? this.faithful.holdRest(encoded, found, prefix?.kept ?? 0) : found;
-    const unknown_words = (prefix?.unknown ?? []).filter((word) => !encoded.words.includes(word));
-    const scores = { score, log_probabilities: logProbabilities, confidence, doubtful_numbers, unknown_words };
-    return { text: (prefix ?? this.target).text(words), tokens: words, ...scores, alignment, ids, steps, sources: encoded.words.length + 1 };
+    const held = faithful ? this.faithful.holdRest(encoded, found, prefix?.kept ?? 0) : found;
+    const unknown = (prefix?.unknown ?? []).filter((word) => !encoded.words.includes(word));
+    return {
+      ...{ text: (prefix ?? this.target).text(held.words), tokens: held.words },
+      ...{ score, log_probabilities: logProbabilities, confidence: held.confidence },
+      ...{ doubtful_numbers: held.doubtful_numbers, unknown_words: unknown },
+      ...{ alignment: held.alignment, ids, steps: held.steps },
+      sources: encoded.words.length + 1,
+    };
   }
 }
 
