@@ -69,6 +69,13 @@ def _one_at_a_time(request: pytest.FixtureRequest, shared: Path) -> Iterator[Non
         yield
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test's own, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real corpora: $RNNSEARCH_DATA, else ../shared/data beside the repository; the test is

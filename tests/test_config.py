@@ -4,11 +4,14 @@ passes silently."""
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+from refusals import refusal
+from tables import rows
 
 from rnnsearch.config import (
     RENAMED,
@@ -20,7 +23,7 @@ from rnnsearch.config import (
     stored,
     validated,
 )
-from rnnsearch.errors import InputError, InputWarning
+from rnnsearch.errors import InputWarning
 from rnnsearch.settings import Settings, ShortOptions
 
 PAPER = """
@@ -69,9 +72,8 @@ search.no_unk=true → True
 """
 
 
-@pytest.mark.parametrize("case", READ.strip("\n").split("\n"))
-def test_an_override_is_read_as_toml_or_else_as_text(case: str) -> None:
-    override, value = case.split(" → ")
+@pytest.mark.parametrize(("override", "value"), rows(READ))
+def test_an_override_is_read_as_toml_or_else_as_text(override: str, value: str) -> None:
     section, key = override.partition("=")[0].strip().split(".")
     assert repr(getattr(getattr(load_config(overrides=[override]), section), key)) == value
 
@@ -92,7 +94,7 @@ def test_the_last_override_wins_over_the_one_before_and_over_the_recipe(tmp_path
 
 def test_int8_products_need_a_cpu() -> None:
     assert load_config("", ["search.precision=int8"]).search.precision == "int8"
-    with pytest.raises(InputError, match="needs a CPU"):
+    with refusal("needs a CPU"):
         load_config("", ["search.precision=int8", "training.device=cuda"])
 
 
@@ -125,22 +127,16 @@ model.tie_output=true → model.tie_output needs model.factored_output = true, o
 """
 
 
-@pytest.mark.parametrize("case", WRONG.strip().split("\n"))
-def test_a_wrong_override_is_refused(case: str) -> None:
-    override, said = case.split(" → ")
-    with pytest.raises(InputError) as error:
+@pytest.mark.parametrize(("override", "said"), rows(WRONG))
+def test_a_wrong_override_is_refused(override: str, said: str) -> None:
+    with refusal(re.escape(said)):
         load_config(overrides=[override])
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
 
 
-def test_a_folder_hides_no_recipe_and_a_star_is_part_of_a_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "demo").mkdir()  # `rnnsearch demo` leaves it behind
+def test_a_folder_hides_no_recipe_and_a_star_is_part_of_a_name(here: Path) -> None:
+    (here / "demo").mkdir()  # `rnnsearch demo` leaves it behind
     assert load_config("demo") == load_config(Path("demo"))
-    (tmp_path / "of*mine.toml").write_text("[model]\nhidden_size = 7\n")
+    (here / "of*mine.toml").write_text("[model]\nhidden_size = 7\n")
     assert load_config("of*mine.toml").model.hidden_size == 7
 
 
@@ -154,13 +150,12 @@ def test_a_folder_hides_no_recipe_and_a_star_is_part_of_a_name(
     ],
 )
 def test_a_search_is_changed_by_known_settings_only(overrides: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError) as error:
+    with refusal(re.escape(said)):
         changed(Settings(), overrides)
-    assert said in str(error.value)
 
 
 def test_a_table_names_where_it_came_from() -> None:
-    with pytest.raises(InputError, match=r"run/config\.toml: unknown setting nosuch"):
+    with refusal(r"run/config\.toml: unknown setting nosuch"):
         validated({"nosuch": 1}, "run/config.toml")
 
 
@@ -182,26 +177,17 @@ beam = 3
 replace_unk = true
 confidence = [0.5, 0.1]
 """
-TODAY = [
-    "training.batch_size=7",
-    "optimiser.method=adam",
-    "optimiser.learning_rate=0.25",
-    "dropout.embedding=0.1",
-    "dropout.label_smoothing=0.2",
-    "known_alignments.loss=product",
-    "known_alignments.forcing_probability=0.3",
-    "optimiser.average_decay=0.9",
-    "stopping.max_updates=12",
-    "stopping.select_by=nll",
-    "search.beam=3",
-    "translation.replace_unk=true",
-    "translation.confidence=[0.5,0.1]",
-]
+TODAY = """
+training.batch_size=7 optimiser.method=adam optimiser.learning_rate=0.25 dropout.embedding=0.1
+dropout.label_smoothing=0.2 known_alignments.loss=product known_alignments.forcing_probability=0.3
+optimiser.average_decay=0.9 stopping.max_updates=12 stopping.select_by=nll search.beam=3
+translation.replace_unk=true translation.confidence=[0.5,0.1]
+"""
 
 
 def test_a_config_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     """A run's silently; a recipe's with a warning that names every old key."""
-    today = load_config(overrides=TODAY)
+    today = load_config(overrides=TODAY.split())
     assert stored(tomllib.loads(OLD_RUN), "run/config.toml") == today
     (tmp_path / "old.toml").write_text(OLD_RUN)
     first = "^training.optimiser is now optimiser.method; training.learning_rate is now"
@@ -211,7 +197,7 @@ def test_a_config_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 
 def test_a_table_that_is_none_is_said(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("dropout = 0.3\n[training]\ndropout_readout = 0.1\n")
-    with pytest.raises(InputError, match=r"mine\.toml: dropout is no table \(write \[dropout\]\)"):
+    with refusal(r"mine\.toml: dropout is no table \(write \[dropout\]\)"):
         load_config(tmp_path / "mine.toml")
 
 
@@ -221,7 +207,7 @@ def test_every_old_key_has_a_new_one() -> None:
         default = json.dumps(getattr(getattr(Settings(), table), key))
         with pytest.warns(InputWarning, match=f"^{old} is now {new}$"):
             assert load_config(overrides=[f"{old}={default}"]) == Settings()
-        with pytest.raises(InputError, match=f"{old} is now {new}, and both are given"):
+        with refusal(f"{old} is now {new}, and both are given"):
             load_config(overrides=[f"{old}={default}", f"{new}={default}"])
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 from rnnsearch import (
     Aligner,
@@ -15,13 +16,10 @@ from rnnsearch import (
     PrepareOptions,
     Run,
     Translator,
-    alignment_error,
-    bleu,
     generate,
     load_config,
     prepare,
     read_gold,
-    symmetrise,
     train,
 )
 from rnnsearch.arguments import require_number
@@ -77,7 +75,7 @@ def test_an_error_is_one_line(error: InputError, line: str) -> None:
 def test_a_number_that_cannot_be_is_one_line(value: object, whole: bool, said: str) -> None:
     require_number("size", np.int64(9), 1, 9)
     require_number("size", 9.0, 1, 9, whole=False)
-    with pytest.raises(InputError, match=said):
+    with refusal(said):
         require_number("size", value, 1, 9, whole=whole)
 
 
@@ -89,9 +87,6 @@ def test_a_number_that_cannot_be_is_one_line(value: object, whole: bool, said: s
         (lambda: load_config(3), "the recipe is 3"),  # type: ignore[arg-type]
         (lambda: train(3, 4, "run"), "settings is 3"),  # type: ignore[arg-type]
         (lambda: generate(-1), "pairs is -1"),
-        (lambda: symmetrise([], [], "no"), "there is no method 'no' .use one of "),
-        (lambda: bleu([1], ["a"]), "item 1 of hypotheses is int"),  # type: ignore[list-item]
-        (lambda: alignment_error([[]], [[]]), "sentence 1 of gold is list, not GoldLinks"),  # type: ignore[list-item]
         (lambda: prepare([], [], "s", settings=3), "settings is 3"),  # type: ignore[arg-type]
         (
             lambda: prepare(
@@ -102,18 +97,18 @@ def test_a_number_that_cannot_be_is_one_line(value: object, whole: bool, said: s
     ],
 )
 def test_misuse_in_python_is_one_line(misuse: Callable[[], object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with refusal(said):
         misuse()
 
 
 def test_misuse_of_a_translator_is_one_line(tiny_run: Path, tmp_path: Path) -> None:
     translator, pairs = Translator.load(tiny_run), [("a", "b")]
     for size in (-1, 0, 1.5):
-        with pytest.raises(InputError, match=f"batch_size is {size}"):
+        with refusal(f"batch_size is {size}"):
             translator.score(pairs, batch_size=size)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"threshold is 2 \(give a number, from 0 to 1\)"):
+    with refusal(r"threshold is 2 \(give a number, from 0 to 1\)"):
         Aligner.load(tiny_run).align(pairs, threshold=2)
-    with pytest.raises(InputError, match="the glossary is 3"):
+    with refusal("the glossary is 3"):
         translator.translate(["a"], glossary=3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="card is 3"):
+    with refusal("card is 3"):
         translator.save_pretrained(tmp_path / "model", card=3)  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ordinary_french import line, ordinary
+from tables import rows
 
 FRENCH = """
 le prix de le pain → le prix du pain
@@ -23,9 +24,8 @@ quelque un de quelque amis → quelqu' un de quelque amis
 """
 
 
-@pytest.mark.parametrize("case", FRENCH.strip().split("\n"))
-def test_what_is_written_out_becomes_ordinary(case: str) -> None:
-    written_out, expected = case.split(" → ")
+@pytest.mark.parametrize(("written_out", "expected"), rows(FRENCH))
+def test_what_is_written_out_becomes_ordinary(written_out: str, expected: str) -> None:
     words = ordinary(written_out.split())
     assert line(words) == expected.replace("' ", "'")
     assert sum(count for _, count in words) == len(written_out.split())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refusal
 
 from rnnsearch.builtin.corpus import GeneratedPair, generate, split
-from rnnsearch.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +53,9 @@ def test_seeds(usual: list[GeneratedPair], others: list[GeneratedPair]) -> None:
     ],
 )
 def test_more_than_there_is_is_refused(words: dict[str, int], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with refusal(said):
         generate(**words)
-    with pytest.raises(InputError, match="has no 20,000 training pairs"):
+    with refusal("has no 20,000 training pairs"):
         split(20_000, 5)
 
 

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import Command, assert_refused
+from folders import names
+from pairs import lines_of, write
+from tables import rows
 
 from rnnsearch.translation.translator import Translator
 
@@ -19,12 +22,10 @@ Align = Callable[..., list[Any]]
 
 
 @pytest.fixture(autouse=True)
-def folder(tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(tiny_corpus: Path, here: Path) -> None:
     """The first test pairs and their gold links."""
     for name, new in (("test.en", "en"), ("test.fr", "fr"), ("test.links", "gold")):
-        lines = (tiny_corpus / name).read_text("utf-8").split("\n")[:PAIRS]
-        (tmp_path / new).write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    monkeypatch.chdir(tmp_path)
+        write(here / new, lines_of(tiny_corpus / name)[:PAIRS])
 
 
 @pytest.fixture
@@ -41,10 +42,6 @@ def aligned(command: Command, tiny_run: Path) -> Align:
     return call
 
 
-def lines_of(name: str) -> list[str]:
-    return Path(name).read_text("utf-8").split("\n")[:-1]
-
-
 def test_links_are_positions_of_words(command: Command, tiny_run: Path) -> None:
     objects = command(f"align {tiny_run} en fr --json").lines
     lines = command(
@@ -53,19 +50,14 @@ def test_links_are_positions_of_words(command: Command, tiny_run: Path) -> None:
     for found, line, sentence in zip(map(json.loads, objects), lines, lines_of("fr"), strict=True):
         assert "".join(found["tokens"]) == sentence.replace(" ", "")
         links = [tuple(map(int, link.split("-"))) for link in line.split()]
-        assert links == sorted(links)
+        assert links == sorted(links) == [tuple(link) for link in found["links"]]
+        np.testing.assert_allclose(np.array(found["alignment"]).sum(1), 1, atol=1e-3)
+        assert math.isfinite(found["score"])
+        assert not {"forward_links", "reverse_alignment"} & found.keys()
         assert all(
             j < len(found["source_tokens"]) - 1 and i < len(found["tokens"]) for j, i in links
         )
         assert len({i for _, i in links}) == len(links)
-
-
-def test_json_has_links_and_matrices(aligned: Align) -> None:
-    for links, found in zip(aligned(), aligned("--json"), strict=True):
-        assert {tuple(link) for link in found["links"]} == links
-        np.testing.assert_allclose(np.array(found["alignment"]).sum(1), 1, atol=1e-3)
-        assert math.isfinite(found["score"])
-        assert not {"forward_links", "reverse_alignment"} & found.keys()
 
 
 def test_two_directions(aligned: Align, tiny_reverse_run: Path) -> None:
@@ -92,14 +84,14 @@ def test_a_report_of_alignments(command: Command, tiny_run: Path, tiny_reverse_r
         assert done.code == 0, done.err
     done = command("report --alignments one.jsonl 2=both.jsonl --gold gold --out out")
     assert (done.code, done.out) == (0, "out/index.html\n"), done.err
-    rows = [line.split("\t") for line in lines_of("out/one.tsv")]
-    assert [row[0] for row in rows] == ["pair", *map(str, range(1, PAIRS + 1)), "all"]
+    table = [line.split("\t") for line in lines_of("out/one.tsv")]
+    assert [row[0] for row in table] == ["pair", *map(str, range(1, PAIRS + 1)), "all"]
     score = json.loads(command("aer --links one.jsonl --gold gold --json").out)["systems"][0]
     for name in ("aer", "precision", "recall"):
-        assert float(rows[-1][rows[0].index(name)]) == pytest.approx(score[name], abs=1e-5)
+        assert float(table[-1][table[0].index(name)]) == pytest.approx(score[name], abs=1e-5)
     assert f"aer {score['aer']:.4g}" in done.err
-    agreement = rows[0].index("agreement")
-    assert rows[-1][agreement] == ""
+    agreement = table[0].index("agreement")
+    assert table[-1][agreement] == ""
     assert 0 <= float(lines_of("out/2.tsv")[-1].split("\t")[agreement]) <= 1
     page = Path("out/index.html").read_text("utf-8")
     assert all(f'"{title}"' in page for title in ("one", "2", "2 reverse run"))
@@ -159,11 +151,10 @@ MISTAKES = """
 """
 
 
-@pytest.mark.parametrize("case", MISTAKES.strip().split("\n"))
-def test_mistakes(command: Command, tiny_run: Path, case: str) -> None:
-    words, message = case.split(" → ")
-    assert_refused(command(f"align {tiny_run} en fr {words}"), message)
-    assert sorted(path.name for path in Path().iterdir()) == ["en", "fr", "gold"]
+@pytest.mark.parametrize(("words", "said"), rows(MISTAKES))
+def test_mistakes(command: Command, tiny_run: Path, words: str, said: str) -> None:
+    assert_refused(command(f"align {tiny_run} en fr {words}"), said)
+    assert names(Path()) == ["en", "fr", "gold"]
 
 
 def test_links_need_no_probabilities(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Command, assert_refused, sets, sizes
+from tables import rows
 
 import rnnsearch
 from rnnsearch.config import built_in
@@ -26,13 +27,10 @@ def test_the_version(command: Command) -> None:
     assert command("--quiet --version").out == shown.out
 
 
-@pytest.mark.parametrize("words", ["-q train", "train --quiet"])
-def test_quiet_leaves_results_only(
-    command: Command, tiny_store: Path, tmp_path: Path, words: str
-) -> None:
+def test_quiet_leaves_results_only(command: Command, tiny_store: Path, tmp_path: Path) -> None:
     settings = ("max_updates=1", "validate_bleu=false", "select_by=nll")
     limits = sets(*sizes(4), *(f"stopping.{setting}" for setting in settings))
-    done = command(f"{words} demo --data {tiny_store} --out {tmp_path}/run {limits}")
+    done = command(f"train --quiet demo --data {tiny_store} --out {tmp_path}/run {limits}")
     assert (done.code, done.out, done.err) == (0, f"{tmp_path / 'run'}\n", "")
 
 
@@ -90,9 +88,8 @@ settings --recipe multi30 → did you mean 'multi30k'?
 """
 
 
-@pytest.mark.parametrize("case", MEANT.strip().split("\n"))
-def test_what_was_meant_is_named(command: Command, tmp_path: Path, case: str) -> None:
-    words, said = case.split(" → ")
+@pytest.mark.parametrize(("words", "said"), rows(MEANT))
+def test_what_was_meant_is_named(command: Command, tmp_path: Path, words: str, said: str) -> None:
     (tmp_path / "mine.toml").write_text("[training]\nbacth_size = 3\n")
     (tmp_path / "study.toml").write_text(
         "[corpus]\nbuiltin = true\n[variants.small]\nrecpie = 'demo'\n"
@@ -160,9 +157,8 @@ def test_the_shell_is_answered(command: Command, monkeypatch: pytest.MonkeyPatch
     assert completed("rnnsearch translate --be") == {"--beam"}
 
 
-@pytest.mark.parametrize("form", ["--{}.{} {}", "--{}.{}={}", "--set {}.{}={}"])
 def test_every_setting_is_an_option(
-    command: Command, tiny_run: Path, tiny_store: Path, tmp_path: Path, form: str
+    command: Command, tiny_run: Path, tiny_store: Path, tmp_path: Path
 ) -> None:
     """In the three ways of writing it, of a number, a word and a truth value; repeated settings add up."""
     settings = [
@@ -170,19 +166,15 @@ def test_every_setting_is_an_option(
         ("search", "normalise", "length"),
         ("search", "no_unk", "true"),
     ]
-    line = " ".join(form.format(*setting) for setting in settings)
-    printed = command(f"translate {tiny_run} {line} --json", stdin=b"The man sees.\n")
-    result = json.loads(printed.out)
-    expected = Translator.load(tiny_run).translate(
+    (expected,) = Translator.load(tiny_run).translate(
         ["The man sees."], nbest=2, normalise="length", settings={"search.no_unk": True}
     )
-    assert result == expected[0].to_dict()
-    limits = [
-        *(("model", f"{layer}_size", 4) for layer in ("embedding", "hidden", "alignment", "maxout"))
-    ]
-    limits += [("stopping", "max_updates", 1), ("stopping", "validate_bleu", "false")]
-    limits += [("stopping", "select_by", "nll")]
-    line = " ".join(form.format(*limit) for limit in limits)
+    for form in ("--{}.{} {}", "--{}.{}={}", "--set {}.{}={}"):
+        line = " ".join(form.format(*setting) for setting in settings)
+        printed = command(f"translate {tiny_run} {line} --json", stdin=b"The man sees.\n")
+        assert json.loads(printed.out) == expected.to_dict()
+    limits = "--stopping.max_updates 1 --stopping.validate_bleu=false --set stopping.select_by=nll"
+    line = f"--model.hidden_size=4 {limits}"
     assert command(f"train demo --data {tiny_store} --out {tmp_path}/run {line}").code == 0
     settings_of_run = Run.open(tmp_path / "run").settings
     assert (settings_of_run.model.hidden_size, settings_of_run.stopping.max_updates) == (4, 1)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from command_line import Command
+from refusals import refusal
 
 from rnnsearch import Translator
 from rnnsearch.cli.commands import installed_commands
-from rnnsearch.errors import InputError
 from rnnsearch.installed import EXTRAS
 
 EXTRA = {
@@ -61,5 +61,5 @@ def test_pictures_need_matplotlib(
     assert (done.code, done.out) == (2, "")
     assert done.err == "rnnsearch: needs matplotlib: pip install 'rnnsearch[plot]'\n"
     assert not plots.exists()
-    with pytest.raises(InputError, match=r"^needs matplotlib: pip install 'rnnsearch\[plot\]'$"):
+    with refusal(r"^needs matplotlib: pip install 'rnnsearch\[plot\]'$"):
         Translator.load(tiny_run).translate("The man sees.")[0].plot()

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from command_line import Command, assert_refused
+from folders import names
 
 from rnnsearch import Corpus
 from rnnsearch.errors import InputWarning
@@ -56,9 +57,8 @@ PAIRS = [
 
 
 @pytest.fixture(autouse=True)
-def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def text(here: Path) -> None:
     """The eleven pairs, in `en` and `fr`."""
-    monkeypatch.chdir(tmp_path)
     write(PAIRS)
 
 
@@ -109,7 +109,7 @@ def test_the_file_is_what_would_be_printed(command: Command, tiny_run: Path, for
     done = command(f"{line} --out new/out")
     assert (done.code, done.out, done.err) == (0, "", "")
     assert alike(Path("new/out").read_text("utf-8"), printed.out)
-    assert [path.name for path in Path("new").iterdir()] == ["out"]
+    assert names(Path("new")) == ["out"]
     assert (
         command(f"{line} --out piped".replace(" en ", " "), stdin=Path("en").read_bytes()).code == 0
     )
@@ -247,7 +247,7 @@ def test_a_file_that_is_there_is_not_replaced_unasked(
     done, lines = ended(0, f"{line} --out out --overwrite")
     assert (done.code, lines) == (0, 5)
     assert alike(out.read_text("utf-8"), command(line).out)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["en", "fr", "out"]
+    assert names(tmp_path) == ["en", "fr", "out"]
 
 
 def test_a_link_and_a_stream_are_written_as_a_shell_does(command: Command, tiny_run: Path) -> None:
@@ -297,7 +297,7 @@ def test_text_that_cannot_be_read_is_found_first(
         file.write(b"caf\xe9\n")
     done = command(f"{TRANSLATE.format(run=tiny_run)} --out out")
     assert_refused(done, "en:12: byte 4 of the line is not UTF-8")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["en", "fr"]
+    assert names(tmp_path) == ["en", "fr"]
 
 
 def test_a_pair_that_cannot_be_aligned_is_named(
@@ -338,4 +338,4 @@ def test_killed_it_loses_no_block(command: Command, ended: Ended, tiny_run: Path
     done, pairs = ended(0, f"{line} --out out")
     assert (done.code, pairs) == (0, 5)
     assert Path("out").read_text() == command(line).out
-    assert sorted(path.name for path in Path().iterdir()) == ["en", "fr", "out"]
+    assert names(Path()) == ["en", "fr", "out"]

@@ -14,7 +14,7 @@ BLANKS = "--set data.tokeniser=space"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     """Two corpora of two pairs, with links: a is two files, b a table."""
     for name, text in {
         "a.s": "a b\nc\n",
@@ -23,9 +23,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "a.l": "0-1\n0-0\n",
         "b.l": "0-1\n\n",
     }.items():
-        (tmp_path / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        (here / name).write_text(text)
+    return here
 
 
 def test_several_corpora_with_links_and_development_texts(command: Command, folder: Path) -> None:
@@ -63,15 +62,7 @@ def test_a_corpus_has_more_weight_by_repetition(command: Command, folder: Path) 
     assert (done.code, len(Corpus.open(folder / "store").train)) == (0, 8)
     assert "4 read, 4 kept (100.00 %); 8 with repetitions" in done.out
     for wrong in (
-        "0,1",
-        "-1,1",
-        "1.5,1",
-        "a,1",
-        "1,,1",
-        ",",
-        "1e3,1",
-        "١,1",
-        "1001,1",
+        *["0,1", "-1,1", "1.5,1", "a,1", "1,,1", ",", "1e3,1", "١,1", "1001,1"],
         "9" * 5000 + ",1",
     ):
         done = command(f"{TWO_TEXTS} --overwrite --repeat={wrong}")

@@ -43,17 +43,6 @@ def test_one_step(name: str, context_size: int, with_word: bool) -> None:
         assert_by_hand(cell.hidden(found)[b], unit.hidden(after), 1e-14)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_begin_makes_a_state_of_that_hidden_part(name: str) -> None:
-    """s_0 is a hidden state; an LSTM's memory begins at zero."""
-    cell = CELLS[name](INPUT, HIDDEN, CONTEXT).double()
-    hidden = drawn(BATCH, HIDDEN)
-    state = cell.begin(hidden)
-    assert state.shape == (BATCH, cell.state_size)
-    assert torch.equal(cell.hidden(state), hidden)
-    assert state[:, HIDDEN:].count_nonzero() == 0
-
-
 def test_closed_and_open_update_gate() -> None:
     """z weighs the candidate (A.1.1): at z = 0 the state stays, at z = 1 it is forgotten. torch.nn.GRU does
     the opposite."""

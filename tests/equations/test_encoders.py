@@ -34,13 +34,3 @@ def test_annotations_and_summary(name: str, cell: str) -> None:
         expected_annotations, expected_summary = by_hand(embedded[b, :length].tolist())
         assert_by_hand(annotations[b, :length], expected_annotations, 1e-14)
         assert_by_hand(summary[b], expected_summary, 1e-14)
-
-
-def test_directions_share_no_weights() -> None:
-    """ "We share the word embedding matrix E between the forward and backward RNNs, unlike the weight
-    matrices" (A.2.1)."""
-    module = ENCODER_CLASSES["bidirectional"](5, 3, CELL_CLASSES["gated"])
-    assert isinstance(module.forwards, torch.nn.Module)
-    assert isinstance(module.backwards, torch.nn.Module)
-    parameters = [*module.forwards.parameters(), *module.backwards.parameters()]
-    assert len({parameter.data_ptr() for parameter in parameters}) == len(parameters) == 10

@@ -10,8 +10,6 @@ import torch
 from plain.parameters import Parameters, deep_output
 from small import assert_by_hand, drawn, small_network, small_settings
 
-from rnnsearch.model.readout import READOUTS
-
 OUTPUTS = {
     "full": {},
     "factored": {"factored_output": True},
@@ -42,16 +40,3 @@ def test_log_probabilities(readout: str, output: str, with_word: bool) -> None:
             )
             assert_by_hand(t[b, i], by_hand.layer(*read))
             assert_by_hand(log_p[b, i], by_hand.log_probabilities(*read))
-
-
-def test_maxout_pairs_neighbours() -> None:
-    """t_j = max(t̃_{2j−1}, t̃_{2j}), not max(t̃_j, t̃_{l+j})."""
-    maxout = READOUTS["maxout"](4, 5, 6, 3)
-    layer = torch.tensor([1.0, 2.0, 30.0, 20.0, -4.0, -3.0])
-    assert maxout.activation(layer).tolist() == [2.0, 30.0, -3.0]
-
-
-def test_tied_output_is_the_target_embedding() -> None:
-    network = small_network(tie_output=True)
-    assert network.output.weight is network.target_embedding.weight
-    assert small_network().output.weight is not small_network().target_embedding.weight

@@ -11,8 +11,8 @@ import pytest
 import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
-from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import (
     bleu,
     bleu_statistics,
@@ -90,13 +90,8 @@ def test_a_score_prints_its_value_and_its_signature() -> None:
 def test_mismatched_or_missing_lines_are_refused(
     name: str, hypotheses: list[str], references: list[str], message: str
 ) -> None:
-    with pytest.raises(InputError, match=message):
+    with refusal(message):
         METRICS[name](hypotheses, references)
-
-
-def test_an_unknown_tokenisation_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"no BLEU tokenisation 'moses'.*13a"):
-        bleu(["a"], ["a"], tokenise="moses")
 
 
 def test_a_tokenisation_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +99,7 @@ def test_a_tokenisation_that_is_not_installed_is_refused(monkeypatch: pytest.Mon
         raise RuntimeError("please install the package")
 
     monkeypatch.setattr("sacrebleu.metrics.bleu._get_tokenizer", missing)
-    with pytest.raises(InputError, match="cannot be used: please install"):
+    with refusal("cannot be used: please install"):
         bleu(["a"], ["a"], tokenise="ja-mecab")
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 from rnnsearch.config import changed
-from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import calibrated, word_confidence
 from rnnsearch.settings import Settings
 from rnnsearch.translation.translator import Translator
@@ -86,5 +86,5 @@ def test_confidences_are_those_of_the_log_probabilities(tiny_run: Path) -> None:
 
 @pytest.mark.parametrize("value", [(0.0, 0.0), (1.0,), (1.0, float("nan")), ("a", 0.0)])
 def test_a_map_that_is_none_is_refused(value: Any) -> None:
-    with pytest.raises(InputError, match=r"translation\.confidence"):
+    with refusal(r"translation\.confidence"):
         changed(Settings(), {"translation.confidence": value})

@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 import sacrebleu
+from refusals import refusal
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
-from rnnsearch.errors import InputError
 from rnnsearch.evaluation.bleu import (
     bleu_statistics,
     chrf_statistics,
@@ -29,24 +29,22 @@ METRICS = {
     "multi-bleu": multi_bleu_statistics,
 }
 RANDOM = np.random.default_rng(11)
-WORDS = np.array(
-    [
-        "le",
-        "la",
-        "un",
-        "une",
-        "homme",
-        "femme",
-        "chien",
-        "voit",
-        "mange",
-        "dort",
-        "petit",
-        "grand",
-        ",",
-        ".",
-    ]
-)
+WORDS = [
+    "le",
+    "la",
+    "un",
+    "une",
+    "homme",
+    "femme",
+    "chien",
+    "voit",
+    "mange",
+    "dort",
+    "petit",
+    "grand",
+    ",",
+    ".",
+]
 REFERENCES = [" ".join(RANDOM.choice(WORDS, size=size)) for size in RANDOM.integers(3, 15, size=40)]
 
 
@@ -110,7 +108,7 @@ def test_the_length_ratio_is_sacrebleus() -> None:
 def test_of_no_sentence_there_is_no_score() -> None:
     statistics = SufficientStatistics("BLEU", "", np.zeros((2, 2)), sum)
     for nothing in (statistics.score, statistics.bootstrap, statistics.interval):
-        with pytest.raises(InputError, match="no sentence"):
+        with refusal("no sentence"):
             nothing(np.array([False, False]))
     assert np.isnan(ratio("length ratio", "", [1.0], [0.0]).score().value)
 
@@ -133,20 +131,6 @@ def test_without_ties_p_is_sacrebleus(
     assert (result.metric, result.system, result.other) == (ours.name, "better", "worse")
     assert result.difference == pytest.approx(theirs.score().value - ours.score().value)
     assert result.low < result.difference < result.high
-
-
-def test_exchanging_by_a_plain_loop() -> None:
-    """p counts the exchanges with a difference at least as large, and the one that was observed."""
-    ours, theirs = bleu_statistics(BETTER, REFERENCES), bleu_statistics(WORSE, REFERENCES)
-    observed, beyond = abs(theirs.score().value - ours.score().value), 0
-    for row in np.random.default_rng(3).integers(2, size=(50, 40), dtype=bool):
-        first, second = (
-            [pair[int(keep != side)] for *pair, keep in zip(BETTER, WORSE, row, strict=True)]
-            for side in (0, 1)
-        )
-        scores = [bleu_statistics(texts, REFERENCES).score().value for texts in (first, second)]
-        beyond += abs(scores[0] - scores[1]) >= observed
-    assert p_value(ours, theirs, 50, seed=3) == (beyond + 1) / 51
 
 
 def mean(values: list[float]) -> SufficientStatistics:
@@ -200,14 +184,10 @@ def test_every_two_systems_are_compared_once() -> None:
     assert differences == [("a", "b", 0.5), ("a", "c", 1.5), ("b", "c", 1.0)]
 
 
-def test_fewer_than_twenty_sentences_are_not_compared() -> None:
-    assert comparisons({name: mean([value] * 19) for name, value in (("a", 0.0), ("b", 1.0))}) == []
-
-
 def test_what_cannot_be_compared() -> None:
-    with pytest.raises(InputError, match="a has mean of 2 sentences and b has mean of 3"):
+    with refusal("a has mean of 2 sentences and b has mean of 3"):
         compare(("a", mean([1.0, 2.0])), ("b", mean([1.0, 2.0, 3.0])))
-    with pytest.raises(InputError, match=r"a has BLEU .* b has chrF2"):
+    with refusal(r"a has BLEU .* b has chrF2"):
         compare(
             ("a", bleu_statistics(BETTER, REFERENCES)), ("b", chrf_statistics(WORSE, REFERENCES))
         )

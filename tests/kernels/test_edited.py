@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 import torch
+from refusals import refusal
 from small import linked_batch, small_network, small_trainer
 from torch import Tensor
 
 from rnnsearch import Translator
-from rnnsearch.errors import InputError, InputWarning
+from rnnsearch.errors import InputWarning
 from rnnsearch.kernels import digest, fast_best_sums
 from rnnsearch.kernels.gated import FastDecoder
 from rnnsearch.kernels.output_loss import LOSS_EQUALS as LOSS
@@ -159,9 +160,7 @@ def test_an_edit_is_aligned_with_and_is_not_exported(
     assert (
         "is edited, so `align` computes every posterior in plain PyTorch" in capsys.readouterr().err
     )
-    with pytest.raises(
-        InputError, match="is edited, and the engine of the page has the equation as it was"
-    ):
+    with refusal("is edited, and the engine of the page has the equation as it was"):
         check_exportable(run)
 
 
@@ -185,5 +184,5 @@ def test_a_run_that_was_trained_with_an_edit_is_not_read_without_a_word(
 def test_damaged_statistics_are_one_line(content: str, tiny_run: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_run, tmp_path / "run")
     (tmp_path / "run/log/statistics.json").write_text(content)
-    with pytest.raises(InputError, match=r"statistics\.json: is damaged: "):
+    with refusal(r"statistics\.json: is damaged: "):
         Translator.load(tmp_path / "run")

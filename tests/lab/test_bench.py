@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from command_line import sets, sizes
+from command_line import Command, sets, sizes
 
 from rnnsearch.config import load_config
 from rnnsearch.lab import bench
@@ -70,7 +70,7 @@ def test_translations_have_the_length_asked_for(
 
 
 @pytest.mark.parametrize("work", ["train", "translate"])
-def test_command(work: str, command: Any) -> None:
+def test_command(work: str, command: Command) -> None:
     line = f"bench {work} --words 20 --length 4 --repetitions 1 {sets(*SMALL)}"
     done = command(f"{line} --json")
     assert done.code == 0

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
 
+import eflomal_stand_in
 import pytest
 from command_line import Command, assert_refused
+from refusals import refusal
 
-from rnnsearch.errors import InputError
+from rnnsearch import read_pharaoh
 from rnnsearch.lab import eflomal_links as linking
 from rnnsearch.lab.eflomal_links import (
     LEARNED_VOTES,
@@ -33,35 +34,22 @@ FRENCH = ["L'homme ne le voit pas.", "", "Il dort (vraiment) !", ""]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "a.en").write_text("\n".join(ENGLISH) + "\n", encoding="utf-8")
-    (tmp_path / "a.fr").write_text("\n".join(FRENCH) + "\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(here: Path) -> Path:
+    (here / "a.en").write_text("\n".join(ENGLISH) + "\n", encoding="utf-8")
+    (here / "a.fr").write_text("\n".join(FRENCH) + "\n", encoding="utf-8")
+    return here
 
 
 @pytest.fixture
 def diagonal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """In place of eflomal: words at the same place belong together; the last link of a line is of one
     direction only."""
-    seen: list[list[str]] = []
 
-    def run(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
-        sides = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in (source, target)]
-        seen.extend(sides)
-        both = [
-            min(len(left.split()), len(right.split())) for left, right in zip(*sides, strict=True)
-        ]
-        forward.write_text(
-            "".join(" ".join(f"{i}-{i}" for i in range(size)) + "\n" for size in both)
-        )
-        reverse.write_text(
-            "".join(" ".join(f"{i}-{i}" for i in range(size - 1)) + "\n" for size in both)
-        )
+    def links(*pair: str) -> tuple[str, str]:
+        forward = eflomal_stand_in.diagonal(*pair)
+        return forward, forward.rpartition(" ")[0]
 
-    monkeypatch.setattr(linking, "run_eflomal", run)
-    monkeypatch.setattr(linking, "require_eflomal", lambda: None)
-    return seen
+    return eflomal_stand_in.stand_in(monkeypatch, links)
 
 
 def aligned(**options: Any) -> str:
@@ -108,7 +96,7 @@ def test_what_links_count_is_recognised(folder: Path, diagonal: list[list[str]])
     assert stored_links(folder)[1] == [(".", ".")]
     (folder / "a.links").write_text("6-6\n\n\n7-0\n")  # they fit neither
     said = r"a.links:1: the link 6-6 .* refers to source word 6, but the line has 5 words \(.*between spaces"
-    with pytest.raises(InputError, match=said):
+    with refusal(said):
         stored_links(folder)
 
 
@@ -124,7 +112,7 @@ def test_every_corpus_has_its_file_and_all_are_aligned_together(
     directions = folder / "forward", folder / "reverse"
     assert align_texts(texts, directions, settings=DataSettings()) == [4, 1]
     assert [path.read_text().count("\n") for path in directions] == [5, 5]
-    with pytest.raises(InputError, match=r"1 output file\(s\) given for 2 corpora"):
+    with refusal(r"1 output file\(s\) given for 2 corpora"):
         link_texts(texts, outs[:1], settings=DataSettings())
 
 
@@ -167,7 +155,7 @@ def test_faulty_files_leave_nothing_behind(
     Path("f").write_text(forward)
     Path("r").write_text(reverse)
     before = sorted(folder.iterdir())
-    with pytest.raises(InputError, match=message):
+    with refusal(message):
         link_files("f", "r", [folder / "out"])
     assert sorted(folder.iterdir()) == before
 
@@ -204,9 +192,7 @@ def test_eflomal_gives_the_same_links_for_the_same_seed(folder: Path, tiny_corpu
 
 
 @pytest.mark.skipif(find_spec("eflomal") is None, reason="needs the extra `align`")
-def test_eflomal_learns_words(
-    tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_eflomal_learns_words(here: Path, command: Command) -> None:
     """The target is the source backwards, word for word: nearly all links are found. A pair without words has
     none, nor one too long."""
     words = [f"{letter}{number}" for letter in "abcdefgh" for number in range(5)]
@@ -219,15 +205,11 @@ def test_eflomal_learns_words(
         "b1x a0x",
     ]
     for name, lines in (("s", source), ("t", target)):
-        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+        (here / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     done = command("links", "s", "t", "--out", "links", "--symmetrise", "intersection")
     assert done.code == 0
     assert "s | t: line 302 gets no links" in done.err
-    found = [
-        {tuple(map(int, item.split("-"))) for item in line.split()}
-        for line in Path("links").read_text().split("\n")[:-1]
-    ]
+    found = read_pharaoh("links")
     assert len(found) == 303
     assert found[300] == found[301] == set()
     gold = [{(k, len(pair) - 1 - k) for k in range(len(pair))} for pair in pairs]
@@ -236,7 +218,7 @@ def test_eflomal_learns_words(
     assert right > 0.9 * sum(map(len, found[:300]))
 
 
-def test_the_command(folder: Path, command: Callable[..., Any], diagonal: list[list[str]]) -> None:
+def test_the_command(folder: Path, command: Command, diagonal: list[list[str]]) -> None:
     done = command("links", "a.en", "a.fr", "--out", "new/a.links", "--symmetrise", "union")
     assert (done.code, done.err) == (0, "")
     assert done.lines[:2] == [
@@ -287,7 +269,7 @@ def test_japanese_is_linked_by_given_words_or_by_characters(
     count, kept = links("b.ja", "tokenised")
     assert (count, kept > 0) == (8, True)
     Path("b.ja").write_text("昨日私は図書館で本を借りました。\n" * 80, encoding="utf-8")
-    with pytest.raises(InputError, match="80 of 80 source lines have no spaces"):
+    with refusal("80 of 80 source lines have no spaces"):
         links("b.ja", "given")
 
 

@@ -10,13 +10,9 @@ from urllib.error import URLError
 import pytest
 import sacrebleu
 from command_line import Command, assert_refused
-from pairs import write
+from pairs import lines_of, write
 
 from rnnsearch.evaluation.bleu import bleu
-
-
-def read(path: Path) -> list[str]:
-    return path.read_text("utf-8").split("\n")[:-1]
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +20,13 @@ def texts(tiny_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of eight short pairs, `test.en` and `test.fr`, and of a system that forgets the last word,
     `short.out`."""
     folder = tmp_path_factory.mktemp("texts")
-    chosen = [
-        number
-        for number, line in enumerate(read(tiny_corpus / "test.en"))
-        if len(line.split()) < 12
-    ][:8]
+    english = lines_of(tiny_corpus / "test.en")
+    chosen = [number for number, line in enumerate(english) if len(line.split()) < 12][:8]
     for name in ("test.en", "test.fr"):
-        lines = read(tiny_corpus / name)
+        lines = lines_of(tiny_corpus / name)
         write(folder / name, [lines[number] for number in chosen])
-    write(folder / "short.out", [" ".join(line.split()[:-1]) for line in read(folder / "test.fr")])
+    french = lines_of(folder / "test.fr")
+    write(folder / "short.out", [" ".join(line.split()[:-1]) for line in french])
     return folder
 
 
@@ -50,10 +44,8 @@ def test_several_files_are_several_systems(command: Command, texts: Path) -> Non
     ]
     assert [row.split()[0] for row in rows] == ["short", "test", "gold"]
     assert rows[2].split() == ["gold", "100.00", "100.0–100.0", "100.00", "1.000"]
-    assert (
-        rows[0].split()[1]
-        == f"{bleu(read(texts / 'short.out'), read(texts / 'test.fr')).value:.2f}"
-    )
+    short = bleu(lines_of(texts / "short.out"), lines_of(texts / "test.fr"))
+    assert rows[0].split()[1] == f"{short.value:.2f}"
 
 
 def test_every_table_is_in_json(command: Command, texts: Path, tmp_path: Path) -> None:
@@ -71,7 +63,7 @@ def test_every_table_is_in_json(command: Command, texts: Path, tmp_path: Path) -
 
 
 def test_several_references_are_sacrebleus(command: Command, texts: Path, tmp_path: Path) -> None:
-    reference, short = read(texts / "test.fr"), read(texts / "short.out")
+    reference, short = lines_of(texts / "test.fr"), lines_of(texts / "short.out")
     other = [" ".join(reversed(line.split())) for line in reference]
     write(tmp_path / "other", other)
     write(tmp_path / "one", ["oui"])

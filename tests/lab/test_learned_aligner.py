@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from command_line import Command, assert_refused, sets, sizes
+from eflomal_stand_in import stand_in
+from pairs import lines_of, write
 
 from rnnsearch import read_pharaoh
 from rnnsearch.installed import VARIABLE
 from rnnsearch.lab import eflomal_links as corpus_links
-from rnnsearch.lab import held_out, learned_aligner
+from rnnsearch.lab import held_out
 from rnnsearch.lab.eflomal_links import LEARNED_VOTES
 
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "src" / "rnnsearch_models"
@@ -35,20 +37,8 @@ def _little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def eflomal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """In place of eflomal: forward links the first words, reverse the first two. Returns the words of the target
-    lines that it was given."""
-    seen: list[list[str]] = []
-
-    def run(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
-        seen.extend(line.split() for line in target.read_text(encoding="utf-8").split("\n")[:-1])
-        lines = source.read_text(encoding="utf-8").count("\n")
-        forward.write_text("0-0\n" * lines)
-        reverse.write_text("0-0 1-1\n" * lines)
-
-    for module in (learned_aligner, corpus_links):
-        monkeypatch.setattr(module, "require_eflomal", lambda: None)
-    monkeypatch.setattr(corpus_links, "run_eflomal", run)
-    return seen
+    """In place of eflomal: forward links the first words, reverse the first two."""
+    return stand_in(monkeypatch, lambda *_: ("0-0", "0-0 1-1"))
 
 
 @pytest.mark.usefixtures("eflomal")
@@ -73,9 +63,7 @@ def test_it_goes_on_after_ctrl_c_and_writes_links(
     assert_refused(command(*words), "already exists")
     seeded = command(*words, "--overwrite", "--set", "training.seed=7")
     for file in files:  # of the same size: the lines in another order
-        file.write_text(
-            "".join(reversed(file.read_text("utf-8").splitlines(keepends=True))), "utf-8"
-        )
+        write(file, lines_of(file)[::-1])
     for other in (seeded, command(*words, "--overwrite")):
         assert_refused(other, "belongs to other files or settings")
 
@@ -87,9 +75,7 @@ def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: s
     done = command(*WORDS, *files, *SETTINGS, "--words", words)
     assert done.code == 0, done.err
     assert set(Path("links.work/teacher.links").read_text().split("\n")) == {"0-0", ""}
-    found = [
-        json.loads(line) for line in Path("links.work/networks.jsonl").read_text().split("\n")[:-1]
-    ]
+    found = list(map(json.loads, lines_of("links.work/networks.jsonl")))
     voted = read_pharaoh("links")
     assert len(voted) == len(found) == len(read_pharaoh("links.work/eflomal/links.reverse"))
     alone, one_has_it, both_have_it = LEARNED_VOTES
@@ -106,11 +92,10 @@ def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: s
 def test_romanian_is_aligned_without_diacritics(
     command: Command, tiny_corpus: Path, eflomal: list[list[str]]
 ) -> None:
-    lines = (tiny_corpus / "train.fr").read_text("utf-8").split("\n")[:-1]
-    Path("a.ro").write_text("".join(f"ță {line}\n" for line in lines), encoding="utf-8")
+    write(Path("a.ro"), [f"ță {line}" for line in lines_of(tiny_corpus / "train.fr")])
     done = command(*WORDS, tiny_corpus / "train.en", "a.ro", *SETTINGS, "--words", "given")
     assert done.code == 0, done.err
-    assert {words[0] for words in eflomal} == {"ta"}
+    assert {line.split()[0] for line in eflomal[1]} == {"ta"}
     vocabulary = (
         Path("links.work/forward.data/vocabulary.target.txt").read_text("utf-8").split("\n")
     )
@@ -134,8 +119,8 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
     Path("b.fr").write_text("L\u2019homme a dit qu' il viendrait.\n", encoding="utf-8")
     mended = "links --aligner en-fr --out mended b.en b.fr"
     assert command(mended).code == 0
-    (networks,) = Path("mended.work/networks.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
-    assert eflomal == [json.loads(networks)["tokens"]]
+    (networks,) = lines_of("mended.work/networks.jsonl")
+    assert eflomal[1] == [" ".join(json.loads(networks)["tokens"])]
     Path("mended.work/networks.jsonl").write_text(networks[:40] + "\n", encoding="utf-8")
     assert_refused(command(f"{mended} --overwrite"), "networks.jsonl: is damaged")
     for name in ("b.it", "one.fr"):

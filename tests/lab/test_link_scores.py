@@ -19,11 +19,10 @@ RECALL = {"a": 2 / 3, "b": 2 / 3}
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     for name, text in {**LINKS, "gold": GOLD}.items():
-        (tmp_path / name).write_text(text * 10)  # as many sentences as differences need
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        (here / name).write_text(text * 10)  # as many sentences as differences need
+    return here
 
 
 def test_json_of_several_systems(command: Command, folder: Path) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from rnnsearch.errors import InputError
 from rnnsearch.lab.measures import (
     ALL,
     KNOWN,
@@ -171,13 +170,6 @@ def test_nothing_is_measured_that_nobody_asked_for() -> None:
     assert none_known.known == []
     assert {score.pairs for score in none_known.scores} == {ALL}
     assert "Without unknown words: 0 of 4 pairs" in as_text(none_known)
-
-
-def test_what_is_refused() -> None:
-    with pytest.raises(InputError, match="no system to evaluate"):
-        measure(TEST, [])
-    with pytest.raises(InputError, match="two systems are called erste"):
-        measure(TEST, [FIRST, FIRST])
 
 
 def test_alignment_error_is_that_of_the_references_links() -> None:

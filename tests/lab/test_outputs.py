@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refusals import refusal
 
-from rnnsearch.errors import InputError
 from rnnsearch.lab import outputs
 from rnnsearch.lab.outputs import (
     Kind,
@@ -209,5 +209,5 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path) -> None:
     ):
         file.write_bytes(b"\n".join([*lines[: number - 1], damaged, *lines[number:]]))
         said = rf"f:{number}: is damaged: .* \(remove it; its sentences are then translated again\)"
-        with pytest.raises(InputError, match=said):
+        with refusal(said):
             read_outputs(file)

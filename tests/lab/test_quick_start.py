@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command, sets, sizes
+from command_line import Command, assert_refused, sets, sizes
+from pairs import lines_of, write
+from tables import rows
 
 from rnnsearch import Translator
 from rnnsearch.lab import held_out, quick_start
@@ -57,9 +59,7 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
     assert "translate try/run\n" in finished.out
     assert Translator.load("try/run").translate(["The dog sleeps ."])
     assert command(line).code == 0  # nothing is left to do
-    other = command(f"{line} --set training.seed=7")
-    assert other.code == 2
-    assert "name another folder with --out" in other.err
+    assert_refused(command(f"{line} --set training.seed=7"), "name another folder with --out")
     assert Path("try/run/model.safetensors").exists()
 
 
@@ -101,22 +101,17 @@ def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
     command: Command, tiny_corpus: Path
 ) -> None:
     """Of the same name and size: its lines in another order."""
-    sides = [
-        (tiny_corpus / f"train.{code}").read_text(encoding="utf-8").split("\n")[:-1]
-        for code in ("en", "fr")
-    ]
-    rows = [f"{one}\t{other}\n" for one, other in zip(*sides, strict=True)]
-    Path("corpus.en-fr.tsv").write_text("".join(rows), encoding="utf-8")
+    sides = [lines_of(tiny_corpus / f"train.{code}") for code in ("en", "fr")]
+    lines = [f"{one}\t{other}" for one, other in zip(*sides, strict=True)]
+    file = write(Path("corpus.en-fr.tsv"), lines)
     line = f"try corpus.en-fr.tsv --no-open {SETTINGS}"
     done = command(line)
     assert done.code == 0, done.err
     assert "en → fr (by the file's name)" in done.err
     assert re.search(r"^training took \d+\.\d min$", done.err, re.MULTILINE)
     assert " align " not in done.out  # which takes two files
-    Path("corpus.en-fr.tsv").write_text("".join(reversed(rows)), encoding="utf-8")
-    refused = command(line)
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert "try: belongs to other files or settings" in refused.err
+    write(file, lines[::-1])
+    assert_refused(command(line), "try: belongs to other files or settings")
 
 
 def test_japanese_is_scored_by_its_own_tokenisation_and_written_without_spaces(
@@ -137,37 +132,25 @@ def test_japanese_is_scored_by_its_own_tokenisation_and_written_without_spaces(
     assert " " not in result.text
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "said"),
-    [
-        (
-            ("a.en", 10),
-            ("b.fr", 10),
-            "10 different sentence pairs, of 10, are too few to learn from (give",
-        ),
-        (
-            ("one.en", 500),
-            ("one.fr", 500),
-            "1 different sentence pairs, of 500, are too few to learn from",
-        ),
-        (("a.en", 200), ("a.fr", 199), "so they are not parallel"),
-        (("same.en", 200), ("same.fr", 200), "200 of 200 lines are the same in both files"),
-        (("a.en", 200), ("b.en", 200), "both sides are in one language"),
-        (("a.en", 200), ("missing.fr", 0), "is no file on disk"),
-        (("a.en", 0), ("b.fr", 0), "0 different sentence pairs, of 0, are too few"),
-        (("a.tsv", 200), ("missing.fr", 0), "is no file on disk"),
-    ],
-)
-def test_bad_input_is_one_line_and_leaves_nothing(
-    command: Command, source: tuple[str, int], target: tuple[str, int], said: str
-) -> None:
-    for name, lines in (source, target):
+BAD = """
+a.en b.fr 10 → 10 different sentence pairs, of 10, are too few to learn from (give
+one.en one.fr 500 → 1 different sentence pairs, of 500, are too few to learn from
+same.en same.fr 200 → 200 of 200 lines are the same in both files
+a.en b.en 200 → both sides are in one language
+a.en missing.fr 200 → is no file on disk
+a.tsv missing.fr 200 → is no file on disk
+"""
+"""Files, how many lines each has, and what is said of them."""
+
+
+@pytest.mark.parametrize(("files", "said"), rows(BAD))
+def test_bad_input_is_one_line_and_leaves_nothing(command: Command, files: str, said: str) -> None:
+    *names, lines = files.split()
+    for name in names:
         if not name.startswith("missing"):
             word = "sentence" if name.startswith("same") else name
-            numbers = [0 if name.startswith("one") else number for number in range(lines)]
-            Path(name).write_text("".join(f"the {word} number {number}\n" for number in numbers))
+            numbers = [0 if name.startswith("one") else number for number in range(int(lines))]
+            write(Path(name), [f"the {word} number {number}" for number in numbers])
     before = sorted(Path().iterdir())
-    done = command(f"try {source[0]} {target[0]} --no-open")
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert said in done.err
+    assert_refused(command(f"try {' '.join(names)} --no-open"), said)
     assert sorted(Path().iterdir()) == before

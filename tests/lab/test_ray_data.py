@@ -14,16 +14,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import assert_refused
+from command_line import Command, assert_refused
+from refusals import refusal
+from tables import rows
 
 fsspec = pytest.importorskip("fsspec")
-from rnnsearch.errors import InputError  # noqa: E402
 from rnnsearch.lab import ray as ray_data  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/several-machines.md"
@@ -47,9 +48,8 @@ def no_ray(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def corpus(here: Path, tiny_corpus: Path) -> Path:
     """The working directory, with two shards of both sides in crawl/en and crawl/fr."""
-    monkeypatch.chdir(tmp_path)
     for side in ("en", "fr"):
         lines = (tiny_corpus / f"dev.{side}").read_text(encoding="utf-8").split("\n")[:-1]
         Path(f"crawl/{side}/more").mkdir(parents=True)
@@ -61,7 +61,7 @@ def corpus(tmp_path: Path, tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch) -
                 "".join(f"{line}\n" for line in some), encoding="utf-8"
             )
         Path(f"crawl/{side}/_SUCCESS").touch()
-    return tmp_path
+    return here
 
 
 def answers(out: str, suffix: str = ".txt") -> dict[str, str]:
@@ -78,7 +78,7 @@ def test_commands_of_the_page_answer_as_on_one_machine(
     corpus: Path,
     tiny_run: Path,
     tiny_reverse_run: Path,
-    command: Callable[..., Any],
+    command: Command,
 ) -> None:
     Path("runs").mkdir()
     for name, run in (("en-fr", tiny_run), ("fr-en", tiny_reverse_run)):
@@ -119,7 +119,7 @@ def test_commands_of_the_page_answer_as_on_one_machine(
 
 
 def test_json_lines_of_one_side(
-    no_ray: list[str], corpus: Path, tiny_run: Path, command: Callable[..., Any]
+    no_ray: list[str], corpus: Path, tiny_run: Path, command: Command
 ) -> None:
     """U+2028 ends no line: Ray's reader of text would answer two."""
     Path("a.jsonl").write_text('{"text": "one\u2028two"}\n{"text": null}\n', encoding="utf-8")
@@ -133,7 +133,7 @@ def test_only_what_is_missing_is_done_again(
     no_ray: list[str],
     corpus: Path,
     tiny_run: Path,
-    command: Callable[..., Any],
+    command: Command,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     line = f"ray translate {tiny_run} crawl/en --out out"
@@ -166,7 +166,7 @@ def test_a_shard_fails_alone(
     no_ray: list[str],
     corpus: Path,
     tiny_run: Path,
-    command: Callable[..., Any],
+    command: Command,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Path("crawl/en/bad.en").write_bytes(b"one\n\xff\n")
@@ -195,7 +195,7 @@ def test_a_machine_with_another_run_answers_nothing(no_ray: list[str], corpus: P
     find_key = lambda: next(keys)  # noqa: E731
     layout = ray_data.OneSide()
     job = ray_data.Job(layout, pytest.fail, find_key, find_key(), "out", "", 1, False)
-    with pytest.raises(InputError, match="2 of 2 shards failed"):
+    with refusal("2 of 2 shards failed"):
         ray_data.answer_corpus(job, ray_data.find_shards(["crawl/en"]), "local", None, False)
     assert answers("out") == {}
 
@@ -215,7 +215,7 @@ def test_a_machine_with_another_run_answers_nothing(no_ray: list[str], corpus: P
 )
 def test_shards(corpora: list[str], names: list[str] | str, corpus: Path) -> None:
     if isinstance(names, str):
-        with pytest.raises(InputError, match=names):
+        with refusal(names):
             ray_data.find_shards(corpora)
     else:
         assert [shard.name for shard in ray_data.find_shards(corpora)] == names
@@ -237,15 +237,15 @@ ray score RUN crawl/en crawl/fr --address ray://ADDRESS --out o → --address ra
 """
 
 
-@pytest.mark.parametrize("case", MISTAKES.strip().split("\n"))
+@pytest.mark.parametrize(("words", "said"), rows(MISTAKES))
 def test_wrong_options_are_one_line(
-    case: str, corpus: Path, tiny_run: Path, command: Callable[..., Any]
+    words: str, said: str, corpus: Path, tiny_run: Path, command: Command
 ) -> None:
     with socket.socket() as free:  # nobody listens there
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-        line, message = case.replace("RUN", str(tiny_run)).replace("ADDRESS", address).split(" → ")
-        assert_refused(command(line), message)
+        line = words.replace("RUN", str(tiny_run)).replace("ADDRESS", address)
+        assert_refused(command(line), said.replace("ADDRESS", address))
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_ray_that_cannot_start_is_one_line(
     message: str,
     corpus: Path,
     tiny_run: Path,
-    command: Callable[..., Any],
+    command: Command,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Path("fake/ray/data").mkdir(parents=True)
@@ -280,7 +280,7 @@ def test_a_ray_that_cannot_start_is_one_line(
 
 
 def test_too_little_address_space_is_one_line(
-    corpus: Path, tiny_run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    corpus: Path, tiny_run: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ray would abort the process."""
     monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 33, 1 << 34))
@@ -300,9 +300,7 @@ def test_a_module_of_a_command_can_be_imported_first(module: str) -> None:
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_a_killed_worker_loses_nothing(
-    corpus: Path, tiny_run: Path, command: Callable[..., Any]
-) -> None:
+def test_a_killed_worker_loses_nothing(corpus: Path, tiny_run: Path, command: Command) -> None:
     """With Ray itself, which starts another worker, and gives it the shard again."""
     pytest.importorskip("ray.data")
     shard = Path("crawl/en/part-0.en")

@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import errno
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from command_line import assert_refused
+from command_line import Command, assert_refused
+from folders import names
 from hypothesis import given
 from hypothesis import strategies as st
-from pairs import write
+from pairs import lines_of, write
+from refusals import refusal
+from tables import rows
 
-from rnnsearch.errors import InputError
 from rnnsearch.lab import selection
 from rnnsearch.lab.ngrams import NgramModel, encode_text
 from rnnsearch.lab.selection import (
@@ -57,10 +57,6 @@ def corpora(tmp_path: Path) -> Corpora:
         *texts("both", [animals if i % 3 == 0 else laws for i in range(60)]),
     ]
     return texts("domain", [animals] * 30), pool
-
-
-def lines_of(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def test_the_pairs_of_the_domain_are_kept_in_the_order_of_the_pool(
@@ -118,7 +114,7 @@ def test_texts_without_words_are_refused(
     tmp_path: Path, domain: list[str], pool: list[str], message: str
 ) -> None:
     files = [write(tmp_path / f"{i}", [line]) for i, line in enumerate([*domain, *pool])]
-    with pytest.raises(InputError, match=message):
+    with refusal(message):
         select(files[:2], files[2:], tmp_path / "kept", (9, "pairs"), SETTINGS, SelectOptions())
 
 
@@ -197,14 +193,11 @@ def test_the_best_are_those_of_sorting_up_to_the_limit(
     assert np.flatnonzero(best(score, words.astype(np.int64), amount, unit)).tolist() == expected
 
 
-def test_the_command(
-    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]
-) -> None:
+def test_the_command(corpora: Corpora, here: Path, command: Command) -> None:
     """From files of lines, in any order of the options, and from columns of one file."""
-    monkeypatch.chdir(tmp_path)
     for name, files in (("domain", corpora[0]), ("pool", corpora[1][2:])):
         lines = zip(*map(lines_of, files), strict=True)
-        write(tmp_path / f"{name}.txt", [f"{i}\t{b}\t{a}" for i, (a, b) in enumerate(lines)])
+        write(here / f"{name}.txt", [f"{i}\t{b}\t{a}" for i, (a, b) in enumerate(lines)])
     for options in (
         "--in-domain domain.en domain.fr --pool both.en both.fr --out a --pairs 20",
         "--pairs=20 --pool both.en --in-domain domain.en domain.fr --pool both.fr --out b",
@@ -214,8 +207,8 @@ def test_the_command(
         assert (done.code, done.err) == (0, "")
         assert "pool: selected 20 of 60 pairs" in done.out
     for ending in ("en", "fr"):
-        assert len({(tmp_path / f"{name}.{ending}").read_bytes() for name in "abc"}) == 1
-    assert not list(tmp_path.glob(".*"))
+        assert len({(here / f"{name}.{ending}").read_bytes() for name in "abc"}) == 1
+    assert not list(here.glob(".*"))
 
 
 MISTAKES = """
@@ -232,18 +225,15 @@ FILES --out o --share 0.0001 → the amount is too small
 """
 
 
-@pytest.mark.parametrize("case", MISTAKES.strip().split("\n"))
+@pytest.mark.parametrize(("words", "said"), rows(MISTAKES))
 def test_the_command_says_what_is_wrong(
     corpora: Corpora,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: Callable[..., Any],
-    case: str,
+    here: Path,
+    command: Command,
+    words: str,
+    said: str,
 ) -> None:
-    words, message = case.replace(
-        "FILES", "--in-domain domain.en domain.fr --pool laws.en laws.fr"
-    ).split(" → ")
-    monkeypatch.chdir(tmp_path)
-    before = sorted(path.name for path in tmp_path.iterdir())
-    assert_refused(command(f"select {words}"), message)
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    files = "--in-domain domain.en domain.fr --pool laws.en laws.fr"
+    before = names(here)
+    assert_refused(command(f"select {words.replace('FILES', files)}"), said)
+    assert names(here) == before

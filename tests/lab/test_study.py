@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 
 from rnnsearch.config import built_in
-from rnnsearch.errors import InputError
 from rnnsearch.lab.study import StudyFolder, open_studies, open_study
 
 Plan = Callable[..., StudyFolder]
@@ -134,7 +134,7 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_one_clear_line(plan: Plan, text: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with refusal(message):
         plan(text)
 
 
@@ -158,9 +158,7 @@ def test_one_study_for_each_language(tmp_path: Path) -> None:
 
 
 def test_a_study_that_does_not_exist() -> None:
-    with pytest.raises(
-        InputError, match=r"no study 'nosuch' \(name a TOML file or one of .*alignment"
-    ):
+    with refusal(r"no study 'nosuch' \(name a TOML file or one of .*alignment"):
         open_study("nosuch")
 
 
@@ -192,7 +190,7 @@ def test_quick_changes_what_its_table_says(plan: Plan) -> None:
     assert [[run.seed for run in folder.runs] for folder in (usual, quick)] == [[3], [5]]
     updates = [folder.variants["one"].stopping.max_updates for folder in (usual, quick)]
     assert updates == [500, 7]
-    with pytest.raises(InputError, match=r"no table \[quick\]"):
+    with refusal(r"no table \[quick\]"):
         plan(SMALL, quick=True)
 
 

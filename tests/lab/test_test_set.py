@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 
-from rnnsearch.errors import InputError
 from rnnsearch.lab.test_set import (
     file_stem,
     name_runs,
@@ -17,13 +17,12 @@ from rnnsearch.lab.test_set import (
 
 
 @pytest.fixture
-def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def texts(here: Path) -> list[str]:
     """test.en and test.fr of two lines, other.en.txt and other.fr.txt of one; gold links of two sentences; the
     empty files a and b."""
     files = {"test.en": "a\nb\n", "test.fr": "c\nd\n", "other.en.txt": "e\n", "other.fr.txt": "f\n"}
     for name, lines in (files | {"gold": "0-0\n\n", "a": "", "b": ""}).items():
-        (tmp_path / name).write_text(lines, "utf-8")
-    monkeypatch.chdir(tmp_path)
+        (here / name).write_text(lines, "utf-8")
     return list(files)
 
 
@@ -61,7 +60,7 @@ def test_gold_links_belong_to_one_set(texts: list[str]) -> None:
     ],
 )
 def test_bad_sets_are_one_clear_line(texts: list[str], files: str, gold: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with refusal(message):
         read_test_sets(files.split(), gold.split())
 
 
@@ -72,7 +71,7 @@ def test_runs_of_one_folder_name_keep_their_paths(tmp_path: Path) -> None:
     assert list(name_runs([x, z])) == ["run", "z"]
     assert list(name_runs([x, y + "/", z])) == [x, y, "z"]
     assert name_runs([f"best={x}", y]) == {"best": Path(x), y: Path(y)}
-    with pytest.raises(InputError, match="two runs are called z"):
+    with refusal("two runs are called z"):
         name_runs([f"z={x}", z])
 
 
@@ -89,7 +88,7 @@ def test_systems_have_a_file_for_each_set(texts: list[str]) -> None:
         ("A=- a", "a: has 0 lines, but there are 1 references"),
         ("A=- test.fr", r"test\.fr: has 2 lines, but there are 1 references"),
     ):
-        with pytest.raises(InputError, match=message):
+        with refusal(message):
             read_systems(wrong.split(), sets)
 
 

@@ -13,9 +13,9 @@ import torch
 from agreement import assert_as_by_hand, assert_search_as_teacher_forced
 from plain.parameters import Parameters
 from plain.vectors import Vector, add, dot, product, sigmoid, tanh
+from refusals import refusal
 from small import SOURCE_WORDS, TARGET_WORDS, WIRINGS, sentences, small_network, small_settings
 
-from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/own-scorer.md"
@@ -117,7 +117,7 @@ class TestEverySetting:
         assert set(own) == {f"My{setting.capitalize()}"}
 
     def test_consent(self, setting: str) -> None:
-        with pytest.raises(InputError, match=rf"model\.{setting} = .*--trust-code"):
+        with refusal(rf"model\.{setting} = .*--trust-code"):
             build(False, **{setting: f"my_parts:My{setting.capitalize()}"})
         assert "my_parts" not in sys.modules
         assert str(Path.cwd()) not in sys.path
@@ -131,12 +131,12 @@ class TestEverySetting:
             "alignment": "additive, fixed",
             "readout": "maxout, tanh",
         }
-        with pytest.raises(InputError, match=rf"model\.{setting} = 'additiv'.*{known[setting]}"):
+        with refusal(rf"model\.{setting} = 'additiv'.*{known[setting]}"):
             build(trust_code, **{setting: "additiv"})
 
     def test_part_of_another_kind(self, setting: str) -> None:
         other = "MyEncoder" if setting != "encoder" else "MyCell"
-        with pytest.raises(InputError, match=r"not a subclass of rnnsearch\.model"):
+        with refusal(r"not a subclass of rnnsearch\.model"):
             build(True, **{setting: f"my_parts:{other}"})
 
 
@@ -157,7 +157,7 @@ class TestEverySetting:
 )
 def test_not_a_part(name: str) -> None:
     """Whatever cannot be imported or is no class of the right kind: one line that names setting and value."""
-    with pytest.raises(InputError, match=re.escape(f"model.alignment = {name!r}")) as error:
+    with refusal(re.escape(f"model.alignment = {name!r}")) as error:
         build(True, alignment=name)
     assert "\n" not in str(error.value)
 
@@ -171,7 +171,7 @@ def test_not_a_part(name: str) -> None:
     ],
 )
 def test_dot_with_annotations_of_another_size(encoder: str, said: str) -> None:
-    with pytest.raises(InputError, match=f'"dot".*{said}'):
+    with refusal(f'"dot".*{said}'):
         build(alignment="dot", encoder=encoder, encoder_size=3, embedding_size=5)
 
 
@@ -205,12 +205,12 @@ def test_results_of_other_shapes_are_refused_at_once(
 ) -> None:
     monkeypatch.delitem(sys.modules, "slip", raising=False)
     (tmp_path / "slip.py").write_text(SLIPS.format(method=method, body=body), encoding="utf-8")
-    with pytest.raises(InputError, match=rf"model\.alignment = 'slip:Mine': .*{said}") as error:
+    with refusal(rf"model\.alignment = 'slip:Mine': .*{said}") as error:
         build(True, alignment="slip:Mine")
     assert "\n" not in str(error.value)
 
 
 def test_a_scorer_that_refuses_its_sizes() -> None:
     """A ValueError of the class itself becomes the one line that a user reads."""
-    with pytest.raises(InputError, match="brings bad luck"):
+    with refusal("brings bad luck"):
         build(True, alignment="my_parts:MyAlignment", alignment_size=13)

@@ -12,7 +12,7 @@ import pytest
 from mock_model import Ids, Model, Row
 
 from rnnsearch.search.beam import EOS, UNK, Hypothesis, beam_search
-from rnnsearch.search.step import EnsembleState, ensemble
+from rnnsearch.search.step import ensemble
 from rnnsearch.settings import SearchSettings
 from rnnsearch.text import vocabulary
 
@@ -177,16 +177,6 @@ def test_a_beam_that_holds_everything_finds_the_n_best_of_all_sequences(
         assert all(hypothesis.finished for hypothesis in hypotheses)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_rest_of_the_batch_changes_nothing(seed: int) -> None:
-    model = Model([3, 1, 6, 2, 4], size=6, seed=seed, grain=0.5 * (seed % 2))
-    settings = settings_of(beam=4, nbest=3, max_length_ratio=1.5)
-    order = np.random.default_rng(seed).permutation(5).tolist()
-    for sentence, together in zip(order, model.search(settings, order), strict=True):
-        [alone] = model.search(settings, [sentence])
-        assert together == alone
-
-
 def test_without_sentences_nothing_is_searched() -> None:
     model = Model([2])
     assert model.search(settings_of(), []) == []
@@ -330,8 +320,3 @@ def test_the_search_of_an_ensemble_is_the_search_of_the_mean_model(members: list
         for one, other in zip(some, others, strict=True):
             assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-5)
             np.testing.assert_allclose(one.weights, other.weights, rtol=1e-5)
-
-
-def test_each_member_of_an_ensemble_has_its_state() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        ensemble([FIRST.step] * 2, [])[0](None, EnsembleState([FIRST.start()[0]]))

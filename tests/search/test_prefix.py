@@ -7,8 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from mock_model import Ids, Model
 
 from rnnsearch.search.beam import EOS, UNK, Hypothesis, beam_search
@@ -75,21 +73,6 @@ def test_finds_the_n_best_of_all_that_begin_so(normalise: str, no_unk: bool) -> 
         for one in hypotheses:
             assert one.score == pytest.approx(scores[one.ids], rel=1e-6)
             assert list(one.log_probabilities) == log_p(model, sentence, one.ids)
-
-
-def test_an_empty_beginning_is_the_same_search() -> None:
-    model = Model([3, 1, 6, 2], size=6, seed=3)
-    how = SearchSettings(beam=4, nbest=3, max_length_ratio=1.5)
-    assert searched(model, [()] * 4, **how.model_dump()) == model.search(how)
-
-
-@settings(max_examples=15)
-@given(st.integers(0, 10**6), st.integers(0, 4))
-def test_a_beginning_of_the_best_gives_the_best(seed: int, kept: int) -> None:
-    model = Model([4], size=4, seed=seed)
-    [[best, *_]] = model.search(SearchSettings.model_validate(EVERYTHING))
-    [[found, *_]] = searched(model, [[{number: 1} for number in best.ids[:kept]]], **EVERYTHING)
-    assert found == best
 
 
 @pytest.mark.parametrize("seed", range(3))

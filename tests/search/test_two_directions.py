@@ -112,21 +112,6 @@ def test_a_wide_beam_finds_the_best_of_all(members: int, changes: dict[str, Any]
     )
 
 
-def test_probabilities_of_both_directions_sum_to_one_and_their_mean_to_less() -> None:
-    """Over all translations of at most three words: each direction's share, and that of the geometric mean,
-    which is no larger."""
-    both = network()
-    settings = SearchSettings(beam=400, nbest=400, max_length_ratio=3.0)
-    shares = []
-    for (found,) in one_way(both, settings, [0]):
-        assert {one.ids for one in found} == set(every_translation(3))
-        shares.append(sum(np.exp(one.score) for one in found))
-    (joint,) = found_by([both], settings, [0])
-    total = sum(np.exp(one.score) for one in joint)
-    assert max(shares) <= 1 + 1e-5
-    assert 0 < total <= np.sqrt(shares[0] * shares[1]) + 1e-6
-
-
 @pytest.mark.parametrize("beam", [1, 2, 4])
 def test_what_both_beams_end_with_is_pooled_and_ranked_by_both(beam: int) -> None:
     """Words and alignment are the means of both, in the order of the translation."""

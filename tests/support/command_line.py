@@ -31,6 +31,7 @@ def sets(*settings: str) -> str:
 
 def assert_refused(done: Any, *said: str) -> None:
     """The command had no output and exit code 2, and one line that says all of this."""
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done.err
+    assert done.err.startswith("rnnsearch: ")
     for part in said:
         assert part in done.err

@@ -50,7 +50,7 @@ CASES: dict[str, tuple[ModelSettings, list[str]]] = {
         ["optimiser.method=sgd", "optimiser.learning_rate=0.1", "optimiser.clip_norm=0"],
     ),
 }
-WORDS, UPDATES, PAIRS = 23, 30, 7
+WORDS, UPDATES, PAIRS = 23, 12, 7
 
 State = tuple[dict[str, Tensor], dict[int, dict[str, Tensor]], dict[str, Tensor]]
 """Of a trainer: network, optimiser, averages."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import torch
+from command_line import sizes
 
 from rnnsearch.config import load_config
 from rnnsearch.run import Run
@@ -26,12 +27,7 @@ from rnnsearch.training import loop
 from rnnsearch.training.display import Display
 
 SMALL = [
-    *(
-        "model.embedding_size=6",
-        "model.hidden_size=8",
-        "model.alignment_size=5",
-        "model.maxout_size=6",
-    ),
+    *sizes(8),
     *("model.initialisation=glorot", "training.batch_size=10", "stopping.save_every=3"),
     *("stopping.validate_every=10", "stopping.validate_bleu=false", "stopping.select_by=nll"),
     *("stopping.samples=0", "training.threads=1", "dropout.embedding=0.1"),

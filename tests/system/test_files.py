@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from folders import names
+from refusals import refusal
 
 from rnnsearch.errors import InputError
 from rnnsearch.system import files
@@ -25,10 +27,6 @@ from rnnsearch.system.files import (
     write_text,
     written_whole,
 )
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def interrupted(path: Path) -> None:
@@ -57,7 +55,7 @@ def test_what_a_killed_process_left_is_overwritten(tmp_path: Path) -> None:
 def test_two_do_not_write_one_file(tmp_path: Path) -> None:
     with written_whole(tmp_path / "file") as temporary:
         temporary.write_text("first")
-        with pytest.raises(InputError, match="another command is writing it"):
+        with refusal("another command is writing it"):
             write_text(tmp_path / "file", "second")
     assert (names(tmp_path), (tmp_path / "file").read_text()) == (["file"], "first")
 
@@ -85,7 +83,7 @@ def test_the_file_to_which_a_link_points_is_written(tmp_path: Path) -> None:
         write_text(tmp_path / "link", text)
         assert (tmp_path / "folder" / "file").read_text() == text
     for name in ("itself", "folders"):
-        with pytest.raises(InputError, match="is not a regular file"):
+        with refusal("is not a regular file"):
             write_text(tmp_path / name, "text")
     assert names(tmp_path) == ["folder", "folders", "itself", "link"]
     assert (tmp_path / "link").is_symlink()
@@ -120,12 +118,12 @@ def test_a_link_in_place_of_a_temporary_file_is_not_followed(
 def test_a_partial_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".out.partial").mkdir()
     os.chown(tmp_path / ".out.partial", 65534, 65534)
-    with pytest.raises(InputError, match=r"\.out\.partial: belongs to another user"):
+    with refusal(r"\.out\.partial: belongs to another user"):
         write(tmp_path / "out", "text")
 
 
 def test_the_root_folder_is_refused() -> None:
-    with pytest.raises(InputError, match=r"^/: is the root of the file system"):
+    with refusal(r"^/: is the root of the file system"):
         write(Path("/"), "text", replaceable=True)
 
 
@@ -147,7 +145,7 @@ def test_only_one_process_at_a_time(tmp_path: Path) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == "there\n"
         said = rf"folder: another process \({other.pid}\) is baking here \(wait for it or end it"
-        with pytest.raises(InputError, match=said), only_one(folder, "baking"):
+        with refusal(said), only_one(folder, "baking"):
             raise AssertionError
         other.kill()
     with only_one(folder, "baking"):  # the kernel has taken its lock
@@ -203,7 +201,7 @@ def test_a_folder_appears_at_the_end_and_is_replaced_whole_if_it_may_be(tmp_path
         meanwhile=lambda: names(out.parent) == [".out.partial"] or pytest.fail("too early"),
     )
     (out / "more").touch()
-    with pytest.raises(InputError, match=r"out: exists and is not empty \(name another folder"):
+    with refusal(r"out: exists and is not empty \(name another folder"):
         write(out, "b")
     write(out, "b", replaceable=True)
     assert [(path.name, path.read_text()) for path in out.iterdir()] == [("file", "b")]
@@ -226,7 +224,7 @@ def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -
     write(tmp_path / "out", "old")
     (tmp_path / "out").rename(tmp_path / ".out.old")
     (tmp_path / ".out.partial" / "more").mkdir(parents=True)
-    with pytest.raises(InputError, match="exists and is not empty"):
+    with refusal("exists and is not empty"):
         write(tmp_path / "out", "new")
     assert (tmp_path / "out" / "file").read_text() == "old"
     write(tmp_path / "out", "new", replaceable=True)
@@ -234,7 +232,7 @@ def test_a_process_that_died_between_two_renames_loses_nothing(tmp_path: Path) -
 
 
 def test_two_do_not_write_one_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="another command is writing it"):
+    with refusal("another command is writing it"):
         write(tmp_path / "out", "mine", meanwhile=lambda: write(tmp_path / "out", "theirs"))
     assert names(tmp_path) == []
 
@@ -250,7 +248,7 @@ def test_what_appears_meanwhile_is_left_alone_and_what_is_finished_is_kept(
         theirs.parent.mkdir(exist_ok=True)
         theirs.write_text("theirs")
 
-    with pytest.raises(InputError, match=r"out.finished \(keep one of the two\)"):
+    with refusal(r"out.finished \(keep one of the two\)"):
         write(out, "mine", meanwhile=appear)
     assert (theirs.read_text(), (kept / "file").read_text()) == ("theirs", "mine")
     assert names(tmp_path) == ["out", "out.finished"]
@@ -309,7 +307,7 @@ def test_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_a_file_that_may_not_be_read_is_not_called_damaged(error: Exception, said: str) -> None:
     with (
-        pytest.raises(InputError, match=f"^{said}$"),
+        refusal(f"^{said}$"),
         reading(Path("file"), "remove it", "is not a run", "is damaged"),
     ):
         raise error

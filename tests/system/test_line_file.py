@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from folders import names
+from refusals import refusal
 
-from rnnsearch.errors import InputError
 from rnnsearch.system.line_file import LineFile
 
 ITEMS = [f"item {number}" for number in range(11)]
@@ -45,7 +46,7 @@ def test_ended_and_cut_anywhere_it_goes_on_with_whole_blocks(tmp_path: Path) -> 
             assert work(tmp_path / "out") == whole[ends_at:]
             assert (tmp_path / "out").read_bytes() == expected
             (tmp_path / "out").unlink()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["whole"]
+    assert names(tmp_path) == ["whole"]
 
 
 def test_a_full_disk_is_one_line_and_nothing_is_lost(
@@ -59,7 +60,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(
         work(tmp_path / "out", 2)
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
-        with pytest.raises(InputError, match="out: cannot be written: No space left on device"):
+        with refusal("out: cannot be written: No space left on device"):
             work(tmp_path / "out")
     assert work(tmp_path / "out") == whole[2:]
 
@@ -72,7 +73,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(
 )  # fmt: skip
 def test_a_state_file_of_something_else_is_one_line(tmp_path: Path, state: object) -> None:
     (tmp_path / ".out.state").write_text(json.dumps(state))
-    with pytest.raises(InputError, match=r"\.out\.state: is damaged: it is not a state"):
+    with refusal(r"\.out\.state: is damaged: it is not a state"):
         work(tmp_path / "out")
 
 

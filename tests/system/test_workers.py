@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from refusals import refusal
 
-from rnnsearch.errors import InputError
 from rnnsearch.system.workers import ordered_map
 
 
@@ -33,5 +33,5 @@ def test_an_error_of_the_function_is_raised(workers: int) -> None:
 
 @pytest.mark.processes
 def test_a_worker_that_dies_is_one_clear_line() -> None:
-    with pytest.raises(InputError, match="a worker process ended before its work was done"):
+    with refusal("a worker process ended before its work was done"):
         list(ordered_map(os._exit, [1], 2))

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import names
+from refusals import refusal
 from started_commands import nobody_left
 
-from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.text import dataset
 from rnnsearch.text.dataset import Corpus, map_array
@@ -62,27 +63,24 @@ def store(tmp_path: Path) -> Path:
         ("seed = 1", "seed = 'one'", "is damaged: data.seed"),
         ("seed = 1", "seed = ", "is damaged"),
         ("seed = 1", "unheard_of = 1", "is damaged: data.unheard_of"),
-        ("format = 2", f"format = {'9' * 5000}", "is damaged: Exceeds the limit"),
-        ("format = 2", "format = " + "[" * 100_000, "is damaged: it is nested too deeply"),
     ],
 )
 def test_settings_that_no_prepare_wrote(store: Path, old: str, new: str, said: str) -> None:
     text = (store / "data.toml").read_text()
     (store / "data.toml").write_text(text.replace(old, new, 1))
-    with pytest.raises(InputError) as refused:
+    with refusal(re.escape(said)):
         Corpus.open(store)
-    assert said in str(refused.value)
 
 
 def test_pipes_and_other_arrays_are_no_store(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = store / "train.source.lengths.npy"
     for made in (np.zeros((2, 2)), np.array(["a", "b"]), np.array([1.5, 2.5])):
         np.save(path, made)
-        with pytest.raises(InputError, match=r"lengths\.npy: is damaged: it holds"):
+        with refusal(r"lengths\.npy: is damaged: it holds"):
             map_array(path)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(InputError, match=r"lengths\.npy: cannot be read: it is a pipe or a device"):
+    with refusal(r"lengths\.npy: cannot be read: it is a pipe or a device"):
         Corpus.open(store)
 
 
@@ -97,7 +95,7 @@ def test_a_missing_or_damaged_file_is_refused(store: Path) -> None:
             if damaged is not None:
                 path.write_bytes(damaged)
             named = path.suffix != ".toml" and damaged not in one_bit
-            with pytest.raises(InputError, match=re.escape(path.name) if named else None):
+            with refusal(re.escape(path.name) if named else None):
                 Corpus.open(store)
         path.write_bytes(content)
     assert len(Corpus.open(store).train) == 2
@@ -109,7 +107,7 @@ def test_ids_that_do_not_fit_their_offsets_are_refused(
     monkeypatch.setattr(dataset, "CHECKED_BYTES", 0)
     offsets = np.load(file := store / "train.source.0000.offsets.npy")
     np.save(file, [*offsets[:-1], 6])
-    with pytest.raises(InputError, match="does not fit its offsets"):
+    with refusal("does not fit its offsets"):
         Corpus.open(store)
 
 
@@ -169,11 +167,11 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(
         assert stage != "tokenising" or len(children) >= 2
         left = [path for path in store.parent.iterdir() if path != store]
         assert len(left) == 1
-        with pytest.raises(InputError, match="is not a prepared dataset"):
+        with refusal("is not a prepared dataset"):
             Corpus.open(left[0])
         # Another one at work beside it leaves it alone.
         prepare(source, target, store.with_name("other"), settings=SETTINGS)
-        with pytest.raises(InputError, match="another command is writing it"):
+        with refusal("another command is writing it"):
             prepare(
                 source, target, store, settings=SETTINGS, options=PrepareOptions(overwrite=True)
             )
@@ -183,4 +181,4 @@ def test_a_kill_leaves_no_store_no_process_and_no_rest(
     assert not existing or len(Corpus.open(store).train) == LINES
     nobody_left(children)  # the workers notice by themselves
     prepare(source, target, store, settings=SETTINGS, options=PrepareOptions(overwrite=True))
-    assert sorted(path.name for path in store.parent.iterdir()) == ["other", "store"]
+    assert names(store.parent) == ["other", "store"]

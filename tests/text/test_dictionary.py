@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from command_line import Command, assert_refused
+from eflomal_stand_in import diagonal, stand_in
 
-from rnnsearch.lab import eflomal_links as corpus_links
 from rnnsearch.text.dictionary import phrases, write_dictionary
 from rnnsearch.translation.faithful import read_dictionary, read_glossary
 
@@ -41,12 +41,7 @@ def test_the_most_frequent_translation_is_written(tmp_path: Path) -> None:
 
 
 def test_the_command(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
-        for path in (forward, reverse):
-            path.write_text("0-0 1-1\n0-0\n")
-
-    monkeypatch.setattr(corpus_links, "run_eflomal", run)
-    monkeypatch.setattr(corpus_links, "require_eflomal", lambda: None)
+    stand_in(monkeypatch, lambda *pair: (diagonal(*pair), diagonal(*pair)))
     monkeypatch.chdir(tmp_path)
     Path("a.en").write_text("Hello.\nHello\n")
     Path("a.fr").write_text("Salut.\nSalut\n")

@@ -288,7 +288,7 @@ def test_the_rules_corners(language: str) -> None:
 
 
 @given(st.sampled_from(LANGUAGES), st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
-@settings(max_examples=2_000)
+@settings(max_examples=500)
 def test_it_is_sacremoses_on_what_the_rules_look_at(language: str, line: str) -> None:
     check(language, line)
 
@@ -305,13 +305,13 @@ def test_it_is_sacremoses_on_any_characters(language: str, line: str) -> None:
 
 
 REAL = [
-    ("europarl/train.en", "en", 100_000),
-    ("europarl/train.fr", "fr", 100_000),
+    ("europarl/train.en", "en", 20_000),
+    ("europarl/train.fr", "fr", 20_000),
     ("newstest/newstest2012.en", "en", 3_003),
     ("newstest/newstest2013.fr", "fr", 3_000),
-    ("multi30k/train.en", "en", 29_000),
-    ("multi30k/train.fr", "fr", 29_000),
-    ("multi30k/train.de", "de", 29_000),
+    ("multi30k/train.en", "en", 5_000),
+    ("multi30k/train.fr", "fr", 5_000),
+    ("multi30k/train.de", "de", 5_000),
     ("multi30k/val.en", "cs", 1_014),
 ]
 
@@ -366,14 +366,14 @@ SOME_LATIN = [
     "EU:",
     "ssa",
 ]
-MARKS = [*"().,?!;%[]¿", "..", ",,", "?!", "@-@", "Жук"]
+MARKS = [*"().,?!;%[]¿", *["..", ",,", "?!", "@-@", "Жук"]]
 
 
 @given(
     st.sampled_from(["en", "fr", "it", "de", "ga", "fi", "zh", "xx"]),
     st.lists(st.sampled_from([*SOME_LATIN, *MARKS]), max_size=8),
 )
-@settings(max_examples=1_000)
+@settings(max_examples=300)
 def test_words_are_joined_as_sacremoses_joins_them(language: str, words: list[str]) -> None:
     _, _, ours, theirs = both(language)
     assert ours.line(words) == theirs.detokenize(list(words), unescape=False)

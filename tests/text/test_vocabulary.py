@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
-from rnnsearch.errors import InputError
 from rnnsearch.text.vocabulary import UNK, Vocabulary
 
 SENTENCES = [["b", "a", "c"], ["a", "d"], ["a", "c"]]
@@ -72,5 +72,5 @@ def test_the_file_has_one_word_a_line_and_comes_back(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused(tmp_path: Path, text: bytes | None, message: str) -> None:
     if text is not None:
         (tmp_path / "v.txt").write_bytes(text)
-    with pytest.raises(InputError, match=message):
+    with refusal(message):
         Vocabulary.load(tmp_path / "v.txt")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from rnnsearch import AlignedPair, Translation, read_gold, read_pharaoh
-from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import plain_field
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.word_links import GoldLinks, Link
@@ -78,9 +78,7 @@ def test_malformed_json_is_one_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "links"
     path.write_text(f'{{"links": [[0, 0]]}}\n\n{line}\n')
     for read in (read_pharaoh, read_gold):
-        with pytest.raises(
-            InputError, match=re.escape(f"{path}:3: ") + "(is no JSON|.* is not a link)"
-        ) as error:
+        with refusal(re.escape(f"{path}:3: ") + "(is no JSON|.* is not a link)") as error:
             read(path)
         assert len(str(error.value)) < 300
 
