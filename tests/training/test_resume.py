@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 import torch
+from command_line import sizes
 from started_commands import assert_same_checkpoint, start, train, train_words, until_saved
 
 from rnnsearch.config import load_config
-from rnnsearch.errors import InputError
 from rnnsearch.run import Run, read_statistics
 from rnnsearch.settings import Settings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
 
 PLAIN = [
-    *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),
+    *sizes(12),
     *(
         "stopping.max_updates=12",
         "stopping.validate_every=4",
@@ -154,13 +154,3 @@ def test_another_learning_rate(linked: Corpus, tmp_path: Path) -> None:
         {"update": 4, "setting": "optimiser.learning_rate", "before": 1.0, "after": rate}
     ]
     assert Run.open(run).settings.optimiser.learning_rate == rate
-
-
-def test_other_settings_are_refused_and_a_run_is_not_overwritten(
-    linked: Corpus, tmp_path: Path
-) -> None:
-    train(changed("stopping.max_updates=1"), linked, tmp_path / "run")
-    with pytest.raises(InputError, match=r"training\.batch_size = 10, which is now 20"):
-        train(changed("training.batch_size=20"), linked, tmp_path / "run", resume=True)
-    with pytest.raises(InputError, match="holds a run already"):
-        train(changed("stopping.max_updates=2"), linked, tmp_path / "run")
