@@ -1,7 +1,7 @@
 """Whatever stands in settings, recipes, runs, checkpoints and stores: it is read as it was written, or
 refused with one clear line.
 
-A few examples in the default suite; the tests marked slow try thousands.
+A few examples in the default suite; the tests marked slow try ten times as many.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.settings import Settings
-from rnnsearch.system.tensors import difference, load_tensors, save_tensors
+from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.batches import collate
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import load_checkpoint
@@ -34,7 +34,7 @@ from rnnsearch.training.setup import trainer_of
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.translator import Translator
 
-amount = pytest.mark.parametrize("times", [1, pytest.param(50, marks=pytest.mark.slow)])
+amount = pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.slow)])
 
 
 def fuzz(check: Callable[..., None], examples: int, *strategies: st.SearchStrategy[Any]) -> None:
@@ -78,7 +78,7 @@ WORDS = st.one_of(
             "os:system",
             "a:b",
             ":",
-            "x\0y",
+            "x\x00y",
             "\x1b[2J",
             "adam",
         ]
@@ -227,10 +227,7 @@ def test_runs(tiny_subword_run: Path, tmp_path: Path, times: int) -> None:
                 run = Run.open(folder.path)
                 found = run.load_network().state_dict()
                 if file.name == "model.safetensors":
-                    assert not difference(found, expected)
-                    assert all(
-                        torch.equal(tensor, expected[name]) for name, tensor in found.items()
-                    )
+                    torch.testing.assert_close(found, expected, rtol=0, atol=0)
                 Translator.load(folder.path).translate(["The man sees the woman.", ""], beam=2)
 
             assert refused(work) or file.name == "config.toml"

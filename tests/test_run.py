@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import tomli_w
 import torch
+from folders import names
+from refusals import refusal
 
 from rnnsearch import Translator
-from rnnsearch.errors import InputError
 from rnnsearch.run import Run, check_new
 from rnnsearch.system.tensors import load_tensors, save_tensors
 
@@ -27,7 +28,7 @@ def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:
     assert again.source.vocabulary == known.source.vocabulary
     assert again.target.vocabulary == known.target.vocabulary
     assert again.source.encode("The man sees.").ids == known.source.encode("The man sees.").ids
-    assert sorted(path.name for path in made.path.iterdir()) == [
+    assert names(made.path) == [
         "checkpoints",
         "config.toml",
         "log",
@@ -35,7 +36,7 @@ def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:
         "vocabulary.target.txt",
         "words.target.bloom",
     ]
-    with pytest.raises(InputError, match="holds a run already"):
+    with refusal("holds a run already"):
         Run(made.path, known.settings, known.source, known.target).create()
 
 
@@ -56,8 +57,7 @@ def test_a_part_of_ones_own_begins_with_the_weights_of_a_built_in_one(
             .make_network(trust_code=True)
             .state_dict()
         )
-    for name, tensor in made[0].items():
-        assert torch.equal(tensor, made[1][name]), name
+    torch.testing.assert_close(*made, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -65,20 +65,10 @@ def test_a_folder_with_other_files_is_no_place_for_a_run(tmp_path: Path, resume:
     check_new(tmp_path / "new", resume)
     check_new(tmp_path, resume)
     (tmp_path / "thesis").touch()
-    with pytest.raises(InputError, match="exists and is not empty"):
+    with refusal("exists and is not empty"):
         check_new(tmp_path, resume)
     (tmp_path / "checkpoints").mkdir()  # of a training that was killed before it had its settings
     check_new(tmp_path, resume)
-
-
-def test_an_unknown_setting_in_a_stored_run_is_refused(tiny_run: Path, tmp_path: Path) -> None:
-    known = Run.open(tiny_run)
-    made = Run(tmp_path / "run", known.settings, known.source, known.target).create()
-    table = tomllib.loads((made.path / "config.toml").read_text("utf-8"))
-    table["training"]["nosuch"] = 3
-    (made.path / "config.toml").write_text(tomli_w.dumps(table), encoding="utf-8")
-    with pytest.raises(InputError, match=r"unknown setting training\.nosuch"):
-        Run.open(made.path)
 
 
 CODEC_FILES = [
@@ -123,7 +113,7 @@ def test_every_file_is_held_to_its_checksum(
     for name in CODEC_FILES:
         whole = (folder / name).read_bytes()
         damage(folder / name)
-        with pytest.raises(InputError, match=rf"folder/{re.escape(name)}: {what} \(copy it again"):
+        with refusal(rf"folder/{re.escape(name)}: {what} \(copy it again"):
             Run.open(folder)
         (folder / name).write_bytes(whole)
     Run.open(folder)
@@ -140,9 +130,7 @@ def test_a_run_of_before_the_checksums_is_read(tiny_run: Path, tmp_path: Path) -
         if "checksums" not in header:
             assert Run.open(run).settings == Run.open(tiny_run).settings
         else:
-            with pytest.raises(
-                InputError, match=r"config\.toml: is damaged: run\.checksums is not a table"
-            ):
+            with refusal(r"config\.toml: is damaged: run\.checksums is not a table"):
                 Run.open(run)
 
 
@@ -151,10 +139,7 @@ def test_weights_that_are_not_numbers_are_refused(tiny_run: Path, tmp_path: Path
     tensors, notes = load_tensors(run.model_path, "")
     tensors["output.bias"][3] = float("nan")
     save_tensors(run.model_path, tensors, notes)
-    with pytest.raises(
-        InputError,
-        match=r"model\.safetensors: is damaged: output\.bias holds values that are not numbers",
-    ):
+    with refusal(r"model\.safetensors: is damaged: output\.bias holds values that are not numbers"):
         run.load_network()
 
 
@@ -173,9 +158,9 @@ def test_nothing_in_a_run_is_executed(tiny_run: Path, tmp_path: Path) -> None:
     exploded = tmp_path / "exploded"
     for content in (pickle.dumps(Bomb(exploded)), b""):
         run.model_path.write_bytes(content)
-        with pytest.raises(InputError, match="is damaged"):
+        with refusal("is damaged"):
             run.load_network()
     torch.save({"a": Bomb(exploded)}, run.model_path)
-    with pytest.raises(InputError, match="is damaged"):
+    with refusal("is damaged"):
         run.load_network()
     assert not exploded.exists()

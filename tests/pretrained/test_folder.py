@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
+from command_line import Command
+from refusals import refusal
 
 from rnnsearch import Translator
-from rnnsearch.errors import InputError
 from rnnsearch.installed import VARIABLE, folder_of, installed_models
 from rnnsearch.kernels import int8
 from rnnsearch.pretrained.card import CardScore, ModelCard, card_markdown, read_card
@@ -83,18 +82,18 @@ def test_without_int8_products_a_model_searches_in_float32(
     translator = Translator.load(saved / "en-fr")
     assert translator.settings.search.precision == "float32"
     assert len(translator.translate(LINES)) == 3
-    with pytest.raises(InputError, match="no int8 products"):
+    with refusal("no int8 products"):
         translator.translate(LINES, settings={"search.precision": "int8"})
 
 
 def test_runs_and_other_folders_are_never_replaced(tiny_run: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_run, tmp_path / "run")
     translator = Translator.load(tiny_run)
-    with pytest.raises(InputError, match="exists and is not empty"):
+    with refusal("exists and is not empty"):
         translator.save_pretrained(tmp_path / "run")
     translator.save_pretrained(tmp_path / "model")
     translator.save_pretrained(tmp_path / "model", int8=True)
-    with pytest.raises(InputError, match="only a translator of one run"):
+    with refusal("only a translator of one run"):
         Translator.load(tiny_run, tiny_run).save_pretrained(tmp_path / "two")
 
 
@@ -133,9 +132,9 @@ def test_faults_of_a_card_are_named(tmp_path: Path) -> None:
         ("=", "is not TOML"),
     ]:
         file.write_text(text)
-        with pytest.raises(InputError, match=f"card.toml: .*{said}"):
+        with refusal(f"card.toml: .*{said}"):
             read_card(file)
-    with pytest.raises(InputError, match="cannot be read"):
+    with refusal("cannot be read"):
         read_card(tmp_path / "absent.toml")
 
 
@@ -161,16 +160,11 @@ def test_a_name_stands_for_its_folder(named: Path) -> None:
 def test_an_unknown_name_lists_those_that_are_there(
     named: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"no installed model 'en-fx' \(did you mean 'en-fr'\? installed models: en-fr\)",
-    ):
+    with refusal(r"no installed model 'en-fx' \(did you mean 'en-fr'\? installed models: en-fr\)"):
         Translator.load("en-fx")
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.setattr("rnnsearch.installed.entry_points", lambda group: [])
-    with pytest.raises(
-        InputError, match=r"no models are installed: pip install 'rnnsearch\[models\]'"
-    ):
+    with refusal(r"no models are installed: pip install 'rnnsearch\[models\]'"):
         Translator.load("en-fr")
 
 
@@ -194,7 +188,7 @@ def test_a_package_says_where_models_lie_and_is_not_run(
     assert folder_of("en-fr") == package / "en-fr"
 
 
-def test_commands_take_names(named: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_commands_take_names(named: Path, command: Command, tmp_path: Path) -> None:
     (tmp_path / "text.en").write_text("\n".join(LINES) + "\n")
     (tmp_path / "text.fr").write_text("L'homme voit la femme.\n\nLe comité visite Paris.\n")
     expected = [one.text for one in Translator.load("en-fr").translate(LINES)]
@@ -209,7 +203,7 @@ def test_commands_take_names(named: Path, command: Callable[..., Any], tmp_path:
     )
 
 
-def test_the_list(named: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_list(named: Path, command: Command, tmp_path: Path) -> None:
     (line,) = command("models").lines
     assert line.startswith("en-fr        en → fr  0.0 MB  mit  newstest2013 BLEU 24.5")
     (found,) = (json.loads(line) for line in command("models --json").lines)
@@ -217,7 +211,7 @@ def test_the_list(named: Path, command: Callable[..., Any], tmp_path: Path) -> N
 
 
 def test_a_damaged_model_is_listed_as_such(
-    saved: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    saved: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(saved / "en-fr", tmp_path / "homes" / "broken")
     (tmp_path / "homes" / "broken" / "config.toml").write_bytes(b"\xff\x00")
@@ -230,7 +224,7 @@ def test_a_damaged_model_is_listed_as_such(
 
 
 def test_a_run_becomes_a_model_by_a_command(
-    tiny_run: Path, tmp_path: Path, command: Callable[..., Any]
+    tiny_run: Path, tmp_path: Path, command: Command
 ) -> None:
     (tmp_path / "card.toml").write_text('licence = "mit"\n')
     done = command(

@@ -14,9 +14,9 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from refusals import refusal
 
 from rnnsearch import Translator
-from rnnsearch.errors import InputError
 
 COMMIT = "c" * 40
 
@@ -136,7 +136,7 @@ def test_a_hostile_hub_writes_nothing_outside_the_cache(
     if commit == COMMIT:  # an ETag names nothing
         Translator.from_pretrained("someone/en-fr")
     else:
-        with pytest.raises(InputError, match=r"its commit on the hub, '.*', is invalid"):
+        with refusal(r"its commit on the hub, '.*', is invalid"):
             Translator.from_pretrained("someone/en-fr")
         assert not (tmp_path / "cache").exists()
     assert names_in(tmp_path) == before
@@ -167,7 +167,7 @@ def test_nothing_that_is_refused_stays(
 ) -> None:
     hub.hostile = hostile
     monkeypatch.setattr("rnnsearch.pretrained.hub.LARGEST_MODEL", 10**6)
-    with pytest.raises(InputError, match=f"model 'someone/en-fr' cannot be fetched: .*{message}"):
+    with refusal(f"model 'someone/en-fr' cannot be fetched: .*{message}"):
         Translator.from_pretrained("someone/en-fr")
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
     hub.hostile = ""
@@ -178,25 +178,24 @@ def test_a_list_of_names_without_end_is_not_read(
     hub: type[Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rnnsearch.pretrained.hub.LARGEST_LIST", 99)
-    with pytest.raises(InputError, match="cannot be fetched: the hub sends more than 99 bytes"):
+    with refusal("cannot be fetched: the hub sends more than 99 bytes"):
         Translator.from_pretrained("someone/en-fr")
 
 
 def test_a_name_that_the_hub_does_not_know_is_one_line(hub: type[Hub]) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"model 'someone/else' cannot be fetched: .+ \(check its name and the connection\)",
+    with refusal(
+        r"model 'someone/else' cannot be fetched: .+ \(check its name and the connection\)"
     ):
         Translator.from_pretrained("someone/else")
 
 
 def test_a_repository_of_something_else_is_refused(hub: type[Hub]) -> None:
     del hub.files["config.toml"]
-    with pytest.raises(InputError, match=r"is no model of rnnsearch: it has no config\.toml"):
+    with refusal(r"is no model of rnnsearch: it has no config\.toml"):
         Translator.from_pretrained("someone/en-fr")
 
 
 def test_without_the_extra_the_message_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(InputError, match=r"pip install 'rnnsearch\[hub\]'"):
+    with refusal(r"pip install 'rnnsearch\[hub\]'"):
         Translator.from_pretrained("someone/en-fr")

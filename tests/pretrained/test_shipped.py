@@ -4,11 +4,10 @@ says."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Command
 
 from rnnsearch import Translator
 from rnnsearch.installed import VARIABLE
@@ -56,7 +55,7 @@ def test_a_model_searches_in_8_bits(model: Path) -> None:
     assert Translator.load(model.name).settings.search.precision == "int8"
 
 
-def test_the_first_command_of_the_readme(command: Callable[..., Any]) -> None:
+def test_the_first_command_of_the_readme(command: Command) -> None:
     """Its output stands in the block below it."""
     said = re.search(
         r'^echo "(.+)" \| rnnsearch translate (\S+).*\n```\n\n```text\n(.+)\n```',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -150,16 +151,11 @@ def test_a_language_counts_without_its_region(client: TestClient, codes: tuple[s
     assert answer["translations"][0]["text"] == expected["translatedText"]
 
 
-@pytest.mark.parametrize(
-    "q", ["<p>The <b>man</b> sees.</p>", ["<i>A cat</i> &lt;b&gt; .", "A dog ."]], ids=str
-)
-def test_html_keeps_its_tags_and_text_stays_text(client: TestClient, q: Any) -> None:
-    answer = client.post("/translate", json=GOOD | {"q": q, "format": "html", "source": "auto"})
+def test_html_keeps_its_tags_and_text_stays_text(client: TestClient) -> None:
+    given = {"q": ["<i>A cat</i> &lt;b&gt; .", "A dog ."], "format": "html", "source": "auto"}
+    answer = client.post("/translate", json=GOOD | given)
     assert answer.status_code == 200
-    text = str(answer.json()["translatedText"])
-    tags = ["<p>", "<b>", "</b>", "</p>"] if isinstance(q, str) else ["<i>", "</i>"]
-    assert [text.count(tag) for tag in tags] == [1] * len(tags)
-    assert [text.index(tag) for tag in tags] == sorted(text.index(tag) for tag in tags)
+    assert re.findall("<[^>]*>", str(answer.json()["translatedText"])) == ["<i>", "</i>"]
 
 
 def test_html_is_that_of_the_translator(

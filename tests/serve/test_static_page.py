@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Command
+from refusals import refusal
 
-from rnnsearch.errors import InputError
 from rnnsearch.lab.palette import properties
 from rnnsearch.serve.export import export_page
 from rnnsearch.serve.page import KINDS, page_files
@@ -83,7 +82,7 @@ def test_what_the_engine_cannot_run_is_refused_before_anything_is_written(
     settings = (run / "config.toml").read_text("utf-8")
     assert old in settings
     (run / "config.toml").write_text(settings.replace(old, new), "utf-8")
-    with pytest.raises(InputError, match=said):
+    with refusal(said):
         export_page([run], tmp_path / "page")
     assert not (tmp_path / "page").exists()
 
@@ -93,7 +92,7 @@ def test_a_page_is_replaced_and_other_folders_are_not(tiny_run: Path, tmp_path: 
     export_page([tiny_run], tmp_path / "page")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").touch()
-    with pytest.raises(InputError, match="exists and is not empty"):
+    with refusal("exists and is not empty"):
         export_page([tiny_run], tmp_path / "mine")
 
 
@@ -102,11 +101,11 @@ def test_two_models_of_the_same_languages_are_told_apart(
 ) -> None:
     _, sizes = export_page([tiny_run, other_tiny_run], tmp_path / "page")
     assert list(sizes) == ["run", "other"]
-    with pytest.raises(InputError, match="two models would be called 'run'"):
+    with refusal("two models would be called 'run'"):
         export_page([tiny_run, tiny_run], tmp_path / "twice")
 
 
-def test_the_command(command: Callable[..., Any], tiny_run: Path, tmp_path: Path) -> None:
+def test_the_command(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     done = command(f"export {tiny_run} --out {tmp_path}/page")
     assert done.code == 0
     assert "python -m http.server" in done.err

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import Command
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -248,7 +249,7 @@ def at_a_terminal(
 
 
 @pytest.mark.processes
-def test_a_session_with_editing(command: Any, tiny_run: Path) -> None:
+def test_a_session_with_editing(command: Command, tiny_run: Path) -> None:
     text = f"{SENTENCE}\n".encode()
     (expected,) = command(f"translate {tiny_run} --beam 2", stdin=text).lines
     with at_a_terminal(tiny_run) as (process, screen):

@@ -117,11 +117,24 @@ def test_the_words_to_choose_from(client: TestClient, served: list[ServedModel])
             "text has 1 texts, but prefix has 2",
         ),
         ("translate", {"text": "A .", "prefix": "La " * 99}, 413, "the beginning has 99 words"),
+        (
+            "align",
+            {"source_text": ["a", "b"], "target_text": ["c"]},
+            422,
+            "2 texts, but target_text has 1",
+        ),
+        ("align", {"source_text": "a", "target_text": ["c"]}, 422, "two lists"),
+        (
+            "align",
+            dict.fromkeys(["source_text", "target_text"], ["a"] * 41),
+            413,
+            "41 pairs, but the limit is 40",
+        ),
         ("choices", {"text": "A .", "count": 11}, 422, "count may be 10 at most"),
         ("choices", {"text": "A .", "prefix": "La " * 99}, 413, "the beginning has 99 words"),
     ],
 )
-def test_bad_beginnings(
+def test_bad_beginnings_and_pairs(
     client: TestClient, path: str, body: dict[str, Any], status: int, says: str
 ) -> None:
     assert (
@@ -220,25 +233,6 @@ def test_alignments_are_those_of_forced_decoding_and_of_the_posterior(
         alignment=False,
     )
     assert "alignment" not in links_only["pairs"][0]
-
-
-def test_pairs_that_do_not_fit_are_refused(client: TestClient) -> None:
-    path = "/v1/align"
-    assert (
-        "2 texts, but target_text has 1"
-        in ask(client, path, 422, source_text=["a", "b"], target_text=["c"])["error"]["message"]
-    )
-    assert (
-        "two lists"
-        in ask(client, path, 422, source_text="a", target_text=["c"])["error"]["message"]
-    )
-    many = ["a"] * 41
-    assert (
-        "41 pairs, but the limit is 40"
-        in ask(client, path, 413, source_text=many, target_text=many, model="en-fr")["error"][
-            "message"
-        ]
-    )
 
 
 def test_the_requests_of_the_how_to_page_are_answered_by_a_service_with_two_models(

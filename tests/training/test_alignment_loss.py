@@ -1,12 +1,11 @@
-"""The alignment losses by hand, their weight over time, and sentences drawn for forcing.
+"""Smoothed links, saturated losses, the loss's weight over time, and sentences drawn for forcing.
 
-Which row a link supervises, and the gradients, are tested in tests/model/test_known_alignment.py.
+The losses by their definitions, which row a link supervises, and gradients: tests/model/test_known_alignment.py.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import pytest
@@ -20,31 +19,6 @@ from rnnsearch.training.loss import (
     rows_to_force,
     smoothed,
 )
-
-
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        # links of row 1: the second of three; of row 2: the first and the third; row 3 has none
-        ("cross-entropy", -math.log(0.5) - 0.5 * math.log(0.2) - 0.5 * math.log(0.4)),
-        ("squared", (0.25**2 + 0.5**2 + 0.25**2) + (0.3**2 + 0.4**2 + 0.1**2)),
-        ("product", -math.log(0.5) - math.log(0.5 * 0.2 + 0.5 * 0.4)),
-    ],
-)
-def test_by_hand(form: str, expected: float) -> None:
-    weights = torch.tensor(
-        [[[0.25, 0.5, 0.25], [0.2, 0.4, 0.4], [0.1, 0.8, 0.1]]], dtype=torch.float64
-    )
-    known = torch.tensor([[[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]])
-    loss, rows = alignment_loss(weights, known, form)
-    assert float(loss) == pytest.approx(expected, rel=1e-12)
-    assert rows == 2
-    loss, rows = alignment_loss(
-        torch.cat([weights, weights]), torch.cat([known, torch.zeros_like(known)]), form
-    )
-    # a sentence without links adds nothing
-    assert float(loss) == pytest.approx(expected, rel=1e-12)
-    assert rows == 2
 
 
 @pytest.mark.parametrize("mass", [0.0, 0.3])

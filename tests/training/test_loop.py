@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import started_commands
 import torch
+from refusals import refusal
 from started_commands import settings
 
 from rnnsearch.builtin.corpus import write
-from rnnsearch.errors import InputError
 from rnnsearch.kernels import fast_loss
 from rnnsearch.run import Run, read_statistics
 from rnnsearch.settings import DataSettings
@@ -123,7 +123,7 @@ def test_what_makes_the_weights_worse_is_not_called_the_best(
     )
     (tensors, notes), (expected, _) = weights(run.path), weights(base.path)
     assert notes["update"] == read_statistics(run.path)["best_update"] == 0
-    assert all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
+    torch.testing.assert_close(tensors, expected, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,13 @@ def test_what_makes_the_weights_worse_is_not_called_the_best(
             "adamw",
             "the weights are too large or not numbers|the last 4 of 5 gradients were not finite",
         ),
-        (1e30, "sgd", "the weights are too large or not numbers"),
     ],
 )
 def test_a_training_that_diverges_is_no_success(
     corpus: Corpus, tmp_path: Path, rate: float, optimiser: str, said: str
 ) -> None:
     diverging = f"optimiser.learning_rate={rate}", f"optimiser.method={optimiser}"
-    with pytest.raises(InputError, match=rf"{said}.*lower optimiser.learning_rate"):
+    with refusal(rf"{said}.*lower optimiser.learning_rate"):
         train(corpus, tmp_path / "run", *diverging, max_updates=5)
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
@@ -176,11 +175,9 @@ def test_own_metric_chooses_the_weights(
     curves = EventAccumulator(str(run.log_path)).Reload()
     assert [point.value for point in curves.Scalars("dev/metric")] == [-1, -2, -3]
     for name, fault in (("wrong", "raised ValueError"), ("missing", "cannot be imported")):
-        with pytest.raises(
-            InputError, match=rf"stopping\.validate_metric = 'own_metrics:{name}' {fault}"
-        ):
+        with refusal(rf"stopping\.validate_metric = 'own_metrics:{name}' {fault}"):
             train(corpus, tmp_path / name, validate_metric=f"own_metrics:{name}")
-    with pytest.raises(InputError, match=r"needs stopping\.validate_metric"):
+    with refusal(r"needs stopping\.validate_metric"):
         settings(select_by="metric")
 
 
@@ -212,7 +209,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing_and_stops_when_it_repeats
         return (loss * float("nan"), nll) if calls > 5 else (loss, nll)
 
     monkeypatch.setattr(setup, "fast_loss", lambda dtype: poisoned)
-    with pytest.raises(InputError, match=r"10 gradients in a row were not finite \(update 15\)"):
+    with refusal(r"10 gradients in a row were not finite \(update 15\)"):
         train(corpus, tmp_path / "run", max_updates=100, save_every=1, validate_every=1000)
     assert (tmp_path / "messages").read_text().count("the gradient is not finite") == 10
     monkeypatch.setattr(setup, "fast_loss", lambda dtype: honest)
@@ -236,9 +233,7 @@ def test_a_full_disk_costs_no_earlier_checkpoint(
         honest(*arguments)
 
     monkeypatch.setattr(loop, "save_checkpoint", full)
-    with pytest.raises(
-        InputError, match=r"no checkpoint at update 10: No space left on device \(free some space"
-    ):
+    with refusal(r"no checkpoint at update 10: No space left on device \(free some space"):
         train(corpus, tmp_path / "run")
     assert "training goes on" in (tmp_path / "messages").read_text()
     _, notes = load_tensors(tmp_path / "run" / "checkpoints" / "last.safetensors", "")
@@ -272,7 +267,7 @@ def test_the_best_weights_are_tried_again_until_the_disk_takes_them(
     assert "no checkpoint at update 5: No space left on device; the previous one is kept" in said
     tensors, notes = weights(run.path)
     assert (notes["update"], read_statistics(run.path)["best_update"]) == (5, 5)
-    assert all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
+    torch.testing.assert_close(tensors, expected, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(("full_at", "resumed_at"), [((5, 10), 0), ((10,), 5)])
@@ -291,14 +286,14 @@ def test_best_weights_that_are_never_saved_are_no_success(
         patch.setattr(validation, "save_tensors", Refusing(full_at))
         patch.setattr(loop, "validate", falling_nll(*nll.values()))
         said = rf"no checkpoint at update 10: No space left on device .* --resume from update {resumed_at}"
-        with pytest.raises(InputError, match=said):
+        with refusal(said):
             train(corpus, tmp_path / "run")
     left = [nll[at] for at in nll if at > resumed_at]
     monkeypatch.setattr(loop, "validate", falling_nll(*left, start=() if resumed_at else (99.0,)))
     run, _ = train(corpus, tmp_path / "run", resume=True)
     (tensors, notes), (expected, _) = weights(run.path), weights(whole.path)
     assert (notes["update"], read_statistics(run.path)["best_update"]) == (10, 10)
-    assert all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
+    torch.testing.assert_close(tensors, expected, rtol=0, atol=0)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -331,20 +326,20 @@ def test_one_training_at_a_time_and_what_a_killed_one_left_is_removed(
 ) -> None:
     path = tmp_path / "run"
     said = r"run: another process \(\d+\) is training here \(wait for it or end it"
-    with run_lock(path, resume=False), pytest.raises(InputError, match=said):
+    with run_lock(path, resume=False), refusal(said):
         train(corpus, path)
     assert not path.exists()
     train(corpus, path, max_updates=1)
     for folder in (path, path / "checkpoints", path / "log"):
         (folder / ".model.safetensors.12345.partial").write_text("half")
-    with run_lock(path, resume=True), pytest.raises(InputError, match="is training here"):
+    with run_lock(path, resume=True), refusal("is training here"):
         train(corpus, path, resume=True)
     train(corpus, path, resume=True, max_updates=2)
     assert not [file for file in path.rglob(".*") if file.name.startswith(".")]
 
 
 def test_an_update_of_more_than_an_epoch_is_refused(corpus: Corpus, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="accumulate = 7, and an epoch has 6 batches"):
+    with refusal("accumulate = 7, and an epoch has 6 batches"):
         train(corpus, tmp_path / "run", "training.accumulate=7")
     assert not (tmp_path / "run").exists()
     run, _ = train(corpus, tmp_path / "run", "training.accumulate=6", max_updates=2)
@@ -364,9 +359,7 @@ def test_a_corpus_without_development_set(tmp_path: Path) -> None:
 def test_a_fixed_context_of_another_encoder_is_refused(corpus: Corpus, tmp_path: Path) -> None:
     """c_i = →h_Tx is what makes RNNencdec; runs that were begun with another context still go on."""
     chosen = "model.encoder=embedding", "model.alignment=fixed"
-    with pytest.raises(
-        InputError, match=r'RNNencdec has a forward .*, and model.encoder = "embedding" \(set'
-    ):
+    with refusal(r'RNNencdec has a forward .*, and model.encoder = "embedding" \(set'):
         train(corpus, tmp_path / "run", *chosen)
     assert not (tmp_path / "run").exists()
     own = settings(*chosen, **EVERY_5).model_copy(update={"data": corpus.settings})

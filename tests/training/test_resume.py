@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from command_line import sizes
 from started_commands import assert_same_checkpoint, start, train, train_words, until_saved
 
 from rnnsearch.config import load_config
@@ -19,7 +20,7 @@ from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
 
 PLAIN = [
-    *(f"model.{part}_size=12" for part in ("embedding", "hidden", "alignment", "maxout")),
+    *sizes(12),
     *(
         "stopping.max_updates=12",
         "stopping.validate_every=4",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from refusals import refusal
 
-from rnnsearch.errors import InputError
 from rnnsearch.settings import ModelSettings, Settings, TrainingSettings
 from rnnsearch.system.cores import core_count
 from rnnsearch.training import threads
@@ -84,7 +84,5 @@ def test_a_resumed_run_computes_with_the_number_that_it_had(
 
 
 def test_more_threads_than_cores_are_refused() -> None:
-    with pytest.raises(
-        InputError, match=rf"training\.threads = 1024, and this process may use {core_count()} core"
-    ):
+    with refusal(rf"training\.threads = 1024, and this process may use {core_count()} core"):
         Threads(settings(threads=1024), 1, print)

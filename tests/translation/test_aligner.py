@@ -10,8 +10,9 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from refusals import refusal
 
-from rnnsearch import AlignedPair, Aligner, InputError, Translation
+from rnnsearch import AlignedPair, Aligner, Translation
 from rnnsearch.lab.alignment_page import measure_pair, measures_of_pairs
 from rnnsearch.lab.link_measures import shares, summed
 from rnnsearch.settings import AlignSettings
@@ -130,11 +131,9 @@ def test_a_span_leaves_out_a_stray_link_and_bridges_words_without_links() -> Non
 @pytest.mark.parametrize(("first", "end"), [(-1, 2), (2, 2), (0, 8)])
 def test_words_that_are_not_there_have_no_span(first: int, end: int) -> None:
     (pair,) = aligner().align([PAIR])
-    with pytest.raises(
-        InputError, match=f"there are no words {first} to {end} in a sentence of 7 words"
-    ):
+    with refusal(f"there are no words {first} to {end} in a sentence of 7 words"):
         pair.target_span(first, end)
-    with pytest.raises(InputError, match="there is no word at characters 100 to 120"):
+    with refusal("there is no word at characters 100 to 120"):
         pair.target_characters(100, 120)
 
 
@@ -151,9 +150,9 @@ def test_two_runs_are_loaded_and_align_text_and_words(
     assert Aligner.load(tiny_run).reverse is None
 
 
-@pytest.mark.parametrize("pairs", [["a b"], [("a",)], [(1, "b")], [(["a", "b"], None)]])
+@pytest.mark.parametrize("pairs", [[("a",)], [(["a", "b"], None)]])
 def test_what_is_no_pair_is_one_clear_line(pairs: Any, tiny_run: Path) -> None:
-    with pytest.raises(InputError, match="pair 1"):
+    with refusal("pair 1"):
         Aligner.load(tiny_run).align(pairs)
 
 
@@ -232,10 +231,7 @@ def test_one_direction(threshold: float | None, expected: list[tuple[int, int]])
     [
         ("forward", None, STRONGEST),
         ("reverse", None, [(0, 0), (1, 2), (2, 1)]),
-        ("intersection", None, STRONGEST),
-        ("union", None, [(0, 0), (1, 2), (2, 1)]),
         ("grow-diag-final-and", None, [(0, 0), (1, 2), (2, 1)]),  # 1-2 touches 2-1 at a corner
-        ("grow", None, STRONGEST),
         # √(0.6·0.9) = 0.73, √(0.4·0.2) = 0.28, √(0.3·0.1) = 0.17, √(0.3·0.3) = 0.3, √(0.4·0.8) = 0.57,
         # √(0.1·0.5) = 0.22
         ("product", None, STRONGEST),
@@ -259,7 +255,7 @@ def test_runs_that_cut_into_other_words_are_refused() -> None:
         Weighed({("a.", "x"): np.array([[0.5, 0.5, 0.0]])}, "moses"),
         Weighed({("x", "a."): np.array([[0.5, 0.5]])}, "space"),
     )
-    with pytest.raises(InputError, match=r"pair 1: .* different words \(use align.words = given\)"):
+    with refusal(r"pair 1: .* different words \(use align.words = given\)"):
         Aligner(*other).align([("a.", "x")])  # type: ignore[arg-type]
     (found,) = Aligner(*other, words="given").align([("a.", "x")])  # type: ignore[arg-type]
     assert found.links == found.reverse_links == [(0, 0)]
@@ -287,7 +283,7 @@ def test_a_word_of_several_given_words_shares_its_weight_among_them() -> None:
     np.testing.assert_allclose(
         in_given_words(one, ["a", "b"], ["x"], 1).alignment, [[0.4, 0.4, 0.2]], atol=1e-6
     )
-    with pytest.raises(InputError, match=r"pair 7: the tokeniser changes its characters: 'a b'"):
+    with refusal(r"pair 7: the tokeniser changes its characters: 'a b'"):
         in_given_words(changed, ["a", "b"], ["x"], 7)
 
 

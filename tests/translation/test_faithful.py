@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refusal
 
-from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.subword_training import train_subwords
@@ -325,7 +325,7 @@ def test_a_file_of_terms(tmp_path: Path, content: str, said: str) -> None:
     path.write_text("red house\tmaison peinte\n us\tnous \n", encoding="utf-8")
     assert read_glossary(path) == {"red house": "maison peinte", "us": "nous"}
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=said):
+    with refusal(said):
         read_glossary(path)
 
 

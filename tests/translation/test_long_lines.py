@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import Command
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from rnnsearch.batch import Batch
 from rnnsearch.config import changed
-from rnnsearch.errors import InputError, InputWarning
+from rnnsearch.errors import InputWarning
 from rnnsearch.run import Run
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.dataset import Corpus
@@ -77,9 +78,7 @@ def test_only_the_beginning_of_a_word_of_too_many_subwords_is_read(tiny_subword_
 
 
 def test_a_line_that_is_no_line_is_refused(short: Translator) -> None:
-    with pytest.raises(
-        InputError, match=r"line 7 has 5,001 words, and 5,000 are the most .write one sentence"
-    ):
+    with refusal(r"line 7 has 5,001 words, and 5,000 are the most .write one sentence"):
         short.parts("a " * 5001, 7)
 
 
@@ -139,7 +138,7 @@ def prefix_lists(language: str) -> dict[str, list[str]]:
     return {"prefixes": sorted(listed), "numeric_prefixes": numeric, "first_words": first}
 
 
-def test_every_door_translates_each_sentence(tiny_run: Path, command: Callable[..., Any]) -> None:
+def test_every_door_translates_each_sentence(tiny_run: Path, command: Command) -> None:
     """Off by translation.split_sentences; the words are those of the sentences alone."""
     translator = Translator.load(tiny_run)
     alone = translator.translate(SENTENCES)
@@ -203,7 +202,7 @@ def test_a_pair_that_is_too_long_to_be_aligned_is_refused_after_those_before_it(
     found = Translator.load(tiny_run).force(pairs)
     assert next(found).tokens
     said = r"pair 2 has \d+ × \d+ words or subwords, which are too many to be aligned"
-    with pytest.raises(InputError, match=said):
+    with refusal(said):
         next(found)
 
 

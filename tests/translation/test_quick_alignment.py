@@ -204,25 +204,6 @@ def test_large_logits_neither_overflow_nor_vanish(scale: float) -> None:
     torch.testing.assert_close(posterior_module._log_sum(torch.eye(3), parts), expected)
 
 
-def test_padding_and_the_other_sentences_change_nothing(
-    larger: tuple[TranslationNetwork, Batch], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, batch = larger
-    monkeypatch.setattr(posterior_module, "LOSS", 0.0)
-    together = quick([made], batch)
-    for row, (length, words) in enumerate(
-        zip(batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True)
-    ):
-        few = slice(row, row + 1)
-        alone = Batch(
-            batch.source[few, :length],
-            batch.source_lengths[few],
-            batch.target[few, :words],
-            batch.target_lengths[few],
-        )
-        torch.testing.assert_close(together[few, :words, :length], quick([made], alone))
-
-
 def test_bfloat16_is_nearly_the_same(larger: tuple[TranslationNetwork, Batch]) -> None:
     made, batch = larger
     single = TranslationNetwork(ModelSettings.model_validate(SIZES), 900, 900)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from command_line import Command
 
 from rnnsearch.errors import InputWarning
 from rnnsearch.records import Translation
@@ -127,7 +126,7 @@ def test_models_of_real_text_hardly_err(shared_data: Path) -> None:
 
 
 def test_python_and_the_command_warn(
-    command: Callable[..., Any], tiny_subword_run: Path, tiny_corpus: Path
+    command: Command, tiny_subword_run: Path, tiny_corpus: Path
 ) -> None:
     lines = list(read_lines(str(tiny_corpus / "test.fr")))[:4]
     with pytest.warns(InputWarning, match="target language"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusal
 
-from rnnsearch import InputError, Translation, Translator
+from rnnsearch import Translation, Translator
 from rnnsearch.config import changed
 from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.kernels.products import Converted
@@ -53,18 +55,6 @@ def same(one: Translation, other: Translation) -> bool:
     )
     scores = one.score == pytest.approx(other.score, abs=1e-3)
     return texts and scores and np.allclose(one.alignment, other.alignment, atol=1e-4)
-
-
-def test_the_promised_interface(tiny_run: Path, tmp_path: Path) -> None:
-    result = Translator.load(str(tiny_run)).translate([LINES[0]], beam=12)[0]
-    assert isinstance(result.text, str)
-    assert result.source_tokens == ["The", "man", "sees", "the", "horse", ".", "</s>"]
-    assert isinstance(result.score, float)
-    assert result.alignment.shape == (len(result.tokens), len(result.source_tokens))
-    assert result.alignment.dtype == np.float32
-    np.testing.assert_allclose(result.alignment.sum(axis=1), 1, atol=1e-5)
-    result.plot(tmp_path / "picture.pdf")
-    assert (tmp_path / "picture.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_an_error_between_steps_ends_a_translation(reader: Translator) -> None:
@@ -195,9 +185,8 @@ NO_TEXT = [
 def test_what_is_no_text_is_one_line(
     translator: Translator, method: str, given: Any, said: str
 ) -> None:
-    with pytest.raises(InputError) as error:
+    with refusal(f"^{re.escape(said)}"):
         list(getattr(translator, method)(given))
-    assert str(error.value).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +208,8 @@ def test_what_is_no_text_is_one_line(
 def test_other_settings_are_not_options(
     translator: Translator, options: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(InputError) as error:
+    with refusal(re.escape(said)):
         translator.translate(["a"], **options)
-    assert said in str(error.value)
 
 
 def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run: Path) -> None:
@@ -384,9 +372,8 @@ def test_the_score_of_a_bidirectional_run_is_the_mean_of_its_directions(
 
 def test_an_ensemble_is_of_one_direction(tiny_backward_run: Path, tiny_run: Path) -> None:
     run = tiny_backward_run
-    with pytest.raises(
-        InputError,
-        match=r'has model.decoder = "b.*" and .*run has "forward" \(an ensemble needs one value',
+    with refusal(
+        r'has model.decoder = "b.*" and .*run has "forward" \(an ensemble needs one value'
     ):
         Translator.load(tiny_run, run)
     thrice, once = Translator.load(run, run, run), Translator.load(run)
