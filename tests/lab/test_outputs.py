@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from refusals import refusal
 
 from rnnsearch.lab import outputs
@@ -147,6 +148,18 @@ def test_once_is_enough_until_the_key_changes(
     renamed = replace(few, reference=["x"] * 3, name="y")  # not what translations follow from
     assert Outputs(run, renamed, Kind.TRANSLATIONS, tmp_path).key == own.key
     assert not any(one.path.exists() for one in others)
+
+
+def test_the_fastest_precision_of_each_machine_has_outputs_of_its_own(
+    tiny_run: Path, test_set: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = set()
+    for amx, precision in ((True, "bfloat16"), (False, "float32")):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda amx=amx: {"amx_bf16": amx})
+        opened = open_run("tiny", tiny_run, {"search.precision": "fastest"})
+        assert opened.settings.search.precision == precision
+        keys.add(Outputs(opened, test_set, Kind.TRANSLATIONS, tmp_path).key)
+    assert len(keys) == 2
 
 
 def test_time_is_shared_by_source_words(

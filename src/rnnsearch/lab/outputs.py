@@ -26,7 +26,7 @@ from rnnsearch.run import Run
 from rnnsearch.settings import Settings
 from rnnsearch.system.files import checksum, file_name, parse_json, write_text
 from rnnsearch.system.line_file import LineFile
-from rnnsearch.system.machine import hardware
+from rnnsearch.system.machine import hardware, used_precision
 from rnnsearch.system.progress import Progress
 from rnnsearch.text.tokens import composed
 from rnnsearch.text.vocabulary import UNK, UNKNOWN
@@ -241,6 +241,9 @@ def open_run(
     `changed` do."""
     run = Run.open(path)
     settings = changed(run.settings, (search or {}) | {"search.nbest": 1})
+    # the name of outputs says how they were made: those of another machine may differ
+    precision = used_precision(settings.search.precision, loading.device)
+    settings = changed(settings, {"search.precision": precision})
     return OpenedRun(name, run, settings, loading)
 
 
