@@ -29,7 +29,7 @@ TABLES = {
     "CLOSED_BY": moses.CLOSED_BY,
     "SHORTENED": sorted(moses.SHORTENED),
 }
-ANYWHERE, FIRST, WHOLE = "{}", "^(?:{})", "^(?:{})$"
+ANYWHERE, AT_START, WHOLE = "{}", "^(?:{})", "^(?:{})$"
 PATTERNS = {
     "BILLIONS": (numbers.BILLIONS, ANYWHERE, "u"),
     "CLOCK": (numbers.CLOCK, WHOLE, "u"),
@@ -37,7 +37,7 @@ PATTERNS = {
     "ORDINAL": (numbers.ORDINAL, WHOLE, "u"),
     "BREAK": (source_lines.BREAK, ANYWHERE, "gu"),
     "LAST": (source_lines.LAST, ANYWHERE, "iu"),
-    "AFTER_TIME": (source_lines.AFTER_TIME, FIRST, "u"),
+    "AFTER_TIME": (source_lines.AFTER_TIME, AT_START, "u"),
     "NAME": (source_lines.NAME, WHOLE, "u"),
 }
 """Name → regular expression, where in a text it matches, and its flags in JavaScript."""
