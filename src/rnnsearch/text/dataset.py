@@ -168,15 +168,16 @@ class Corpus:
         contents = read_contents(folder)
         _check_sums(folder)
         codecs = load_codecs(folder, contents.data)
+        numbers, linked = range(len(contents.train.shards)), contents.train.links
         shards = {
-            kind: [map_rows(folder, shard_name(kind, i)) for i in range(len(contents.train.shards))]
-            for kind in (*SIDES, *["links"] * contents.train.links)
+            kind: [map_rows(folder, shard_name(kind, number)) for number in numbers]
+            for kind in ((*SIDES, "links") if linked else SIDES)
         }
         source, target = (
             SentenceIds(*shards[side], lengths=map_array(folder / f"train.{side}.lengths.npy"))
             for side in SIDES
         )
-        links = SentenceIds(*shards["links"]) if contents.train.links else None
+        links = SentenceIds(*shards["links"]) if linked else None
         pairs = Pairs(source, target, links)
         dev, lines = None, []
         if any(folder.glob("dev.*")):
