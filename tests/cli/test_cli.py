@@ -152,9 +152,9 @@ align {run} {two} {two} --out {folder} → is not a regular file (name another f
 align {run} {folder} {three} → folder: is a folder, not a text file
 align {run} {two} {two} --search.batch_size -1 → search.batch_size: Input should be
 evaluate --hyp {three} → Missing option '--ref'
-evaluate --hyp {three} --ref {two} → three: has 3 lines, but there are 2 references
+evaluate --hyp {three} --ref {two} → three: has 3 lines, and the references have 2
 evaluate --hyp {empty} --ref {empty} → empty: is empty (a test set has at least one pair)
-evaluate --hyp {empty} --ref {two} → empty: has 0 lines, but there are 2 references
+evaluate --hyp {empty} --ref {two} → empty: has 0 lines, and the references have 2
 evaluate --ref {two} → there is no system to evaluate (give --hyp FILE, --system NAME=FILE or --run RUN)
 evaluate --hyp {two} --ref {two} --by-length → need the source text (give --src FILE)
 evaluate --run {run} --ref {two} → need the source text (give --src FILE)

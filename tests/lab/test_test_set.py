@@ -85,8 +85,8 @@ def test_systems_have_a_file_for_each_set(texts: list[str]) -> None:
         ("a b", "has no name"),
         ("A=a", "A has 1 file, but the test sets are: test, other .*- for a missing"),
         ("A=a b A=c d", "two systems"),
-        ("A=- a", "a: has 0 lines, but there are 1 references"),
-        ("A=- test.fr", r"test\.fr: has 2 lines, but there are 1 references"),
+        ("A=- a", "a: has 0 lines, and the references have 1"),
+        ("A=- test.fr", r"test\.fr: has 2 lines, and the references have 1"),
     ):
         with refusal(message):
             read_systems(wrong.split(), sets)

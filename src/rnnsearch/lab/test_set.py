@@ -207,7 +207,7 @@ def read_hypotheses(file: str | Path, lines: int) -> list[str]:
         counted = "1 line" if len(text) == 1 else f"{len(text):,} lines"
         remedy = "line N must translate line N of the source"
         raise InputError(
-            f"has {counted}, but there are {lines:,} references", file=file, remedy=remedy
+            f"has {counted}, and the references have {lines:,}", file=file, remedy=remedy
         )
     return text
 
