@@ -26,7 +26,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +44,8 @@ from rnnsearch.text.formats.lines import read_lines
 QUARTERS, BEAM, BATCH, MOST_EPOCHS = 4, 5, 80, 40
 SHARE = 0.9
 """Share of our minutes for updates as they were measured."""
+WRITING = 1.0
+"""Seconds for which a checkpoint may still be written to."""
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 ONE_CORE |= {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
 PARTS = "train", "dev", "test"
@@ -227,7 +229,7 @@ def rnnsearch(options: argparse.Namespace, files: dict[str, list[Path]]) -> Tool
     most = MOST_EPOCHS * len(data.train) // settings.training.batch_size
     updates = min(most, round(SHARE * 60 * options.minutes / update))
     every = {"validate": max(1, updates // 12), "save": max(1, updates // 40)}
-    changes = [size, "training.threads=1", "stopping.max_epochs=0", "stopping.samples=0"]
+    changes = ["training.threads=1", "stopping.max_epochs=0", "stopping.samples=0"]
     changes += [f"stopping.max_updates={updates}"]
     changes += [f"stopping.{what}_every={often}" for what, often in every.items()]
     sets = [word for change in changes for word in ("--set", change)]
@@ -263,7 +265,7 @@ num_workers: 0
     onmt = [options.peers, "-W", "ignore", "-m"]
     return Toolkit(
         [*onmt, "onmt.bin.train", "-config", "onmt.yml"],
-        lambda: max(Path().glob("onmt_step_*.pt"), key=step, default=None),
+        lambda: newest_of(Path().glob("onmt_step_*.pt")),
         lambda checkpoint, part, out: [
             *[*onmt, "onmt.bin.translate", "-model", str(checkpoint)],
             *["-src", f"{part}.pieces.src", "-output", str(out)],
@@ -316,14 +318,15 @@ model:
     joeynmt = [options.peers, "-W", "ignore", "-m", "joeynmt"]
     return Toolkit(
         [*joeynmt, "train", "joey.yml", "-t"],
-        lambda: max(Path("joey").glob("[0-9]*.ckpt"), key=step, default=None),
+        lambda: newest_of(Path("joey").glob("[0-9]*.ckpt")),
         translate,
     )
 
 
-def step(checkpoint: Path) -> int:
-    """Returns the update of a checkpoint, which its name ends in."""
-    return int(checkpoint.stem.rpartition("_")[2])
+def newest_of(checkpoints: Iterable[Path]) -> Path | None:
+    """Returns the checkpoint of the most updates, which end its name, that is not being written."""
+    whole = (path for path in checkpoints if time.time() - path.stat().st_mtime > WRITING)
+    return max(whole, key=lambda path: int(path.stem.rpartition("_")[2]), default=None)
 
 
 TOOLKITS: dict[str, Callable[[argparse.Namespace, dict[str, list[Path]]], Toolkit]] = {

@@ -160,3 +160,37 @@ def test_operations_are_those_of_the_products() -> None:
     assert speed.operations_of_update(twice, words=20, length=5) == 2 * few
     halves = load_config("", [*tiny, "training.precision=bfloat16"])
     assert speed.operations_of_update(halves, words=20, length=5) == few
+
+
+@pytest.mark.processes
+def test_checkpoints_are_kept_at_each_quarter_of_the_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    minutes = runpy.run_path(str(BENCHMARKS / "equal_minutes.py"))
+    counting = """if True:
+        import os, time
+        for n in range(1, 1000):
+            end = time.process_time() + 0.05
+            while time.process_time() < end: pass
+            open("new", "w").write(str(n))
+            os.replace("new", f"step_{n}")"""
+    toolkit = minutes["Toolkit"](
+        [sys.executable, "-c", counting],
+        lambda: minutes["newest_of"](Path().glob("step_*")),
+        lambda checkpoint, part, out: [],
+    )
+    kept = minutes["trained"]("counting", toolkit, 0.12)
+    counts = [int(file.read_text()) for _, file in kept]
+    assert [end for end, _ in kept] == pytest.approx([0.03, 0.06, 0.09, 0.12])
+    assert counts == sorted(set(counts))  # each later than the one before
+
+    rows = [
+        {"toolkit": name, "minutes": end, "part": "dev", "BLEU": end, "chrF2": 2 * end}
+        for name in ("a", "b")
+        for end in (1.0, 2.0)
+    ]
+    assert minutes["table"](rows)[2:] == [
+        "| a | 1.0 / 2.0 | 2.0 / 4.0 |",
+        "| b | 1.0 / 2.0 | 2.0 / 4.0 |",
+    ]

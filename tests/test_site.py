@@ -446,7 +446,9 @@ def test_both_networks_learn_in_the_browser(site: Path, tmp_path: Path) -> None:
         tab.wait("document.getElementById('own').checkVisibility()")
         tab.click("#run")
         tab.wait("document.getElementById('run').textContent === 'Go on'")
-        assert tab.wait(updates) == 1  # drawn in the frame after the message that changes the button
+        assert (
+            tab.wait(updates) == 1
+        )  # drawn in the frame after the message that changes the button
         assert tab.run("document.querySelectorAll('.learn .save button').length") == 6
         assert not tab.messages
 
