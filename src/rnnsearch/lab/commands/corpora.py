@@ -120,8 +120,8 @@ def links(
     """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks
     together. `prepare --links` reads the links. The same text and seed (data.seed) give the same
     links, on Linux."""
+    from rnnsearch.lab.dictionary import write_dictionary
     from rnnsearch.lab.eflomal_links import link_files, link_texts, linked_words
-    from rnnsearch.text.dictionary import write_dictionary
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS
 
