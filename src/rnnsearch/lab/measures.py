@@ -11,8 +11,10 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation.statistics import LengthBand, SufficientStatistics, buckets, ratio
+from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.gold_checks import warn_if_exchanged
+from rnnsearch.lab.length_bands import LengthBand, buckets
 from rnnsearch.lab.link_measures import alignment_statistics
 from rnnsearch.lab.metrics import (
     BLEU,
@@ -26,6 +28,7 @@ from rnnsearch.lab.metrics import (
     PERPLEXITY,
     SCORES,
 )
+from rnnsearch.lab.multi_bleu import multi_bleu_statistics
 from rnnsearch.lab.outputs import System
 from rnnsearch.lab.significance import Comparison, comparisons
 from rnnsearch.lab.test_set import TestSet, require_different
@@ -197,6 +200,12 @@ def system_statistics(
     return found
 
 
+def length_ratio(statistics: SufficientStatistics) -> SufficientStatistics:
+    """Returns words of the hypotheses / words of the references, from the statistics of BLEU or
+    multi-BLEU."""
+    return ratio("length ratio", statistics.signature, *statistics.values.T[:2])
+
+
 def counted_links(
     test: TestSet, links: Sequence[Sequence[Link]], sides: Sequence[Codec]
 ) -> tuple[list[set[Link]], list[GoldLinks]]:
@@ -311,8 +320,8 @@ def _text_statistics(
         CHRF: bleu.chrf_statistics(texts, references),
     }
     if options.multi_bleu is not None:
-        found[MULTI_BLEU] = bleu.multi_bleu_statistics(texts, references, options.multi_bleu)
-    return found | {LENGTH_RATIO: bleu.length_ratio_statistics(found[BLEU])}
+        found[MULTI_BLEU] = multi_bleu_statistics(texts, references, options.multi_bleu)
+    return found | {LENGTH_RATIO: length_ratio(found[BLEU])}
 
 
 def _known_pairs(systems: Sequence[System]) -> list[int] | None:
@@ -372,7 +381,7 @@ def _scores(
                     scores.append(SystemScore(system, metric, band, 0))
                     continue
                 value = one.score(chosen).value
-                low, high = one.interval(chosen, samples=options.samples)
+                low, high = interval(one, chosen, samples=options.samples)
                 score = SystemScore(system, metric, band, sentences, value, low, high, pairs)
                 scores.append(score)
                 if metric == NLL_PER_WORD and pairs:
