@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rnnsearch.cli.answers import DEFAULT_LOADING, Loading
+from rnnsearch.cli.answers import Loading
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.figure3 import alignment_figure
@@ -28,7 +28,7 @@ from rnnsearch.lab.measures import (
     system_statistics,
 )
 from rnnsearch.lab.metrics import BLEU, CHRF, SCORES
-from rnnsearch.lab.outputs import Kind, OpenedRun, System, open_run, run_answers
+from rnnsearch.lab.outputs import DEFAULT_LOADING, Kind, OpenedRun, System, open_run, run_answers
 from rnnsearch.lab.page import (
     PAGE,
     Block,

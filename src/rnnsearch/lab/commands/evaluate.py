@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rnnsearch.cli.answers import Loading
-from rnnsearch.cli.options import GoldFrom, Strings, describe, say, search_changes
+from rnnsearch.cli.options import Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
 if TYPE_CHECKING:
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.test_set import TestSet
+
+GoldFrom = Annotated[int | None, typer.Option(min=0, max=1)]
+"""The position of the first word in gold links."""
 
 
 @dataclass(frozen=True)
