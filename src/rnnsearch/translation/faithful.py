@@ -24,7 +24,7 @@ from rnnsearch.arguments import require
 from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence, Term
-from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines
+from rnnsearch.text.formats.lines import plain_field, raw_lines
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.numbers import FIGURE, Numbers, in_billions, is_number
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
@@ -426,7 +426,7 @@ def read_glossary(path: str | Path) -> dict[str, str]:
     """Returns the translation of every term. Raises InputError for a line that is not two terms
     with a TAB between them, and for a term with two translations."""
     entries: dict[str, str] = {}
-    for number, line in enumerate(raw_lines(path, IGNORED), 1):
+    for number, line in enumerate(raw_lines(path), 1):
         found = _terms_of(line) or line.split("\t")
         fields = [plain_field(field, number).strip() for field in found]
         if len(fields) != 2 or not all(fields):
@@ -443,7 +443,7 @@ def read_dictionary(path: str | Path) -> dict[str, str]:
     """Returns the first translation of every word. Raises InputError for a line that is not two
     words."""
     entries: dict[str, str] = {}
-    for number, line in enumerate(raw_lines(path, IGNORED), 1):
+    for number, line in enumerate(raw_lines(path), 1):
         fields = _terms_of(line) or plain_field(line, number).split()
         if len(fields) != 2:
             what, remedy = "is not a source word and a target word", "write two words per line"

@@ -16,13 +16,13 @@ from rnnsearch.batch import pad
 from rnnsearch.config import changed, with_short
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
+from rnnsearch.kernels.int8 import has_int8
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
 from rnnsearch.search.beam import Hypothesis, beam_search, longest
 from rnnsearch.search.step import BeamSearch, search
 from rnnsearch.settings import SearchSettings, Settings, ShortOptions, TranslationSettings
-from rnnsearch.system.machine import has_int8
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.batching import (
