@@ -74,13 +74,13 @@ def evaluate(
 ) -> None:
     """Score translations of any system: BLEU and chrF, also by sentence length, without unknown
     words, and with significance tests."""
-    from rnnsearch.evaluation.bleu import unspaced_tokenisation
     from rnnsearch.lab.measures import MeasureOptions, measure
     from rnnsearch.lab.metrics import OF_TEXTS
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.scores import measures_json, measures_text
     from rnnsearch.lab.significance import FEW, FEWEST_SENTENCES
     from rnnsearch.lab.test_set import file_stem, read_hypotheses, read_systems, read_test_set
+    from rnnsearch.lab.tokenisation import unspaced_tokenisation
     from rnnsearch.text.tokens import Tokeniser
 
     files, references, src = texts.hyp or [], texts.ref or [], texts.src
