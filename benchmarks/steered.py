@@ -38,6 +38,7 @@ from rnnsearch import Translator
 from rnnsearch.batch import pad
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.figure3 import drawing, save_figure
+from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.figures import STYLE
 from rnnsearch.lab.palette import DIM, SERIES
 from rnnsearch.records import after_letters
@@ -235,7 +236,7 @@ def main() -> None:
     test = given.name or Path(given.source).name.split(".")[0]
     row: dict[str, object] = {"model": given.model, "test": test, "lines": given.lines}
     for name, statistics in measured(users).items():
-        value, (low, high) = statistics.score().value, statistics.interval()
+        value, (low, high) = statistics.score().value, interval(statistics)
         row[name] = [value, low, high]
         print(f"{MEASURES[name]:15} {value:.3f} ({low:.3f}–{high:.3f})")
     print(f"{given.lines} lines, beam {given.beam}, {wall:.0f} s, {cpu:.0f} s of CPU time")

@@ -32,7 +32,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.run import Run, read_statistics, write_config
 from rnnsearch.system.files import write_text
 from rnnsearch.system.tensors import save_tensors
-from rnnsearch.text.formats.lines import IGNORED, raw_lines, read_pairs
+from rnnsearch.text.formats.lines import raw_lines, read_pairs
 from rnnsearch.text.vocabulary import WordFilter
 
 SOURCES = Path(__file__).with_name("shipped_models.toml")
@@ -138,7 +138,7 @@ def small(text: str) -> str:
 
 def read_rows(path: Path) -> Iterator[list[str]]:
     """Yields the columns of each line."""
-    yield from (line.split("\t") for line in raw_lines(path, IGNORED))
+    yield from (line.split("\t") for line in raw_lines(path))
 
 
 def pairs_of(data: Path, name: str) -> Iterator[tuple[str, str]]:
@@ -255,7 +255,7 @@ def links(step: dict[str, Any], texts: dict[str, list[Path]], data: list[str]) -
     }
     without = {name for name in files if step.get("links") == "short" and "europarl" in name}
     for name in without:
-        write_text(files[name], "\n" * sum(1 for _ in raw_lines(texts[name][0], IGNORED)))
+        write_text(files[name], "\n" * sum(1 for _ in raw_lines(texts[name][0])))
     linked = files.keys() - without
     if not all(files[name].exists() for name in linked):
         names = [name for name in files if name in linked]

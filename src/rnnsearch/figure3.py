@@ -360,14 +360,11 @@ def alignment_text(
     return "\n\n".join(texts)
 
 
-def comparison_text(
-    panels: Sequence[Panel], width: int = 100, gold: GoldLinks | None = None
-) -> str:
+def comparison_text(panels: Sequence[Panel], width: int) -> str:
     """Draws several runs of one sentence as `alignment_text` does, one below the other, each under
     its title."""
     return "\n\n".join(
-        f"{shorten(printable(panel.title), width)}\n"
-        f"{alignment_text(*panel[1:], width=width, gold=gold)}"
+        f"{shorten(printable(panel.title), width)}\n{alignment_text(*panel[1:], width=width)}"
         for panel in panels
     )
 

@@ -30,7 +30,7 @@ from rnnsearch.system.files import (
     writing,
 )
 from rnnsearch.system.machine import check_memory, usable_device
-from rnnsearch.system.tensors import dequantise, difference, load_tensors, tensor_bytes
+from rnnsearch.system.tensors import dequantise, difference, load_tensors
 from rnnsearch.text.codec import SIDES, Codec, codec_checksums, codec_files, load_codecs
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Run:
         Raises InputError if a part cannot be made, or if memory cannot hold the network.
         """
         held = "weights, gradients and optimiser state" if copies > 1 else "parameters"
-        needed = copies * tensor_bytes(self.shapes(trust_code=trust_code))
+        needed = copies * sum(one.nbytes for one in self.shapes(trust_code=trust_code).values())
         check_memory(needed, f"the {held} of this network")
         return self._network(trust_code)
 

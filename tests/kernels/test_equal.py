@@ -22,6 +22,7 @@ from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.run import Run
 from rnnsearch.search.beam import beam_search, best_sums
 from rnnsearch.search.step import search
+from rnnsearch.search.two_directions import search_both
 from rnnsearch.settings import SearchSettings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
@@ -85,7 +86,10 @@ def searched(network: TranslationNetwork, kernels: bool) -> list[Any]:
     limits = SearchSettings(beam=4, nbest=3, no_unk=True, min_length_ratio=0.5)
     sums = fast_best_sums if kernels else best_sums
     find, forced = partial(beam_search, sums=sums), partial(forced_decoding, [network])
-    found = search([network], SOURCE, LENGTHS, limits, find, forced)
+    if len(network.directions) == 1:
+        found = search([network], SOURCE, LENGTHS, limits, find)
+    else:
+        found = search_both([network], SOURCE, LENGTHS, limits, find, forced)
     every = itertools.chain.from_iterable(found)
     return [(one.ids, one.finished, one.score, one.log_probabilities, one.weights) for one in every]
 

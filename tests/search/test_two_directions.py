@@ -14,8 +14,9 @@ import torch
 
 from rnnsearch.batch import Batch, pad
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.search.beam import Hypothesis, final_score
+from rnnsearch.search.beam import Hypothesis, beam_search, final_score
 from rnnsearch.search.step import search
+from rnnsearch.search.two_directions import search_both
 from rnnsearch.settings import ModelSettings, SearchSettings
 from rnnsearch.translation.forced import forced_decoding
 
@@ -48,8 +49,10 @@ def found_by(
     chosen = slice(None) if rows is None else rows
     source, lengths = SOURCE[chosen], LENGTHS[chosen]
     source = source[:, : int(lengths.max())]
+    if len(networks[0].directions) == 1:
+        return search(networks, source, lengths, settings)
     forced = partial(forced_decoding, networks)
-    return search(networks, source, lengths, settings, forced=forced)
+    return search_both(networks, source, lengths, settings, beam_search, forced)
 
 
 def one_way(

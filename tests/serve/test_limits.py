@@ -100,7 +100,7 @@ def test_the_deadline_includes_writing_the_answer_which_does_not_stop_others(
         go.wait(300)
         return {}
 
-    monkeypatch.setattr("rnnsearch.translation.source_lines.Paragraphs.joined", slow)
+    monkeypatch.setattr("rnnsearch.serve.paragraphs.Paragraphs.joined", slow)
     server = loopback_of(make_service(deadline=600))
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(server.post, path, source="en", target="fr", **fields)

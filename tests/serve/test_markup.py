@@ -17,8 +17,8 @@ from rnnsearch.records import Translation
 from rnnsearch.serve import html as markup
 from rnnsearch.serve.html import Markup, Tagged
 from rnnsearch.serve.markdown import Markdown
+from rnnsearch.serve.paragraphs import Paragraphs
 from rnnsearch.text.codec import JOINER
-from rnnsearch.translation.source_lines import Paragraphs
 from rnnsearch.translation.translator import Translator
 
 Order = Callable[[Sequence[str]], list[int]]

@@ -16,9 +16,8 @@ from rnnsearch.errors import InputWarning
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Beginning, EncodedSentence
 from rnnsearch.text.vocabulary import EOS, UNK
-from rnnsearch.translation.beginning import by_line, by_sentence, encode_beginning
+from rnnsearch.translation.beginning import by_sentence, encode_beginning
 from rnnsearch.translation.faithful import Faithful
-from rnnsearch.translation.source_lines import split_paragraphs
 
 LINE = "The man sees the horse."
 
@@ -155,14 +154,6 @@ SENTENCES = {
 @pytest.mark.parametrize(("typed", "count", "expected"), SENTENCES.values(), ids=SENTENCES)
 def test_a_beginning_is_cut_into_sentences(typed: str, count: int, expected: list[str]) -> None:
     assert by_sentence(typed, count, "fr") == expected
-
-
-def test_lines_of_a_text_have_their_own_beginnings() -> None:
-    text = split_paragraphs("One. Two.\n\n Three.\nFour. Five.", "en")
-    begun = by_line(text, "Un. Deux\n\n\nTrois. Et\nQua", "fr")
-    assert begun == ["Un. \n", "Deux\n", "Trois. Et\n", "Qua", ""]
-    assert by_line(text, "Un.\n", "fr") == ["Un.\n", "", "", "", ""]
-    assert by_line(text, "", "fr") == [""] * 5
 
 
 def test_complete_sentences_stay_and_the_next_is_begun(words: Translator) -> None:

@@ -52,9 +52,6 @@ class Loading:
         )
 
 
-DEFAULT_LOADING = Loading()
-
-
 @dataclass(frozen=True)
 class Place(Loading):
     """Options that say where the work is done and where the answers go. out: file; None: print."""

@@ -63,8 +63,6 @@ Strings = list[str] | None
 """Values of an option that may be repeated, or arguments that may be left out."""
 Cores = Annotated[int, typer.Option(min=0, max=1_024)]
 """A number of threads or processes; 0: one per core."""
-Columns = tuple[str, str] | None
-GoldFrom = Annotated[int | None, typer.Option(min=0, max=1)]
 PositiveOption = Annotated[int, typer.Option(min=1, max=10**9)]
 
 COMMON = """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.options import Columns, Cores, Strings, describe
+from rnnsearch.cli.options import Cores, Strings, describe
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar, show
 
@@ -31,7 +31,7 @@ _VOCABULARY_SETTINGS = (
 class TextOptions:
     """Options that say how to read and to tokenise parallel text."""
 
-    columns: Columns = None
+    columns: tuple[str, str] | None = None
     format_: str = ""
     recipe: str = ""
     set_: Strings = None

@@ -97,9 +97,9 @@ def translate(
         if lines_only or search.get("search.nbest", 1) > 1:
             what = f"--format {form} writes a page only"
             raise InputError(what, remedy="write it with > FILE")
-        from rnnsearch.text.formats.lines import IGNORED, raw_lines
+        from rnnsearch.text.formats.lines import raw_lines
 
-        print(part(form)(load(names), "\n".join(raw_lines(file, IGNORED)), search))
+        print(part(form)(load(names), "\n".join(raw_lines(file)), search))
     elif (
         form == "text"
         and not lines_only

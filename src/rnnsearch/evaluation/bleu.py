@@ -3,20 +3,16 @@ computed."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rnnsearch.arguments import given_texts
 from rnnsearch.errors import InputError, one_line
-from rnnsearch.evaluation.statistics import Score, SufficientStatistics, ratio
-
-if TYPE_CHECKING:
-    from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.evaluation.statistics import Score, SufficientStatistics
 
 References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each line, or several lists of these, which are one reference each."""
@@ -25,36 +21,6 @@ References = Sequence[str] | Sequence[Sequence[str]]
 _WITHOUT_SPACES = frozenset(
     ["th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"]
 )
-
-# White space to str.split(), which sacreBLEU uses, but letters to multi-bleu.perl, which reads
-# bytes.
-_LETTERS_TO_PERL = {
-    code: chr(0xF0000 + code)
-    for code in range(0x3001)
-    if chr(code).isspace() and chr(code) not in " \t\n\r\f\v"
-}
-
-
-_SCRIPTS = {
-    "zh": "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff",
-    "ja": "\u3041-\u30ff",
-    "ko": "\u1100-\u11ff\uac00-\ud7a3",
-    "th": "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff",
-}
-
-
-def unspaced_tokenisation(lines: Sequence[str]) -> str:
-    """Returns the tokenisation for text in Chinese, Japanese, Korean, Thai, Lao, Tibetan, Burmese
-    or Khmer letters, on which 13a counts whole phrases as words; empty for other text."""
-    text = "".join(lines[:1000])
-    counts = {
-        language: len(re.findall(f"[{letters}]", text)) for language, letters in _SCRIPTS.items()
-    }
-    if 2 * sum(counts.values()) <= sum(map(str.isalpha, text)):
-        return ""
-    # Japanese has kana in every sentence
-    kana = counts["ja"] * 10 > counts["zh"] + counts["ja"] > 0
-    return tokenisation_of("ja" if kana else max(counts, key=counts.__getitem__))
 
 
 def bleu(hypotheses: Sequence[str], references: References, *, tokenise: str = "13a") -> Score:
@@ -94,7 +60,7 @@ def bleu_statistics(
 ) -> SufficientStatistics:
     """Returns the statistics of `bleu`. The numbers of a row are words of the hypothesis, words of
     the reference, matching n-grams and n-grams (1 to 4)."""
-    return _statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)
+    return metric_statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)
 
 
 def chrf_statistics(hypotheses: Sequence[str], references: References) -> SufficientStatistics:
@@ -107,39 +73,7 @@ def chrf_statistics(hypotheses: Sequence[str], references: References) -> Suffic
     """
     from sacrebleu.metrics.chrf import CHRF
 
-    return _statistics("chrF2", CHRF(), hypotheses, references)
-
-
-def multi_bleu_statistics(
-    hypotheses: Sequence[str], references: References, tokeniser: Tokeniser | None = None
-) -> SufficientStatistics:
-    """Returns BLEU of tokenised text as Moses's multi-bleu.perl computes it, with which the paper
-    was measured (Sec. 5.1): not smoothed.
-
-    tokeniser: splits the lines into words; None if they are tokenised already. It also decides
-    whether case counts. If all hypotheses are empty, the score is 0, while the script fails.
-    Compare only scores with the same tokeniser. Rows are as in `bleu_statistics`.
-    Raises InputError as `chrf_statistics` does.
-    """
-    from sacrebleu.metrics.bleu import BLEU
-
-    metric = BLEU(
-        tokenize="none",
-        smooth_method="none",
-        force=True,
-        lowercase=tokeniser is not None and tokeniser.lowercase,
-    )
-    if tokeniser is not None and tokeniser.kind == "moses":
-        metric.tokenizer_signature = f"moses-{tokeniser.language}"
-    streams = [_words(stream, tokeniser) for stream in _streams(references)]
-    texts = _words(given_texts(hypotheses, "hypotheses"), tokeniser)
-    return _statistics("multi-BLEU", metric, texts, streams)
-
-
-def length_ratio_statistics(statistics: SufficientStatistics) -> SufficientStatistics:
-    """Returns words of the hypotheses / words of the references, from the statistics of BLEU or
-    multi-BLEU."""
-    return ratio("length ratio", statistics.signature, *statistics.values.T[:2])
+    return metric_statistics("chrF2", CHRF(), hypotheses, references)
 
 
 def lengths(lines: Sequence[str], tokenise: str = "13a") -> list[int]:
@@ -171,10 +105,12 @@ def _bleu_metric(tokenise: str) -> Any:
         ) from None
 
 
-def _statistics(
+def metric_statistics(
     name: str, metric: Any, hypotheses: Sequence[str], references: References
 ) -> SufficientStatistics:
-    hypotheses, streams = given_texts(hypotheses, "hypotheses"), _streams(references)
+    """Returns the statistics of a metric of sacreBLEU. Raises InputError as `chrf_statistics`
+    does."""
+    hypotheses, streams = given_texts(hypotheses, "hypotheses"), streams_of(references)
     for stream in streams:
         if len(hypotheses) != len(stream):
             raise InputError(
@@ -199,15 +135,7 @@ def _of_sums(metric: Any, sums: Sequence[float]) -> float:
     return float(metric._compute_score_from_stats(list(sums)).score)
 
 
-def _words(lines: Sequence[str], tokeniser: Tokeniser | None) -> list[str]:
-    """Returns the lines with one space between the words that multi-bleu.perl finds."""
-    if tokeniser is not None:
-        moses = tokeniser.kind == "moses"
-        lines = [" ".join(tokeniser.moses_words(x)) if moses else tokeniser.cased(x) for x in lines]
-    return [line.translate(_LETTERS_TO_PERL) for line in lines]
-
-
-def _streams(references: References) -> list[list[str]]:
+def streams_of(references: References) -> list[list[str]]:
     """Returns one or several lists of references. Raises InputError for what is no texts."""
     several = (
         isinstance(references, (list, tuple)) and references and not isinstance(references[0], str)

@@ -7,7 +7,6 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from rnnsearch.errors import InputError
-from rnnsearch.system.machine import has_int8, input_limit
 from rnnsearch.system.tensors import quantised, scales_of
 
 
@@ -97,3 +96,19 @@ def quantised_input(
     # should.
     integers = (rows / scales).round_().to(torch.int8).view(torch.uint8).add_(limit + 1)
     return integers, scales
+
+
+def has_int8(device: torch.device) -> bool:
+    """Tells whether torch has oneDNN's int8 products, which are not public, on this device."""
+    onednn = torch.backends.mkldnn.is_available() and hasattr(torch.ops.onednn, "qlinear_pointwise")
+    return device.type == "cpu" and onednn
+
+
+def input_limit() -> int:
+    """Returns the largest absolute value of a quantised input: 127, or 63 if the CPU has no VNNI or
+    torch does not know.
+
+    Without VNNI pairs of products are summed in 16 bits, which 8-bit inputs could overflow.
+    """
+    has_vnni = getattr(torch.cpu, "_is_vnni_supported", None)
+    return 127 if has_vnni is not None and has_vnni() else 63

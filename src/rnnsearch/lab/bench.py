@@ -20,6 +20,7 @@ from rnnsearch.kernels import convert, fast_best_sums
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import beam_search
 from rnnsearch.search.step import search
+from rnnsearch.search.two_directions import search_both
 from rnnsearch.settings import Settings
 from rnnsearch.system.machine import hardware, set_up_cpu, used_precision
 from rnnsearch.training.ddp import connected_ranks, torchrun_value
@@ -105,8 +106,10 @@ def bench_translation(
     ids, lengths = (part.to(device) for part in random_ids(limits.batch_size, length, words))
     precision = used_precision(limits.precision, device)
     fast = convert(network, getattr(torch, precision))
-    find, forced = partial(beam_search, sums=fast_best_sums), partial(forced_decoding, [network])
-    translate = partial(search, [fast], ids, lengths, limits, find, forced)
+    given = [fast], ids, lengths, limits, partial(beam_search, sums=fast_best_sums)
+    translate = partial(search, *given)
+    if len(network.directions) > 1:
+        translate = partial(search_both, *given, partial(forced_decoding, [network]))
     seconds = timed(translate, repetitions, device)
     what, sizes = f"translating with a beam of {limits.beam}", (limits.batch_size, length, words)
     return _throughput(what, network, device, precision, sizes, seconds)

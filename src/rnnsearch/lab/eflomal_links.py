@@ -22,15 +22,16 @@ from pathlib import Path
 
 from rnnsearch.arguments import in_step
 from rnnsearch.errors import InputError, InputWarning
+from rnnsearch.lab.dictionary import LinkedPair
+from rnnsearch.lab.gold_checks import EXCHANGE
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import reading, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
-from rnnsearch.text.dictionary import LinkedPair
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.links import parse_links, read_link_lines
 from rnnsearch.text.formats.readers import ParallelText
-from rnnsearch.text.links import DEFAULT, EXCHANGE, LinkWords, symmetrise
+from rnnsearch.text.links import DEFAULT, LinkWords, symmetrise
 from rnnsearch.text.repairs import repair
 from rnnsearch.text.tokens import base, given_words
 from rnnsearch.word_links import Link, format_links

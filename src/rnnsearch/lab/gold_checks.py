@@ -8,8 +8,11 @@ from pathlib import Path
 
 from rnnsearch.errors import InputError, InputWarning
 from rnnsearch.evaluation.alignment_error import alignment_error, from_one
-from rnnsearch.text.links import EXCHANGE, FROM_ZERO
+from rnnsearch.text.links import FROM_ZERO
 from rnnsearch.word_links import GoldLinks, Link
+
+EXCHANGE = r"perl -pe 's/(\d+)([-?p])(\d+)/$3$2$1/g' FILE"
+"""A command that exchanges source and target in Pharaoh links."""
 
 
 def warn_if_exchanged(

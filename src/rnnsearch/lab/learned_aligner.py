@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rnnsearch.config import load_config
 from rnnsearch.demo import MakeOnce, work_folder
@@ -41,9 +41,15 @@ UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
 that it has."""
 
 
-Aligners = tuple[Sequence[Path], tuple[str, str], tuple[Path, Path], MakeOnce]
-"""Networks and eflomal that align a corpus together: its lines as networks read them; the networks
-and eflomal's link files of both directions; what makes further steps in their work folder."""
+class Aligners(NamedTuple):
+    """Networks and eflomal that align a corpus together. lines: of the corpus, as networks read
+    them. networks, eflomal: of both directions, the latter's link files. step: makes further steps
+    in their work folder."""
+
+    lines: Sequence[Path]
+    networks: tuple[str, str]
+    eflomal: tuple[Path, Path]
+    step: MakeOnce
 
 
 @contextmanager
@@ -91,7 +97,8 @@ def learn_links(
             train(
                 load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True
             )
-        yield files, (str(folder / "forward"), str(folder / "backward")), eflomal, step
+        networks = str(folder / "forward"), str(folder / "backward")
+        yield Aligners(files, networks, eflomal, step)
 
 
 @contextmanager
@@ -129,7 +136,8 @@ def align_with_models(
     if count_lines(files[0]) == 0:
         raise InputError("is empty", file=files[0], remedy="give files with one sentence per line")
     with work_folder(folder, "links", key) as step:
-        yield files, (model, opposite), eflomal_links(step, files, data, words), step
+        eflomal = eflomal_links(step, files, data, words)
+        yield Aligners(files, (model, opposite), eflomal, step)
 
 
 def as_read(step: MakeOnce, file: Path, language: str) -> Path:

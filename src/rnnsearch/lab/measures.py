@@ -11,8 +11,10 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation.statistics import LengthBand, SufficientStatistics, buckets, ratio
+from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
+from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.gold_checks import warn_if_exchanged
+from rnnsearch.lab.length_bands import LengthBand, buckets
 from rnnsearch.lab.link_measures import alignment_statistics
 from rnnsearch.lab.metrics import (
     BLEU,
@@ -26,9 +28,11 @@ from rnnsearch.lab.metrics import (
     PERPLEXITY,
     SCORES,
 )
+from rnnsearch.lab.multi_bleu import multi_bleu_statistics
 from rnnsearch.lab.outputs import System
 from rnnsearch.lab.significance import Comparison, comparisons
 from rnnsearch.lab.test_set import TestSet, require_different
+from rnnsearch.lab.tokenisation import unspaced_tokenisation
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import PairWordCounts, recognise, tokeniser_ranges
@@ -76,7 +80,7 @@ class MeasureOptions:
 
     def of(self, test: TestSet) -> MeasureOptions:
         """Returns the options with the tokenisation of a test set."""
-        found = self.tokenise or bleu.unspaced_tokenisation(test.reference) or "13a"
+        found = self.tokenise or unspaced_tokenisation(test.reference) or "13a"
         return replace(self, tokenise=found)
 
 
@@ -151,7 +155,7 @@ def measure(
             for one in systems
         }
         scores += _scores(parts, [None], options, KNOWN)
-    lengths = bleu.lengths(test.source, bleu.unspaced_tokenisation(test.source) or "13a")
+    lengths = bleu.lengths(test.source, unspaced_tokenisation(test.source) or "13a")
     bands = buckets(lengths) if options.by_length else []
     return Measures(
         test=test,
@@ -195,6 +199,12 @@ def system_statistics(
             warn_if_exchanged(*counted, test.gold_file)
             found |= {prefix + rate: one for rate, one in alignment_statistics(*counted).items()}
     return found
+
+
+def length_ratio(statistics: SufficientStatistics) -> SufficientStatistics:
+    """Returns words of the hypotheses / words of the references, from the statistics of BLEU or
+    multi-BLEU."""
+    return ratio("length ratio", statistics.signature, *statistics.values.T[:2])
 
 
 def counted_links(
@@ -311,8 +321,8 @@ def _text_statistics(
         CHRF: bleu.chrf_statistics(texts, references),
     }
     if options.multi_bleu is not None:
-        found[MULTI_BLEU] = bleu.multi_bleu_statistics(texts, references, options.multi_bleu)
-    return found | {LENGTH_RATIO: bleu.length_ratio_statistics(found[BLEU])}
+        found[MULTI_BLEU] = multi_bleu_statistics(texts, references, options.multi_bleu)
+    return found | {LENGTH_RATIO: length_ratio(found[BLEU])}
 
 
 def _known_pairs(systems: Sequence[System]) -> list[int] | None:
@@ -372,7 +382,7 @@ def _scores(
                     scores.append(SystemScore(system, metric, band, 0))
                     continue
                 value = one.score(chosen).value
-                low, high = one.interval(chosen, samples=options.samples)
+                low, high = interval(one, chosen, samples=options.samples)
                 score = SystemScore(system, metric, band, sentences, value, low, high, pairs)
                 scores.append(score)
                 if metric == NLL_PER_WORD and pairs:

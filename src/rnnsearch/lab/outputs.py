@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.cli.answers import DEFAULT_LOADING, Loading
+from rnnsearch.cli.answers import Loading
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.installed import package_version
@@ -42,6 +42,7 @@ OUTPUT_FORMAT = 2
 SMALLEST_WEIGHT = 5e-4
 """Smaller weights are not written, except the largest of each row. In a long sentence, only a few
 weights matter."""
+DEFAULT_LOADING = Loading()
 PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
 """Fields of a translation that are written as they are."""
 

@@ -31,15 +31,30 @@ from fsspec.core import open_local, url_to_fs
 from rnnsearch.errors import InputError, one_line
 from rnnsearch.system.files import checksum
 from rnnsearch.system.progress import note, progress_bar
-from rnnsearch.text.formats.lines import UNREPORTED, read_lines
+from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.opening import COMPRESSIONS, text_suffix
-from rnnsearch.text.formats.readers import Layout, OneSide, parallel_texts, read_json_lines
+from rnnsearch.text.formats.readers import Layout, parallel_texts, read_json_lines
 
 TRIES = 4
 """Maximum number of attempts at a shard whose worker dies."""
 CONNECT_SECONDS = 5.0
 ADDRESS_SPACE = 10 << 30
 """Bytes that Ray reserves in a process; with fewer it aborts."""
+
+
+class OneSide(Layout):
+    """A layout of one text, at the first usual key that the file has: the reader yields it as both
+    sides."""
+
+    def names(self) -> list[tuple[str, str]]:
+        names = (
+            "text",
+            "source",
+            "src",
+            self.source_language,
+            f"translation.{self.source_language}",
+        )
+        return [(name, name) for name in names]
 
 
 @dataclass(frozen=True)
@@ -195,7 +210,7 @@ def _lines(files: list[Path], layout: Layout) -> Iterator[Any]:
         return parallel_texts(files, layout=layout)[0].pairs()
     if text_suffix(files[0]) not in (".jsonl", ".ndjson"):
         return read_lines(files[0])
-    return (text for text, _ in read_json_lines(files[0], layout, UNREPORTED))
+    return (text for text, _ in read_json_lines(files[0], layout))
 
 
 def answer_corpus(

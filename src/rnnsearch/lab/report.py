@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from rnnsearch.cli.answers import DEFAULT_LOADING, Loading
+from rnnsearch.cli.answers import Loading
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
-from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
 from rnnsearch.figure3 import alignment_figure
 from rnnsearch.installed import package_version
 from rnnsearch.lab.measures import (
@@ -29,7 +28,7 @@ from rnnsearch.lab.measures import (
     system_statistics,
 )
 from rnnsearch.lab.metrics import BLEU, CHRF, SCORES
-from rnnsearch.lab.outputs import Kind, OpenedRun, System, open_run, run_answers
+from rnnsearch.lab.outputs import DEFAULT_LOADING, Kind, OpenedRun, System, open_run, run_answers
 from rnnsearch.lab.page import (
     PAGE,
     Block,
@@ -46,6 +45,7 @@ from rnnsearch.lab.page import (
     write_page,
 )
 from rnnsearch.lab.run_study import Measured
+from rnnsearch.lab.significance import FEWEST_SENTENCES
 from rnnsearch.lab.study import StudyFolder
 from rnnsearch.lab.tables import (
     Variants,
@@ -202,7 +202,10 @@ class TestSetReport:
     @cached_property
     def chrf(self) -> dict[str, list[float]]:
         """The chrF2 of every sentence, by system."""
-        return {name: found[CHRF].by_sentence() for name, found in self.measures.statistics.items()}
+        found = {name: of[CHRF] for name, of in self.measures.statistics.items()}
+        return {
+            name: [one.of_sums(row) for row in one.values.tolist()] for name, one in found.items()
+        }
 
     def section(self) -> Section:
         """Returns the section of the test set, without the parts that need runs if there are

@@ -12,6 +12,7 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import alignment_error, read_pharaoh
+from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.gold_checks import require_same_start, require_words, warn_if_exchanged
 from rnnsearch.lab.link_measures import agreement, alignment_statistics, monotone
 from rnnsearch.lab.measures import ALL, Measures, Statistics, SystemScore, number_rows
@@ -172,7 +173,7 @@ def links_as_json(systems: LinkFiles, gold: Sequence[GoldLinks], file: str) -> s
     scores = {name: alignment_error(links, gold) for name, links in systems.items()}
     rows = [
         {"name": name, **asdict(score), "f_measure": score.f_measure()}
-        | dict(zip(("aer_low", "aer_high"), errors[name].interval(), strict=True))
+        | dict(zip(("aer_low", "aer_high"), interval(errors[name]), strict=True))
         | {"monotone": _share(map(monotone, systems[name]))}
         for name, score in scores.items()
     ]

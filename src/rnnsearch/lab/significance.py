@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.statistics import DRAWN_AT_ONCE, FEWEST_SENTENCES, SufficientStatistics
+from rnnsearch.evaluation.statistics import SufficientStatistics
+from rnnsearch.lab.bootstrap import DRAWN_AT_ONCE, bootstrap
 
+FEWEST_SENTENCES = 20
+"""Minimum number of sentences: a score of fewer is noise."""
 FEW = f"fewer than {FEWEST_SENTENCES} sentences: no differences and no p-values"
 TRIALS, SEED = 10_000, 12345
 """Of approximate randomisation: sacreBLEU's values, and its random exchanges."""
@@ -78,7 +81,7 @@ def compare(
         )
         raise InputError(what, remedy="compare one metric on one test set")
     difference = theirs.score().value - ours.score().value
-    resampled = theirs.bootstrap(seed=SEED) - ours.bootstrap(seed=SEED)
+    resampled = bootstrap(theirs, seed=SEED) - bootstrap(ours, seed=SEED)
     low, high = np.percentile(resampled, (2.5, 97.5)).tolist()
     return Comparison(
         ours.name, name, other_name, difference, low, high, p_value(ours, theirs, trials)
@@ -155,7 +158,7 @@ def difference_over_seeds(
     pairs = list(zip(ours, theirs, strict=True))
     each = [other.score().value - one.score().value for one, other in pairs]
     mean = fmean(each)
-    resampled = np.array([other.bootstrap() - one.bootstrap() for one, other in pairs])
+    resampled = np.array([bootstrap(other) - bootstrap(one) for one, other in pairs])
     of_mean, of_one = resampled.mean(axis=0).var(ddof=1), resampled.var(axis=1, ddof=1).mean()
     of_seeds, shared = 0.0, float(of_one)
     if seeds > 1:

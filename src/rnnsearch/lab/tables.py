@@ -9,13 +9,10 @@ from itertools import product
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from rnnsearch.evaluation.statistics import (
-    FEWEST_SENTENCES,
-    LengthBand,
-    SufficientStatistics,
-    buckets,
-)
+from rnnsearch.evaluation.statistics import SufficientStatistics
+from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.figures import Curve, curve_figure
+from rnnsearch.lab.length_bands import LengthBand, buckets
 from rnnsearch.lab.measures import ALL, KNOWN, Measures, Statistics, SystemScore
 from rnnsearch.lab.metrics import (
     AER,
@@ -30,7 +27,14 @@ from rnnsearch.lab.metrics import (
 from rnnsearch.lab.outputs import OpenedRun
 from rnnsearch.lab.page import Block, Column, Picture, Pictures, Table, Value, columns
 from rnnsearch.lab.run_study import Measured
-from rnnsearch.lab.significance import TRIALS, Comparison, difference_over_seeds, holm, p_statement
+from rnnsearch.lab.significance import (
+    FEWEST_SENTENCES,
+    TRIALS,
+    Comparison,
+    difference_over_seeds,
+    holm,
+    p_statement,
+)
 from rnnsearch.run import read_statistics
 from rnnsearch.word_links import GoldLinks
 
@@ -312,7 +316,7 @@ def links_table(name: str, systems: Mapping[str, Statistics], gold: Sequence[Gol
 
 def percent_interval(errors: SufficientStatistics) -> str:
     """Returns the bootstrap interval of an error rate, in percent."""
-    low, high = errors.interval()
+    low, high = interval(errors)
     return f"{100 * low:.2f}–{100 * high:.2f}"
 
 

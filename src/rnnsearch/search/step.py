@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int, Int64
@@ -16,9 +15,6 @@ from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.search.beam import Hypothesis, SearchState, StepFunction, StepResult, beam_search
 from rnnsearch.settings import SearchSettings
-
-if TYPE_CHECKING:
-    from rnnsearch.search.two_directions import Forced
 
 BeamSearch = Callable[[StepFunction, SearchState, Tensor, SearchSettings], list[list[Hypothesis]]]
 """The signature of `beam_search`, without its further arguments."""
@@ -104,19 +100,14 @@ def search(
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
     find: BeamSearch = beam_search,
-    forced: Forced | None = None,
 ) -> list[list[Hypothesis]]:
-    """Searches with the first direction of the decoders. Words are in the order of the translation.
-    Several networks form an ensemble. Annotations are computed once for each network.
+    """Searches with the first direction of the decoders (with both: search/two_directions.py).
+    Words are in the order of the translation. Several networks form an ensemble. Annotations are
+    computed once for each network.
 
     source: ids. lengths: with the end of sentence. find: `beam_search`, with further arguments if
-    wanted. forced: forced decoding by these networks; if it is given and they have two directions,
-    both search.
+    wanted.
     """
-    if forced and len(networks[0].directions) > 1:
-        from rnnsearch.search.two_directions import search_both  # few decoders have two
-
-        return search_both(networks, source, lengths, settings, find, forced)
     starts = [NetworkState(*network.encode(source, lengths)) for network in networks]
     step, state = ensemble([network_step(network) for network in networks], starts)
     beams = find(step, state, lengths, settings)

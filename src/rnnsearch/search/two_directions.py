@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
@@ -29,6 +30,7 @@ RANKED_TOGETHER, LARGEST_ALIGNMENT = 256, 1 << 24
 """Hypotheses of one batch in forced decoding; elements of their alignments."""
 
 
+@torch.no_grad()
 def search_both(
     networks: Sequence[TranslationNetwork],
     source: Int64[Tensor, "batch source"],
@@ -37,7 +39,8 @@ def search_both(
     find: BeamSearch,
     forced: Forced,
 ) -> list[list[Hypothesis]]:
-    """Searches as `search` does, in both directions of the networks."""
+    """Searches as `search` does, in both directions of the networks. forced: forced decoding by
+    these networks."""
     starts = [network.begin(source, lengths) for network in networks]
     of_each, found = settings.model_copy(update={"nbest": settings.beam}), []
     for number, direction in enumerate(networks[0].directions):

@@ -19,7 +19,7 @@ from rnnsearch.serve.page.tables import in_javascript
 from rnnsearch.system.files import file_name, whole_folder, write_text
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import Codec
-from rnnsearch.text.moses import FIRST_WORDS, Detokeniser, WholeWords, code_point_ranges
+from rnnsearch.text.moses import FIRST_WORDS, Detokeniser, WholeWords
 from rnnsearch.text.tokens import base, changes
 from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.training.loss import needs_links
@@ -205,7 +205,18 @@ def moses_rules(language: str) -> dict[str, Any]:
         ),
         "numeric_prefixes": list(tokeniser.NUMERIC_ONLY_PREFIXES),
         "first_words": FIRST_WORDS.get(language, "").split(),
-        **{name: code_point_ranges(characters) for name, characters in sets.items()},
+        **{name: _code_point_ranges(characters) for name, characters in sets.items()},
         "whole": WholeWords.pattern(language),
         "detokeniser": Detokeniser(language).patterns,
     }
+
+
+def _code_point_ranges(characters: str) -> list[int]:
+    """Returns the code points of a set as runs: first, last, first, last, …"""
+    ends: list[int] = []
+    for code in sorted(set(map(ord, characters))):
+        if ends and code == ends[-1] + 1:
+            ends[-1] = code
+        else:
+            ends += [code, code]
+    return ends

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.records import Translation
+from rnnsearch.serve.paragraphs import Translated, split_paragraphs
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.faithful import best_run
-from rnnsearch.translation.source_lines import Paragraphs, split_paragraphs
 from rnnsearch.translation.translator import Translator
 
 _NAMES = """
@@ -46,9 +46,6 @@ _SPACES = str.maketrans("\t\r\n\f", "    ")
 _PLAIN = str.maketrans(f"’`´{JOINER}\u00a0\u202f", "'''   ")
 _NEVER = -1e9
 """Gain of a word that another element has."""
-
-TranslatedText = tuple[Paragraphs, Sequence[Translation]]
-"""The sentences of a text, and their translations."""
 
 
 @dataclass(eq=False)
@@ -109,7 +106,7 @@ class Tagged:
         return text
 
     def rendered(
-        self, translated: Sequence[TranslatedText], each_step: Callable[[], object] = lambda: None
+        self, translated: Sequence[Translated], each_step: Callable[[], object] = lambda: None
     ) -> str:
         """Returns the text with the translations of `texts`. each_step: called before every
         element; what it raises ends the work."""
@@ -324,7 +321,7 @@ class _Placing:
     def __init__(
         self,
         block: _Block,
-        translated: TranslatedText,
+        translated: Translated,
         write: Callable[[str], str],
         each_step: Callable[[], object],
     ) -> None:
@@ -433,7 +430,7 @@ def _mass(sentences: Sequence[_Sentence], start: int, end: int) -> NDArray[np.fl
     return np.concatenate([one.on(start, end) for one in sentences])
 
 
-def _best(forms: Sequence[TranslatedText]) -> TranslatedText:
+def _best(forms: Sequence[Translated]) -> Translated:
     """Returns the first translation, or that of the lowercase form, capitalised, if a single word
     stayed as it is only in the first one."""
     (paragraph, results), *others = forms

@@ -11,6 +11,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field, StrictStr
 
 from rnnsearch.serve.html import Markup
+from rnnsearch.serve.paragraphs import Translated
 from rnnsearch.serve.routes import (
     OneOrMore,
     as_list,
@@ -20,7 +21,7 @@ from rnnsearch.serve.routes import (
     key_of,
     rendered,
 )
-from rnnsearch.serve.service import Service, Translated
+from rnnsearch.serve.service import Service
 from rnnsearch.serve.work_queue import check_limit
 from rnnsearch.system.files import parse_json
 from rnnsearch.text.formats.readers import LANGUAGES

@@ -20,6 +20,7 @@ from rnnsearch.installed import folder_of, model_names
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
+from rnnsearch.serve.paragraphs import Paragraphs, Translated, by_line, split_paragraphs
 from rnnsearch.serve.work_queue import (
     USUAL_WORDS,
     WORDS,
@@ -30,9 +31,9 @@ from rnnsearch.serve.work_queue import (
 )
 from rnnsearch.text.tokens import base
 from rnnsearch.training.loss import needs_links
-from rnnsearch.translation.beginning import by_line, retyped
+from rnnsearch.translation.beginning import retyped
 from rnnsearch.translation.faithful import Glossary
-from rnnsearch.translation.source_lines import Paragraphs, joined, split_paragraphs
+from rnnsearch.translation.source_lines import joined
 from rnnsearch.translation.translator import Translator
 
 LONGEST_PART = 128
@@ -40,8 +41,6 @@ LONGEST_PART = 128
 part, and goes on while any client waits for it."""
 POSTERIOR = 4
 """Times that the posterior of a pair takes longer than its attention weights."""
-Translated = tuple[Paragraphs, list[Translation]]
-"""A text's sentences, and their translations."""
 
 
 class ModelPlace(NamedTuple):

@@ -102,12 +102,6 @@ def usable_device(name: str) -> torch.device:
     return device
 
 
-def has_int8(device: torch.device) -> bool:
-    """Tells whether torch has oneDNN's int8 products, which are not public, on this device."""
-    onednn = torch.backends.mkldnn.is_available() and hasattr(torch.ops.onednn, "qlinear_pointwise")
-    return device.type == "cpu" and onednn
-
-
 def fastest_precision(device: torch.device) -> str:
     """Returns bfloat16 if its products are faster on this device, else float32.
 
@@ -125,13 +119,3 @@ def fastest_precision(device: torch.device) -> str:
 def used_precision(precision: str, device: str | torch.device) -> str:
     """Returns the precision of a setting: itself, or for `fastest` that of this device."""
     return fastest_precision(torch.device(device)) if precision == "fastest" else precision
-
-
-def input_limit() -> int:
-    """Returns the largest absolute value of a quantised input: 127, or 63 if the CPU has no VNNI or
-    torch does not know.
-
-    Without VNNI pairs of products are summed in 16 bits, which 8-bit inputs could overflow.
-    """
-    has_vnni = getattr(torch.cpu, "_is_vnni_supported", None)
-    return 127 if has_vnni is not None and has_vnni() else 63

@@ -87,11 +87,6 @@ def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, 
     return tensors, notes
 
 
-def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
-    """Returns the size of the tensors in memory, in bytes; meta tensors count, too."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
-
-
 def difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
     """Describes the first difference in names, shapes and dtypes; "" if there is none."""
     for name in [*expected, *found]:

@@ -136,9 +136,14 @@ class Chunk(NamedTuple):
     link_words: LinkWords | Literal[""]
 
 
-CleanedChunk = tuple[list[str], CleanBlock, NDArray[np.uint64], Counter[str]]
-"""The cleaning of a chunk: for each pair why it is dropped, or ""; the kept pairs; their digests;
-the number of repairs of each kind."""
+class CleanedChunk(NamedTuple):
+    """The cleaning of a chunk. reasons: for each pair why it is dropped, or "". block: the kept
+    pairs; digests: theirs. repairs: number of changes of each kind."""
+
+    reasons: list[str]
+    block: CleanBlock
+    digests: NDArray[np.uint64]
+    repairs: Counter[str]
 
 
 class Cleaner:
@@ -170,7 +175,7 @@ class Cleaner:
                 digests.append(pair_digest(repaired))
         source, target = (SideBlock.of([words[side] for words in kept]) for side in (0, 1))
         block = CleanBlock(chunk.text_index, source, target, Ragged.of(links))
-        return reasons, block, np.array(digests, np.uint64), repairs
+        return CleanedChunk(reasons, block, np.array(digests, np.uint64), repairs)
 
     def drop_reason(self, words: SidesWords) -> str:
         """Returns why a pair is dropped, "" if it is kept; duplicates are found later.

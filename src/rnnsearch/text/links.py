@@ -107,9 +107,6 @@ METHODS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
 FROM_ZERO = "perl -pe 's/[0-9]+/$&-1/ge' LINKS"
 """A command that converts Pharaoh links from 1 to links from 0."""
 
-EXCHANGE = r"perl -pe 's/(\d+)([-?p])(\d+)/$3$2$1/g' FILE"
-"""A command that exchanges source and target in Pharaoh links."""
-
 Range = tuple[int, int]
 """(first, one after the last)"""
 

@@ -121,17 +121,6 @@ FIRST_WORDS = {
 """Language → words that often begin a sentence, so that an abbreviation before them may end one."""
 
 
-def code_point_ranges(characters: str) -> list[int]:
-    """Returns the code points of a set as runs: first, last, first, last, …"""
-    ends: list[int] = []
-    for code in sorted(set(map(ord, characters))):
-        if ends and code == ends[-1] + 1:
-            ends[-1] = code
-        else:
-            ends += [code, code]
-    return ends
-
-
 _CACHE_SIZE = 1 << 17  # chunks; some 25 MB
 _LONGEST_CHUNK = 40  # characters of a cached chunk
 # Stands for the neighbouring chunks. It is a capital, so that a full stop before it ends a

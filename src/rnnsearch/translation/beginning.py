@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, repeat
+from itertools import repeat
 from types import NoneType
 
 from rnnsearch.arguments import given_lines, in_step, require
@@ -16,7 +16,7 @@ from rnnsearch.records import Translation, after_letters
 from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
 from rnnsearch.text.subwords import WORD_START
 from rnnsearch.text.vocabulary import EOS, UNK
-from rnnsearch.translation.source_lines import Paragraphs, sentences
+from rnnsearch.translation.source_lines import sentences
 
 ENDED = {EOS: 1}
 """The last place of the beginning of a sentence that is complete: only its end may follow."""
@@ -77,23 +77,6 @@ def by_sentence(typed: str, count: int, language: str) -> list[str]:
     found[-1] = found[-1].removesuffix("A" * space)
     found[count - 1 :] = ["".join(found[count - 1 :])] if len(found) >= count else []
     return [f"{text}\n" for text in found[:-1]] + found[-1:] + [""] * (count - len(found))
-
-
-def by_line(text: Paragraphs, typed: str, language: str) -> list[str]:
-    """Cuts the beginning of a text's translation into those of its sentences. Line N of the
-    beginning belongs to line N of the text, without blank lines; a line break ends its
-    sentences."""
-    counts: list[int] = []
-    for gap in text.gaps[:-1]:
-        counts += [0] * (not counts or len(f"{gap}.".splitlines()) > 1)
-        counts[-1] += 1
-    *whole, last = f"{typed}.".splitlines()
-    lines = [*(f"{line}\n" for line in whole if line.strip()), last[:-1]]
-    size = len(counts) - 1
-    lines = [*lines[:size], "".join(lines[size:])]
-    cut = (by_sentence(*pair, language) for pair in zip(lines, counts, strict=False))
-    begun = [*chain.from_iterable(cut)]
-    return begun + [""] * (len(text.sentences) - len(begun))
 
 
 def encode_beginning(typed: str, codec: Codec, faithful: bool = False) -> Beginning:

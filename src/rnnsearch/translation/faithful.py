@@ -24,8 +24,7 @@ from rnnsearch.arguments import require
 from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence, Term
-from rnnsearch.text.dictionary import terms_of
-from rnnsearch.text.formats.lines import IGNORED, plain_field, raw_lines
+from rnnsearch.text.formats.lines import plain_field, raw_lines
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.numbers import FIGURE, Numbers, in_billions, is_number
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
@@ -416,12 +415,19 @@ def best_run(gains: Iterable[float]) -> tuple[int, int] | None:
     return found
 
 
+def _terms_of(line: str) -> list[str]:
+    """Returns the phrase and the translation of a line of a dictionary that `links` wrote; none of
+    another line."""
+    fields = line.split("\t")
+    return fields[:2] if len(fields) == 5 else []
+
+
 def read_glossary(path: str | Path) -> dict[str, str]:
     """Returns the translation of every term. Raises InputError for a line that is not two terms
     with a TAB between them, and for a term with two translations."""
     entries: dict[str, str] = {}
-    for number, line in enumerate(raw_lines(path, IGNORED), 1):
-        found = terms_of(line) or line.split("\t")
+    for number, line in enumerate(raw_lines(path), 1):
+        found = _terms_of(line) or line.split("\t")
         fields = [plain_field(field, number).strip() for field in found]
         if len(fields) != 2 or not all(fields):
             what = "is not a source term, a TAB and a target term"
@@ -437,8 +443,8 @@ def read_dictionary(path: str | Path) -> dict[str, str]:
     """Returns the first translation of every word. Raises InputError for a line that is not two
     words."""
     entries: dict[str, str] = {}
-    for number, line in enumerate(raw_lines(path, IGNORED), 1):
-        fields = terms_of(line) or plain_field(line, number).split()
+    for number, line in enumerate(raw_lines(path), 1):
+        fields = _terms_of(line) or plain_field(line, number).split()
         if len(fields) != 2:
             what, remedy = "is not a source word and a target word", "write two words per line"
             raise InputError(what, file=path, line=number, remedy=remedy)

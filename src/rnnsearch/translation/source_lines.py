@@ -1,4 +1,4 @@
-"""Splits texts and lines into sentences, and those that are too long for one search into parts;
+"""Splits lines into sentences, and those that are too long for one search into parts;
 joins their translations. Warns of unknown words and of text in the target language.
 
 A model's subwords tell its two languages apart: an ordinary word needs few subwords of its own
@@ -12,8 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice, pairwise
-from typing import NamedTuple
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -130,41 +129,6 @@ def sentences(line: str, language: str) -> list[str]:
     """Returns the sentences of a line; an empty line is its only sentence."""
     starts = sentence_starts(line, language)
     return [line[begin:end] for begin, end in pairwise([*starts, len(line)])]
-
-
-class Paragraphs(NamedTuple):
-    """A text as its sentences and the white space between them.
-
-    gaps[k] is before sentences[k], and the last gap ends the text. A gap is white space, or empty.
-    """
-
-    sentences: list[str]
-    gaps: list[str]
-
-    def joined(self, translated: Sequence[str]) -> str:
-        """Returns the text with the translations in place of the sentences."""
-        inner = (gap + sentence for gap, sentence in zip(self.gaps, translated, strict=False))
-        return "".join(inner) + self.gaps[-1]
-
-
-def split_paragraphs(text: str, language: str) -> Paragraphs:
-    """Splits a text into sentences; a line break always ends one. language: its code, or "".
-
-    `split(…).joined(sentences)` restores the text.
-    """
-    found: list[str] = []
-    gaps = [""]
-    for part in chain.from_iterable(
-        sentences(line, language) for line in text.splitlines(keepends=True)
-    ):
-        if sentence := part.strip():
-            before, _, after = part.partition(sentence)
-            gaps[-1] += before
-            found.append(sentence)
-            gaps.append(after)
-        else:
-            gaps[-1] += part
-    return Paragraphs(found, gaps)
 
 
 def cut(

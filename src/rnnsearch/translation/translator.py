@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
-from torch import Tensor
 
 from rnnsearch.arguments import require, require_number
-from rnnsearch.batch import Batch, pad
+from rnnsearch.batch import pad
 from rnnsearch.config import changed, with_short
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.confidence import word_confidence
+from rnnsearch.kernels.int8 import has_int8
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
 from rnnsearch.search.beam import Hypothesis, beam_search, longest
 from rnnsearch.search.step import BeamSearch, search
 from rnnsearch.settings import SearchSettings, Settings, ShortOptions, TranslationSettings
-from rnnsearch.system.machine import has_int8
 from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.batching import (
@@ -344,13 +343,13 @@ class Translator:
             from rnnsearch.search.prefix import with_beginnings  # only if there are some
 
             find = with_beginnings(find, [one.beginning.places for one in some], word_ends)
-        return search(networks, ids, lengths, how, find, self._forced)
+        if len(networks[0].directions) == 1:
+            return search(networks, ids, lengths, how, find)
+        from rnnsearch.search.two_directions import search_both  # few decoders have two
+        from rnnsearch.translation.forced import forced_decoding
 
-    def _forced(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Force-decodes what two directions have found, to rank it."""
-        from rnnsearch.translation.forced import forced_decoding  # few decoders have two
-
-        return forced_decoding(self.networks, batch)
+        forced = partial(forced_decoding, self.networks)
+        return search_both(networks, ids, lengths, how, find, forced)
 
     def choices(self, line: str, prefix: str = "", count: int = 8) -> list[Choice]:
         """Returns the likeliest next words of a line's translation after a beginning, best first.

@@ -120,8 +120,8 @@ def links(
     """Align the words of a corpus in both directions, with eflomal, or with eflomal and networks
     together. `prepare --links` reads the links. The same text and seed (data.seed) give the same
     links, on Linux."""
+    from rnnsearch.lab.dictionary import write_dictionary
     from rnnsearch.lab.eflomal_links import link_files, link_texts, linked_words
-    from rnnsearch.text.dictionary import write_dictionary
     from rnnsearch.text.formats.readers import parallel_texts
     from rnnsearch.text.links import DEFAULT, METHODS
 
@@ -188,11 +188,12 @@ def link_by_networks(
     lowest = min(filter(None, least))
     how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": lowest}
     settings = [f"align.{name}={value}" for name, value in how.items()]
-    with resumable(), aligners as (read, (forward, backward), votes, step):
-        runs, reverse = [forward, *map(str, read)], [Path(backward)]
+    with resumable(), aligners as both:
+        forward, backward = both.networks
+        runs, reverse = [forward, *map(str, both.lines)], [Path(backward)]
         whole = partial(align, runs, reverse_run=reverse, set_=settings, format_="jsonl")
-        aligned = step("networks.jsonl", lambda path: whole(out=str(path)))
-        vote_files(aligned, *votes, out, least)
+        aligned = both.step("networks.jsonl", lambda path: whole(out=str(path)))
+        vote_files(aligned, *both.eflomal, out, least)
     print(f"{out}\nnetworks  {forward}, {backward}")
 
 

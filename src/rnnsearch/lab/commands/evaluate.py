@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rnnsearch.cli.answers import Loading
-from rnnsearch.cli.options import GoldFrom, Strings, describe, say, search_changes
+from rnnsearch.cli.options import Strings, describe, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
 if TYPE_CHECKING:
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.test_set import TestSet
+
+GoldFrom = Annotated[int | None, typer.Option(min=0, max=1)]
+"""The position of the first word in gold links."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,13 @@ def evaluate(
 ) -> None:
     """Score translations of any system: BLEU and chrF, also by sentence length, without unknown
     words, and with significance tests."""
-    from rnnsearch.evaluation.bleu import unspaced_tokenisation
-    from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
     from rnnsearch.lab.measures import MeasureOptions, measure
     from rnnsearch.lab.metrics import OF_TEXTS
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.scores import measures_json, measures_text
-    from rnnsearch.lab.significance import FEW
+    from rnnsearch.lab.significance import FEW, FEWEST_SENTENCES
     from rnnsearch.lab.test_set import file_stem, read_hypotheses, read_systems, read_test_set
+    from rnnsearch.lab.tokenisation import unspaced_tokenisation
     from rnnsearch.text.tokens import Tokeniser
 
     files, references, src = texts.hyp or [], texts.ref or [], texts.src
@@ -158,10 +160,9 @@ def aer(
     """Score word links against gold links: alignment error rate, precision, recall and
     F-measure."""
     from rnnsearch.evaluation.alignment_error import read_gold
-    from rnnsearch.evaluation.statistics import FEWEST_SENTENCES
     from rnnsearch.lab.page import as_latex
     from rnnsearch.lab.scores import link_tables, links_as_json, links_as_text, read_links
-    from rnnsearch.lab.significance import FEW
+    from rnnsearch.lab.significance import FEW, FEWEST_SENTENCES
 
     truth = read_gold(gold, first=gold_from)
     systems = read_links(links or [], truth, links_reversed, gold if gold_from is None else "")

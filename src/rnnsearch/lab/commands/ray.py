@@ -122,9 +122,9 @@ def everywhere(run: str | Path) -> Path:
 
 def ray_job(place: Place, task: Task, runs: Sequence[Path], sides: int) -> Job:
     """Returns the work on each shard; sides: 1 for lines, 2 for pairs."""
-    from rnnsearch.lab.ray import Job
+    from rnnsearch.lab.ray import Job, OneSide
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.readers import Layout, OneSide
+    from rnnsearch.text.formats.readers import Layout
 
     data, kind = Run.open(runs[0]).settings.data, OneSide if sides == 1 else Layout
     layout = kind("", "", "", data.source_language, data.target_language)

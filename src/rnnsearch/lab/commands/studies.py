@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from rnnsearch.cli.answers import Loading
 from rnnsearch.cli.options import (
-    GoldFrom,
     PositiveOption,
     Strings,
     describe,
@@ -21,6 +20,7 @@ from rnnsearch.cli.options import (
     search_changes,
 )
 from rnnsearch.errors import InputError
+from rnnsearch.lab.commands.evaluate import GoldFrom
 from rnnsearch.system.progress import progress_bar
 
 if TYPE_CHECKING:

@@ -120,7 +120,7 @@ def read_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[
     )
 
 
-def raw_lines(path: str | Path, warnings: InputWarnings) -> Iterator[str]:
+def raw_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[str]:
     """Yields the lines with their control characters, for formats whose columns or quotes must be
     found first.
 

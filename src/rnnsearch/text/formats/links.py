@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.lines import IGNORED, raw_lines
+from rnnsearch.text.formats.lines import raw_lines
 from rnnsearch.word_links import GoldLinks, Link
 
 # At most nine digits: no text has such positions, and a wrong file gives one clear error. A score
@@ -23,7 +23,7 @@ _SCORE = re.compile(r"\s*-?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?\s*")
 def read_link_lines(path: str | Path) -> Iterator[str]:
     """Yields the word links of each pair, as a line for `parse_links`. Raises InputError as
     `raw_lines` and `link_fields` do."""
-    return link_fields(raw_lines(path, IGNORED), path)
+    return link_fields(raw_lines(path), path)
 
 
 def link_fields(lines: Iterable[str], file: Path | str) -> Iterator[str]:

@@ -78,21 +78,6 @@ class Layout:
         return " or ".join(" and ".join(dict.fromkeys(map(repr, pair))) for pair in self.names())
 
 
-class OneSide(Layout):
-    """A layout of one text, at the first usual key that the file has: the reader yields it as both
-    sides."""
-
-    def names(self) -> list[tuple[str, str]]:
-        names = (
-            "text",
-            "source",
-            "src",
-            self.source_language,
-            f"translation.{self.source_language}",
-        )
-        return [(name, name) for name in names]
-
-
 _LANGUAGES = """
     ar ara Arabic, bg bul Bulgarian, bn ben Bengali, ca cat Catalan, cs ces Czech, da dan Danish,
     de deu German, el ell Greek, en eng English, eo epo Esperanto, es spa Spanish, et est Estonian,
@@ -226,7 +211,9 @@ def _is_name(cell: str, words: set[str]) -> bool:
     )
 
 
-def read_json_lines(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
+def read_json_lines(
+    path: str | Path, layout: Layout, warnings: SideWarnings = UNREPORTED
+) -> Iterator[LinePair]:
     """Yields the texts at two keys of each object. An empty line is a pair of empty sides; null is
     an empty side.
 

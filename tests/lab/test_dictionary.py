@@ -8,7 +8,7 @@ import pytest
 from command_line import Command, assert_refused
 from eflomal_stand_in import diagonal, stand_in
 
-from rnnsearch.text.dictionary import phrases, write_dictionary
+from rnnsearch.lab.dictionary import phrases, write_dictionary
 from rnnsearch.translation.faithful import read_dictionary, read_glossary
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsearch.translation.source_lines import split_paragraphs
+from rnnsearch.serve.paragraphs import by_line, split_paragraphs
 
 
 @given(
@@ -25,3 +25,11 @@ def test_sentences_and_gaps_are_the_text(text: str, language: str) -> None:
 
 def test_translations_of_other_lengths_take_the_places_of_the_sentences() -> None:
     assert split_paragraphs(" One. Two!\n\n", "en").joined(["", "Deux fois."]) == "  Deux fois.\n\n"
+
+
+def test_lines_of_a_text_have_their_own_beginnings() -> None:
+    text = split_paragraphs("One. Two.\n\n Three.\nFour. Five.", "en")
+    begun = by_line(text, "Un. Deux\n\n\nTrois. Et\nQua", "fr")
+    assert begun == ["Un. \n", "Deux\n", "Trois. Et\n", "Qua", ""]
+    assert by_line(text, "Un.\n", "fr") == ["Un.\n", "", "", "", ""]
+    assert by_line(text, "", "fr") == [""] * 5

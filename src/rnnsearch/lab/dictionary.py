@@ -43,13 +43,6 @@ def write_dictionary(pairs: Iterable[LinkedPair], out: Path, longest: int = 1) -
     return len(best)
 
 
-def terms_of(line: str) -> list[str]:
-    """Returns the phrase and the translation of a line that `write_dictionary` wrote; none of
-    another line."""
-    fields = line.split("\t")
-    return fields[:2] if len(fields) == 5 else []
-
-
 def phrases(
     source: Sequence[str], target: Sequence[str], links: Collection[Link], longest: int
 ) -> Iterator[Phrase]:
