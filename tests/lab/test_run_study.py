@@ -290,7 +290,7 @@ def test_a_reproduction_ends_in_a_report(
     copy: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(copy)
-    Path("study.toml").write_text(STUDY.partition("[variants.broken]")[0], "utf-8")
+    Path("study.toml").write_text(STUDY.partition("[variants.general]")[0], "utf-8")
     done = command("reproduce study.toml --out out")
     assert (done.code, done.lines[-1]) == (0, "out/report/index.html")
     assert Path("out/report/index.html").exists()
