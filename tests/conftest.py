@@ -42,6 +42,7 @@ if find_spec("beartype"):
 import numpy as np
 import pytest
 import torch
+from browser import Page, browser
 from hypothesis import settings
 
 torch.set_num_threads(1)
@@ -140,6 +141,21 @@ def engine_folder(made_once: MadeOnce) -> Path:
                 (folder / name).write_bytes(content)
 
     return made_once("page", make)
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+@pytest.fixture
+def tab(chromium: Page) -> Page:
+    """The one browser of a file, wide, light, and without a page and messages of the test before."""
+    chromium.screen(1280)
+    chromium.open("about:blank")
+    chromium.messages.clear()
+    return chromium
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
-from browser import NEEDS_CHROMIUM, browser, static_host
+from browser import NEEDS_CHROMIUM, Page, static_host
 
 import rnnsearch
 
@@ -278,11 +279,16 @@ DARK_ON_DARK = """[...document.querySelectorAll('figure.drawn text')]
 @NEEDS_CHROMIUM
 @pytest.mark.parametrize(("width", "dark"), [(1400, False), (390, True)])
 def test_code_and_figures_are_whole_and_legible(
-    site: Path, tmp_path: Path, width: int, *, dark: bool
+    site: Path, tab: Page, tmp_path: Path, width: int, *, dark: bool
 ) -> None:
+    """Without the search's index, which each page reads and no page shows."""
+    shutil.copytree(site, tmp_path / "site", copy_function=os.link)
+    index = tmp_path / "site/search/search_index.json"
+    index.unlink()
+    index.write_text('{"config": {"lang": ["en"], "separator": " "}, "docs": []}', "utf-8")
     apart = ("source/", "decisions/", "404")
     names = [str(path.relative_to(site)) for path in sorted(site.rglob("*.html"))]
-    with static_host(site) as address, browser(tmp_path) as tab:
+    with static_host(tmp_path / "site") as address:
         tab.screen(width, dark=dark)
         for page in (name for name in names if not name.startswith(apart)):
             tab.open(f"{address}{page}")
@@ -303,8 +309,8 @@ def test_the_search_lists_decisions_below_pages(site: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.processes
 @NEEDS_CHROMIUM
-def test_search_finds_a_page_in_a_browser_wide_and_on_a_phone(site: Path, tmp_path: Path) -> None:
-    with static_host(site) as address, browser(tmp_path) as tab:
+def test_search_finds_a_page_in_a_browser_wide_and_on_a_phone(site: Path, tab: Page) -> None:
+    with static_host(site) as address:
         for width in (1280, 390):
             tab.screen(width)
             tab.open(f"{address}contents.html")
@@ -332,12 +338,12 @@ def front(docsite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.processes
 @NEEDS_CHROMIUM
 def test_the_front_page_translates_at_once_and_loads_a_model_only_when_asked(
-    front: Path, tmp_path: Path
+    front: Path, tab: Page
 ) -> None:
     loaded = (
         "performance.getEntriesByType('resource').map((one) => [one.name, one.encodedBodySize])"
     )
-    with static_host(front) as address, browser(tmp_path) as tab:
+    with static_host(front) as address:
         for width, dark in ((1400, False), (390, True)):
             tab.screen(width, dark=dark)
             tab.open(address)
@@ -355,8 +361,8 @@ def test_the_front_page_translates_at_once_and_loads_a_model_only_when_asked(
 @pytest.mark.slow
 @pytest.mark.processes
 @NEEDS_CHROMIUM
-def test_the_site_translates_in_the_browser(site: Path, tmp_path: Path) -> None:
-    with static_host(site) as address, browser(tmp_path) as tab:
+def test_the_site_translates_in_the_browser(site: Path, tab: Page) -> None:
+    with static_host(site) as address:
         tab.open(f"{address}reference/models.html")
         tab.run("document.querySelector('a.md-button').click()")
         tab.wait("document.querySelectorAll('#model option').length === 2")
@@ -384,8 +390,8 @@ GREYS = (
 @pytest.mark.slow
 @pytest.mark.processes
 @NEEDS_CHROMIUM
-def test_both_networks_learn_in_the_browser(site: Path, tmp_path: Path) -> None:
-    with static_host(site) as address, browser(tmp_path) as tab:
+def test_both_networks_learn_in_the_browser(site: Path, tab: Page) -> None:
+    with static_host(site) as address:
         tab.screen(1400)
         tab.open(f"{address}attention/learn.html")
         tab.wait("document.querySelectorAll('#matrix td').length > 1")
@@ -480,14 +486,14 @@ def pages(docsite: Path, tmp_path: Path) -> Path:
 @pytest.mark.processes
 @NEEDS_CHROMIUM
 def test_a_history_is_scrubbed_and_questions_are_checked_in_the_browser(
-    pages: Path, tmp_path: Path
+    pages: Path, tab: Page
 ) -> None:
     history = json.loads((pages / "assets/learn/history.json").read_text("utf-8"))
     right = history["sentences"][2]["text"].split()
     moved = [*right[-2:], *right[:-2], "jamais-vu"]
     history["moments"][1]["texts"][2] = " ".join(moved)
     (pages / "assets/learn/history.json").write_text(json.dumps(history), "utf-8")
-    with static_host(pages) as address, browser(tmp_path) as tab:
+    with static_host(pages) as address:
         tab.open(f"{address}attention/history.html#sentence=2&moment=0")
         tab.wait("document.querySelectorAll('#matrix td').length > 1")
         first = tab.run("document.getElementById('said').textContent")

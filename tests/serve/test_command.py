@@ -20,8 +20,6 @@ from started_commands import children, nobody_left, start
 
 from .conftest import wait_until
 
-pytestmark = pytest.mark.processes
-
 
 def test_bad_usage_is_one_line(command: Callable[..., Any], tiny_run: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -84,6 +82,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         yield make
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_the_end_is_graceful(
     tiny_run: Path, serve: Callable[..., Served]
@@ -112,6 +111,7 @@ def test_a_killed_worker_is_replaced_and_the_end_is_graceful(
     assert "Traceback" not in service.said.read_text()
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_one_process_ends_at_ctrl_c_and_workers_with_their_supervisor(
     tiny_run: Path, serve: Callable[..., Served]
@@ -128,6 +128,7 @@ def test_one_process_ends_at_ctrl_c_and_workers_with_their_supervisor(
     nobody_left(workers)
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_a_replaced_run_and_a_lost_worker_do_not_end_the_service(
     tiny_run: Path, tmp_path: Path, serve: Callable[..., Served]

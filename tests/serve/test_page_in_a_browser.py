@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from browser import NEEDS_CHROMIUM, Page, browser, static_host
+from browser import NEEDS_CHROMIUM, Page, static_host
 from torch import Tensor
 
 from rnnsearch.evaluation.confidence import UNSURE
@@ -105,25 +105,19 @@ def exported(
 
 
 @pytest.fixture(scope="module")
-def page(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with (
-        static_host(exported / "page") as address,
-        browser(tmp_path_factory.mktemp("profile")) as tab,
-    ):
-        tab.address = address  # type: ignore[attr-defined]
-        yield tab
+def address(exported: Path) -> Iterator[str]:
+    with static_host(exported / "page") as address:
+        yield address
 
 
 @pytest.fixture
-def opened(page: Page) -> Page:
-    page.screen(1280)
-    page.messages.clear()
-    page.open(page.address)  # type: ignore[attr-defined]
-    page.wait(
+def opened(tab: Page, address: str) -> Page:
+    tab.open(address)
+    tab.wait(
         "document.querySelectorAll('#model option').length === 3 && document.getElementById('loading').hidden"
     )
-    page.run("document.getElementById('slowly').checked = false")
-    return page
+    tab.run("document.getElementById('slowly').checked = false")
+    return tab
 
 
 def engine(page: Page, name: str, work: str, given: Any) -> Any:
@@ -776,12 +770,12 @@ def test_odd_text_is_shown_as_it_is_and_nothing_hangs(opened: Page, text: str) -
 
 
 def test_a_damaged_model_is_a_message_not_a_silence(
-    exported: Path, tmp_path: Path, tiny_run: Path
+    tab: Page, tmp_path: Path, tiny_run: Path
 ) -> None:
     export_page([tiny_run], tmp_path / "page")
     file = tmp_path / "page" / "models" / "en-fr" / "model.safetensors"
     file.write_bytes(file.read_bytes()[:5000])
-    with static_host(tmp_path / "page") as address, browser(tmp_path) as tab:
+    with static_host(tmp_path / "page") as address:
         tab.open(address)
         tab.wait("!document.getElementById('message').hidden")
         assert "damaged or was not loaded completely" in tab.run(

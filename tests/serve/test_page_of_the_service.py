@@ -4,12 +4,12 @@ keys, and refused."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import NEEDS_CHROMIUM, Page, browser
+from browser import NEEDS_CHROMIUM, Page
 
 from rnnsearch.serve.routes import TranslateRequest, digest
 from rnnsearch.translation.translator import Translator
@@ -20,13 +20,15 @@ SENTENCE = "The black cat sleeps."
 
 
 @pytest.fixture
-def page(loopback_of: Callable[..., Any], tmp_path: Path) -> Iterator[Page]:
-    server = loopback_of()
-    with browser(tmp_path) as tab:
-        tab.open(server.address)
-        tab.wait("document.querySelectorAll('#model option').length === 2")
-        tab.run("document.getElementById('slowly').checked = false")
-        yield tab
+def page(tab: Page, loopback: Any) -> Page:
+    return opened(tab, loopback.address)
+
+
+def opened(tab: Page, address: str) -> Page:
+    tab.open(address)
+    tab.wait("document.querySelectorAll('#model option').length === 2")
+    tab.run("document.getElementById('slowly').checked = false")
+    return tab
 
 
 def translate(page: Page, text: str) -> str:
@@ -102,25 +104,19 @@ def test_a_text_that_the_service_refuses_is_a_clear_message(page: Page) -> None:
 
 
 def test_a_service_with_keys_asks_for_one(
+    tab: Page,
     loopback_of: Callable[..., Any],
     make_service: Callable[..., Any],
-    tmp_path: Path,
     tiny_run: Path,
 ) -> None:
     key = "a-key-of-the-service-1"
-    server = loopback_of(make_service(keys=frozenset([digest(key)])))
-    with browser(tmp_path) as tab:
-        tab.open(server.address)
-        tab.wait("document.querySelectorAll('#model option').length === 2")
-        assert tab.run("document.getElementById('key-field').checkVisibility()")
-        tab.run("document.getElementById('slowly').checked = false")
-        tab.run(f"document.getElementById('text').value = '{SENTENCE}'")
-        tab.click("#translate")
-        tab.wait("!document.getElementById('message').hidden")
-        assert "key" in tab.run("document.getElementById('message').textContent")
-        tab.run("document.getElementById('key').focus()")
-        tab.type(key)
-        assert (
-            translate(tab, SENTENCE).strip()
-            == Translator.load(tiny_run).translate([SENTENCE], beam=5)[0].text
-        )
+    opened(tab, loopback_of(make_service(keys=frozenset([digest(key)]))).address)
+    assert tab.run("document.getElementById('key-field').checkVisibility()")
+    tab.run(f"document.getElementById('text').value = '{SENTENCE}'")
+    tab.click("#translate")
+    tab.wait("!document.getElementById('message').hidden")
+    assert "key" in tab.run("document.getElementById('message').textContent")
+    tab.run("document.getElementById('key').focus()")
+    tab.type(key)
+    expected = Translator.load(tiny_run).translate([SENTENCE], beam=5)[0].text
+    assert translate(tab, SENTENCE).strip() == expected

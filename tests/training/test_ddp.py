@@ -43,10 +43,10 @@ from rnnsearch.training import ddp
 from rnnsearch.training.ranks import Ranks
 from rnnsearch.training.setup import check_agreement
 
-pytestmark = pytest.mark.processes
 QUICK = ("adadelta, sparse rows, averaged", "adamw, links, backward decoder")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("world", "cases"),
     [(2, QUICK), pytest.param(3, tuple(together.CASES), marks=pytest.mark.slow)],
@@ -144,6 +144,7 @@ def test_a_rank_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
             ddp.connected_ranks(device).__enter__()
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_training_after_an_update(
@@ -162,6 +163,7 @@ def test_a_signal_ends_the_training_after_an_update(
     assert (tmp_path / "run" / "model.safetensors").exists()
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_torchrun_learns_the_same_and_goes_on_after_a_kill(
     tiny_store: Path, whole_run: Path, tmp_path: Path
@@ -194,6 +196,7 @@ with connected_ranks("cpu") as ranks:
 """
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_restarted_ranks_look_for_each_other_where_they_are_now(tmp_path: Path) -> None:
     """torchrun's store still has the addresses of ranks that were killed. They do harm in some restarts only, so
@@ -204,27 +207,26 @@ def test_restarted_ranks_look_for_each_other_where_they_are_now(tmp_path: Path) 
     subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=True, timeout=600)
 
 
+@pytest.mark.processes
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["rank 0", "rank 1", "launcher"])
 def test_what_torchrun_started_leaves_nobody_behind(
-    victim: str, tiny_store: Path, whole_run: Path, tmp_path: Path
+    tiny_store: Path, whole_run: Path, tmp_path: Path
 ) -> None:
     """The other rank says one line; torchrun names the one that was killed. Resuming is exact."""
-    words = train_words(tiny_store, tmp_path / "run", "stopping.save_every=1")
-    training = start(words, tmp_path / "said", torchrun(*TWO))
-    until_saved(training, tmp_path / "run")
-    ranks = sorted(children(training.pid))
-    os.kill(
-        {"rank 0": ranks[0], "rank 1": ranks[1], "launcher": training.pid}[victim], signal.SIGKILL
-    )
-    assert training.wait(600) != 0
-    nobody_left(ranks)
-    lines = own_lines(tmp_path / "said")
-    assert len(lines) <= 1
-    for line in lines:
-        assert f"rank {1 - int(victim[-1])} of 2 ends: " in line
-        assert "go on with --resume" in line
-    assert start([*words, "--resume"], tmp_path / "said", torchrun(*TWO)).wait(600) == 0
+    words = train_words(tiny_store, tmp_path / "run", "stopping.save_every=1", more=["--resume"])
+    for place in (0, 1, 2):  # a rank, the other one, the launcher
+        training = start(words, tmp_path / "said", torchrun(*TWO))
+        until_saved(training, tmp_path / "run")
+        ranks = sorted(children(training.pid))
+        os.kill([*ranks, training.pid][place], signal.SIGKILL)
+        assert training.wait(600) != 0
+        nobody_left(ranks)
+        lines = own_lines(tmp_path / "said")
+        assert len(lines) <= (place < 2)
+        for line in lines:
+            assert f"rank {1 - place} of 2 ends: " in line
+            assert "go on with --resume" in line
+    assert start(words, tmp_path / "said", torchrun(*TWO)).wait(600) == 0
     assert_same_checkpoint(whole_run, tmp_path / "run")
 
 
@@ -244,6 +246,7 @@ sys.exit(2)
 """Exchanges, and ends before the threads that exchanged have a turn: they run when nothing else does."""
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's scheduler")
 def test_threads_let_go_before_the_interpreter_ends() -> None:
@@ -260,6 +263,7 @@ def test_threads_let_go_before_the_interpreter_ends() -> None:
         assert [rank.wait(600) for rank in ranks] == [2, 2]
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_an_error_of_all_ranks_is_one_line(tiny_store: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
@@ -291,6 +295,7 @@ def test_scripts_are_sound(name: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "first"), [("train.sbatch", []), ("train-over-ssh.sh", ["one two"])]
