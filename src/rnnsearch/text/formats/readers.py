@@ -27,6 +27,7 @@ from rnnsearch.text.formats.lines import (
     read_pairs,
 )
 from rnnsearch.text.formats.opening import STDIN, opened, text_suffix, texts_in_zip
+from rnnsearch.text.language_codes import LANGUAGES, base
 
 Format = Literal["", "lines", "tsv", "tmx", "jsonl"]
 LinePair = tuple[str, str]
@@ -93,22 +94,6 @@ class OneSide(Layout):
         return [(name, name) for name in names]
 
 
-_LANGUAGES = """
-    ar ara Arabic, bg bul Bulgarian, bn ben Bengali, ca cat Catalan, cs ces Czech, da dan Danish,
-    de deu German, el ell Greek, en eng English, eo epo Esperanto, es spa Spanish, et est Estonian,
-    eu eus Basque, fa fas Persian, fi fin Finnish, fr fra French, ga gle Irish, gl glg Galician,
-    he heb Hebrew, hi hin Hindi, hr hrv Croatian, hu hun Hungarian, id ind Indonesian, is isl
-    Icelandic, it ita Italian, ja jpn Japanese, ko kor Korean, lt lit Lithuanian, lv lav Latvian, mk
-    mkd Macedonian, ms msa Malay, mt mlt Maltese, nb nob Norwegian Bokmål, nl nld Dutch, no nor
-    Norwegian, pl pol Polish, pt por Portuguese, ro ron Romanian, ru rus Russian, sk slk Slovak, sl
-    slv Slovenian, sq sqi Albanian, sr srp Serbian, sv swe Swedish, sw swa Swahili, ta tam Tamil, th
-    tha Thai, tr tur Turkish, uk ukr Ukrainian, ur urd Urdu, vi vie Vietnamese, zh zho Chinese
-"""
-LANGUAGES = {
-    code: (name, three)
-    for code, three, name in (row.strip().split(maxsplit=2) for row in _LANGUAGES.split(","))
-}
-"""Code of a language → its English name, and its code of three letters."""
 # One word of ASCII characters with a digit or a sign of addresses.
 _IDENTIFIER = re.compile(r"(?=.*[0-9/@:#_])[!-~]+")
 _SENTENCE = re.compile(r"[,;!?…]|\.$")
@@ -210,8 +195,8 @@ def _is_number(cell: str) -> bool:
 
 
 def _language_names(code: str) -> set[str]:
-    name, three = LANGUAGES.get(code.casefold().split("-")[0], (code, code))
-    return {code.casefold(), three, name.casefold()}
+    name, three = LANGUAGES.get(base(code), (code, code))
+    return {code.casefold(), base(code), three, name.casefold()}
 
 
 def _is_name(cell: str, words: set[str]) -> bool:
