@@ -102,6 +102,7 @@ _FEW = 20  # pairs of a table from which a column is judged
 Record = dict[str, Any]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = object()
+_OPTIONS = ", by --columns, or by --set data.source_language=… and data.target_language=…"
 
 
 def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
@@ -250,7 +251,7 @@ def _find_keys(record: Record, layout: Layout) -> tuple[str, str]:
         ):
             return source, target
     what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
-    raise InputError(what[:400], remedy="give the keys of the text")
+    raise InputError(what[:400], remedy=f"give the keys of the text{_OPTIONS}")
 
 
 def _text_at(record: Record, key: str) -> str | None:
@@ -354,9 +355,8 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
         if not any(_matches(language, code) for language in languages):
             there = ", ".join(sorted(languages))
             what = f"none of the {number:,} units has the language '{code}'; there are: {there}"
-            raise InputError(
-                what[:300], file=path, remedy="give the languages as the file writes them"
-            )
+            remedy = f"give the languages as the file writes them{_OPTIONS}"
+            raise InputError(what[:300], file=path, remedy=remedy)
 
 
 def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
