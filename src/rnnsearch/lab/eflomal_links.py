@@ -31,9 +31,10 @@ from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.links import parse_links, read_link_lines
 from rnnsearch.text.formats.readers import ParallelText
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.links import DEFAULT, LinkWords, symmetrise
 from rnnsearch.text.repairs import repair
-from rnnsearch.text.tokens import base, given_words
+from rnnsearch.text.tokens import UNSPACED, given_words
 from rnnsearch.word_links import Link, format_links
 
 LONGEST_SIDE = 1023
@@ -159,7 +160,7 @@ def align_texts(
             ]
             splits = [_split(side, settings, words) for side in SIDES]
             languages = settings.source_language, settings.target_language
-            whole = [0, 0]  # lines of one long word
+            clauses = [_Clauses(side, settings) for side in SIDES]
             for place, text in enumerate(texts):
                 long = []
                 for pair in text.pairs():
@@ -167,19 +168,15 @@ def align_texts(
                     for side, file, language in zip(sides, files, languages, strict=True):
                         print(beginnings(bare(" ".join(side), language)), file=file)
                     sizes[place] += 1
-                    for number, found in enumerate(sides):
-                        whole[number] += len(found) == 1 and len(found[0]) > 10
+                    for found, side in zip(sides, clauses, strict=True):
+                        side.look(found, text.name, sizes[place])
                     if max(map(len, sides)) > LONGEST_SIDE:
                         long.append(sizes[place])
                     if sizes[place] % _PROGRESS_EVERY == 0:
                         progress("tokenising", sum(sizes), None)
                 _warn_of_long_pairs(text.name, long)
-        for name, count in zip(SIDES, whole, strict=True):
-            if side_tokeniser(name, settings).unspaced and count > sum(sizes) / 2:
-                what = f"{count:,} of {sum(sizes):,} {name} lines have no spaces"
-                raise InputError(
-                    what, remedy="split them into words first, or leave out --words given"
-                )
+        for side in clauses:
+            side.check(sum(sizes))
         if all(path.stat().st_size == sum(sizes) for path in paths):  # line feeds alone
             names = ", ".join(text.name for text in texts)
             raise InputError(
@@ -200,6 +197,34 @@ def _warn_of_long_pairs(name: str, numbers: Sequence[int]) -> None:
         reason = f"eflomal aligns at most {LONGEST_SIDE:,} words on a side"
         text = f"{name}: {which} no links: {reason} (write one sentence per line)"
         warnings.warn(text, InputWarning, stacklevel=3)
+
+
+class _Clauses:
+    """Words of text without spaces that are far too long: the text is not split into words."""
+
+    def __init__(self, side: Side, settings: DataSettings) -> None:
+        words = UNSPACED.get(base(side_tokeniser(side, settings).language), math.inf)
+        self.side, self.longest = side, 4 * words
+        self.letters = self.in_clauses = self.lines = 0
+        self.first = ""
+
+    def look(self, words: Sequence[str], file: str, line: int) -> None:
+        """Counts the words of a line."""
+        lengths = [len(word) for word in words if not word.isascii()]
+        long = sum(length for length in lengths if length > self.longest)
+        self.letters, self.in_clauses = self.letters + sum(lengths), self.in_clauses + long
+        self.lines += long > 0
+        self.first = self.first or (f"line {line:,} of {file}" if long else "")
+
+    def check(self, lines: int) -> None:
+        """Raises InputError if most letters are in such words."""
+        if 2 * self.in_clauses > self.letters:
+            what = (
+                f"{self.lines:,} of {lines:,} {self.side} lines are not split into words, the first"
+                f" is {self.first}"
+            )
+            remedy = "split them into words first, or leave out --words given"
+            raise InputError(what, remedy=remedy)
 
 
 def bare(line: str, language: str) -> str:
@@ -254,7 +279,7 @@ def link_texts(
         sizes = align_texts(texts, directions, settings=settings, words=words, progress=progress)
         report = link_files(*directions, outs, sizes=sizes, method=method)
     sides = (side_tokeniser(side, settings) for side in SIDES)
-    for language in (side.language for side in sides if side.unspaced):
+    for language in (side.language for side in sides if side.unspaced and words != "given"):
         report += (
             f"words    {language} has no spaces: links count characters, Latin words and numbers\n"
         )

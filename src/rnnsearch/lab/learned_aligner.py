@@ -27,10 +27,10 @@ from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import check_pairs, count_lines, read_lines
 from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.languages import language_of, with_languages
 from rnnsearch.text.links import LinkWords
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
-from rnnsearch.text.tokens import base
 from rnnsearch.training.loop import train
 
 LINKS_RECIPE = "aligner"

@@ -19,8 +19,9 @@ from rnnsearch.serve.page.tables import in_javascript
 from rnnsearch.system.files import file_name, whole_folder, write_text
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import Codec
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.moses import FIRST_WORDS, Detokeniser, WholeWords
-from rnnsearch.text.tokens import base, changes
+from rnnsearch.text.tokens import changes
 from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation import faithful

@@ -24,9 +24,8 @@ from rnnsearch.serve.routes import (
 from rnnsearch.serve.service import Service
 from rnnsearch.serve.work_queue import check_limit
 from rnnsearch.system.files import parse_json
-from rnnsearch.text.formats.readers import LANGUAGES
+from rnnsearch.text.language_codes import LANGUAGES, base
 from rnnsearch.text.languages import ranked_languages
-from rnnsearch.text.tokens import base
 
 PATHS = ("/translate", "/detect", "/languages", "/frontend/settings", "/suggest", "/translate_file")
 Fields = TypeVar("Fields", bound="DetectFields")
@@ -180,7 +179,7 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
 
 
 def _named(code: str) -> dict[str, Any]:
-    return {"code": code, "name": LANGUAGES.get(code, [code])[0]}
+    return {"code": code, "name": LANGUAGES.get(base(code), [code])[0]}
 
 
 async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -> Fields:

@@ -29,7 +29,7 @@ from rnnsearch.serve.work_queue import (
     check_awaited,
     check_limit,
 )
-from rnnsearch.text.tokens import base
+from rnnsearch.text.language_codes import base
 from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.beginning import retyped
 from rnnsearch.translation.faithful import Glossary

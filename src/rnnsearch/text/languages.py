@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -14,10 +15,11 @@ from typing import Any
 
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
+from rnnsearch.settings import DataSettings
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.opening import is_on_disk, text_suffix
 from rnnsearch.text.formats.readers import BILINGUAL, Layout, parallel_texts
-from rnnsearch.text.tokens import base
+from rnnsearch.text.language_codes import base
 
 SAMPLED, BLOCK = 400, 20
 """Pairs from which languages are identified, in blocks of so many lines."""
@@ -91,10 +93,10 @@ def with_languages(
     language than recipe, overrides or names say. Raises InputError if both languages are the same.
     """
     data = load_config(recipe, overrides).data
-    sides = _first_lines(files, layout or Layout())
+    names = named_languages(files)
+    sides = _first_lines(files, _places(layout or Layout(), data, names))
     reads = [_read_languages(lines) for lines in sides]
     clear = list(map(_clear, reads))
-    names = named_languages(files)
     if not all(clear) or clear[0] == clear[1]:
         clear = ["", ""]
     found, how, doubts = [], [], ""
@@ -117,6 +119,16 @@ def with_languages(
     remedy = ": name others by --set data.source_language=… and data.target_language=…"
     said = f"{source} → {target} ({reasons}{remedy * ('assumed' in (why, other))}){doubts}"
     return [*overrides, *found], said
+
+
+def _places(layout: Layout, data: DataSettings, names: Sequence[str]) -> Layout:
+    """Returns the layout with the languages that are set or named: the keys of JSON lines, and the
+    languages of a TMX file."""
+    codes = [
+        name if name and key not in data.model_fields_set else getattr(data, key)
+        for key, name in zip(("source_language", "target_language"), names, strict=True)
+    ]
+    return replace(layout, source_language=codes[0], target_language=codes[1])
 
 
 def _first_lines(files: Sequence[str | Path], layout: Layout) -> list[list[str]]:

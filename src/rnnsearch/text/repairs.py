@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.moses import ENTITY
-from rnnsearch.text.tokens import Tokeniser, base, normalise
+from rnnsearch.text.tokens import Tokeniser, normalise
 
 
 def repair(line: str, side: Tokeniser, counts: Counter[str] | None = None) -> str:

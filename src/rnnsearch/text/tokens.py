@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.moses import LETTERS, SURROGATES, Detokeniser, FastMoses
 
 WIDTH_FORM = "full-width or half-width form"
@@ -118,11 +119,6 @@ def _compatible(found: re.Match[str]) -> str:
     return unicodedata.normalize("NFKC", found.group())
 
 
-def base(language: str) -> str:
-    """Returns the language of a code such as zh-TW or pt_BR."""
-    return re.split("[-_]", language.lower())[0]
-
-
 _SEPARATORS = [0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 # Control characters and Unicode separators separate words; so does the zero-width space of spaced
 # text.
@@ -182,7 +178,7 @@ class Tokeniser:
             return self._cased(line.split())
         if self.unspaced:
             return self._cased(_unspaced(line, self.runs))
-        return self._cased(_moses(self.language, True).words(line))
+        return self._cased(_moses(base(self.language), True).words(line))
 
     def length(self, words: Sequence[str]) -> float:
         """Returns the number of words; of text without spaces, an estimate by its characters."""
@@ -201,7 +197,7 @@ class Tokeniser:
         sacremoses.
         """
         plain = line if line.isprintable() else line.translate(_MOSES)
-        return self._cased(_moses(self.language, False).words(plain))
+        return self._cased(_moses(base(self.language), False).words(plain))
 
     def cased(self, text: str) -> str:
         """Returns the text in lowercase if words are; in Turkish and Azerbaijani, I becomes ı."""

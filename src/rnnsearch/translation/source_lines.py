@@ -19,8 +19,8 @@ import numpy as np
 from rnnsearch.errors import InputWarning
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.moses import FIRST_WORDS, prefixes
-from rnnsearch.text.tokens import base
 from rnnsearch.text.vocabulary import END, UNK
 
 MOST_WORDS = 5_000

@@ -55,8 +55,9 @@ _BYTE_ORDER_MARKS = {b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be"}
     b"\xfe\xff": "utf-16-be",
 }
 _NOT_UTF8 = (
-    "convert the file, for example with `iconv -f latin1 -t utf-8`, or correct the line; the name"
-    " of a compressed file must end in .gz, .bz2, .xz or .zst"
+    "convert the file from its encoding, for example with `iconv -f latin1 -t utf-8` (often cp1251"
+    " for Russian, shift_jis for Japanese, gb18030 for Chinese), or correct the line; the name of a"
+    " compressed file must end in .gz, .bz2, .xz or .zst"
 )
 _SAMPLE = 1 << 14  # bytes from which the encoding is found
 _LINE_BREAK = re.compile("\r\n|\r|\n")

@@ -27,6 +27,7 @@ from rnnsearch.text.formats.lines import (
     read_pairs,
 )
 from rnnsearch.text.formats.opening import STDIN, opened, text_suffix, texts_in_zip
+from rnnsearch.text.language_codes import LANGUAGES, base
 
 Format = Literal["", "lines", "tsv", "tmx", "jsonl"]
 LinePair = tuple[str, str]
@@ -78,22 +79,6 @@ class Layout:
         return " or ".join(" and ".join(dict.fromkeys(map(repr, pair))) for pair in self.names())
 
 
-_LANGUAGES = """
-    ar ara Arabic, bg bul Bulgarian, bn ben Bengali, ca cat Catalan, cs ces Czech, da dan Danish,
-    de deu German, el ell Greek, en eng English, eo epo Esperanto, es spa Spanish, et est Estonian,
-    eu eus Basque, fa fas Persian, fi fin Finnish, fr fra French, ga gle Irish, gl glg Galician,
-    he heb Hebrew, hi hin Hindi, hr hrv Croatian, hu hun Hungarian, id ind Indonesian, is isl
-    Icelandic, it ita Italian, ja jpn Japanese, ko kor Korean, lt lit Lithuanian, lv lav Latvian, mk
-    mkd Macedonian, ms msa Malay, mt mlt Maltese, nb nob Norwegian Bokmål, nl nld Dutch, no nor
-    Norwegian, pl pol Polish, pt por Portuguese, ro ron Romanian, ru rus Russian, sk slk Slovak, sl
-    slv Slovenian, sq sqi Albanian, sr srp Serbian, sv swe Swedish, sw swa Swahili, ta tam Tamil, th
-    tha Thai, tr tur Turkish, uk ukr Ukrainian, ur urd Urdu, vi vie Vietnamese, zh zho Chinese
-"""
-LANGUAGES = {
-    code: (name, three)
-    for code, three, name in (row.strip().split(maxsplit=2) for row in _LANGUAGES.split(","))
-}
-"""Code of a language → its English name, and its code of three letters."""
 # One word of ASCII characters with a digit or a sign of addresses.
 _IDENTIFIER = re.compile(r"(?=.*[0-9/@:#_])[!-~]+")
 _SENTENCE = re.compile(r"[,;!?…]|\.$")
@@ -102,6 +87,7 @@ _FEW = 20  # pairs of a table from which a column is judged
 Record = dict[str, Any]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = object()
+_OPTIONS = ", by --columns, or by --set data.source_language=… and data.target_language=…"
 
 
 def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
@@ -195,8 +181,8 @@ def _is_number(cell: str) -> bool:
 
 
 def _language_names(code: str) -> set[str]:
-    name, three = LANGUAGES.get(code.casefold().split("-")[0], (code, code))
-    return {code.casefold(), three, name.casefold()}
+    name, three = LANGUAGES.get(base(code), (code, code))
+    return {code.casefold(), base(code), three, name.casefold()}
 
 
 def _is_name(cell: str, words: set[str]) -> bool:
@@ -252,7 +238,7 @@ def _find_keys(record: Record, layout: Layout) -> tuple[str, str]:
         ):
             return source, target
     what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
-    raise InputError(what[:400], remedy="give the keys of the text")
+    raise InputError(what[:400], remedy=f"give the keys of the text{_OPTIONS}")
 
 
 def _text_at(record: Record, key: str) -> str | None:
@@ -356,9 +342,8 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
         if not any(_matches(language, code) for language in languages):
             there = ", ".join(sorted(languages))
             what = f"none of the {number:,} units has the language '{code}'; there are: {there}"
-            raise InputError(
-                what[:300], file=path, remedy="give the languages as the file writes them"
-            )
+            remedy = f"give the languages as the file writes them{_OPTIONS}"
+            raise InputError(what[:300], file=path, remedy=remedy)
 
 
 def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
