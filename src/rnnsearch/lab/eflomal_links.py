@@ -145,9 +145,9 @@ def align_texts(
 
     words: the words that are aligned: those of the tokeniser with these settings, or those between
     spaces in the lines. eflomal reads only the beginnings of words. Text without spaces is aligned
-    by characters. Issues an InputWarning for
-    pairs that eflomal leaves out. Raises InputError without eflomal, and for texts that cannot be
-    read, have no words, or are not split into words that could be given.
+    by characters. Issues an InputWarning for pairs that eflomal leaves out. Raises InputError
+    without eflomal, and for texts that cannot be read, have no words, or are not split into words
+    that could be given.
     """
     require_eflomal()
     sizes = [0] * len(texts)
@@ -168,15 +168,15 @@ def align_texts(
                     for side, file, language in zip(sides, files, languages, strict=True):
                         print(beginnings(bare(" ".join(side), language)), file=file)
                     sizes[place] += 1
-                    for found, side in zip(sides, clauses, strict=True):
-                        side.look(found, text.name, sizes[place])
+                    for found, seen in zip(sides, clauses, strict=True):
+                        seen.look(found, text.name, sizes[place])
                     if max(map(len, sides)) > LONGEST_SIDE:
                         long.append(sizes[place])
                     if sizes[place] % _PROGRESS_EVERY == 0:
                         progress("tokenising", sum(sizes), None)
                 _warn_of_long_pairs(text.name, long)
-        for side in clauses:
-            side.check(sum(sizes))
+        for seen in clauses:
+            seen.check(sum(sizes))
         if all(path.stat().st_size == sum(sizes) for path in paths):  # line feeds alone
             names = ", ".join(text.name for text in texts)
             raise InputError(
