@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 import sentencepiece
-from sacrebleu.metrics import BLEU, CHRF
 
+from rnnsearch import bleu, chrf
 from rnnsearch.config import load_config
 from rnnsearch.lab.bench import bench_training
 from rnnsearch.lab.figures import Curve, curve_figure
@@ -192,10 +192,10 @@ def scored(
     if name != "rnnsearch":
         model = sentencepiece.SentencePieceProcessor(model_file="pieces.trg.model")
         lines = [model.decode(line.split()) for line in lines]
-    references = [list(read_lines(reference))]
+    references = list(read_lines(reference))
     return {
-        "BLEU": BLEU().corpus_score(lines, references).score,
-        "chrF2": CHRF().corpus_score(lines, references).score,
+        "BLEU": bleu(lines, references).value,
+        "chrF2": chrf(lines, references).value,
     }
 
 

@@ -16,6 +16,7 @@ import argparse
 import random
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from rnnsearch.errors import InputError
@@ -29,9 +30,7 @@ LONGEST = 60
 def cutter(language: str) -> Callable[[str], list[str]]:
     """Returns what cuts a line of the language into words."""
     if language == "ja":
-        from janome.tokenizer import Tokenizer
-
-        whole = Tokenizer()
+        whole = import_module("janome.tokenizer").Tokenizer()
         return lambda line: [word for word in whole.tokenize(line, wakati=True) if word.strip()]
     return lambda line: list(Tokeniser("moses", language).words(line))
 
