@@ -41,11 +41,11 @@ LONGEST_SIDE = 1023
 """Maximum number of words on a side of a pair that eflomal aligns."""
 BARE = ("ro",)
 """Languages that are often written without diacritics: for word links, all their text is."""
-LETTERS = 4
+KEPT_LETTERS = 4
 """Letters of a word that eflomal reads, so that its inflected forms count together (Fraser & Marcu
 2005). Chosen from 3 to 6 on Czech and Spanish development sentences."""
-_LONG_WORD = re.compile(rf"(?<!\S)([A-Za-zÀ-ɏͰ-ӿḀ-ỿ][^\s\d]{{{LETTERS - 1}}})[^\s\d]+(?!\S)")
-"""A word of more than LETTERS Latin, Greek or Cyrillic letters. Numbers are read whole."""
+_LONG_WORD = re.compile(rf"(?<!\S)([A-Za-zÀ-ɏͰ-ӿḀ-ỿ][^\s\d]{{{KEPT_LETTERS - 1}}})[^\s\d]+(?!\S)")
+"""A word of more than KEPT_LETTERS Latin, Greek or Cyrillic letters. Numbers are read whole."""
 VOTES = (0.65, 0.4, 0.15)
 """Smallest probability of a link in `vote` if none, one or both of the aligner's directions have
 it. Chosen on the 37 development sentences of the Hansards."""
@@ -235,7 +235,7 @@ def bare(line: str, language: str) -> str:
 
 
 def beginnings(line: str) -> str:
-    """Returns the line with the first LETTERS letters of each word."""
+    """Returns the line with the first KEPT_LETTERS letters of each word."""
     return _LONG_WORD.sub(r"\1", line)
 
 
