@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawn_lines import drawn_lines
 from refusals import refusal
 
 from rnnsearch.evaluation.bleu import bleu_statistics, chrf_statistics
@@ -11,23 +12,7 @@ from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 
 METRICS = {"bleu": bleu_statistics, "chrf": chrf_statistics}
 RANDOM = np.random.default_rng(11)
-WORDS = [
-    "le",
-    "la",
-    "un",
-    "une",
-    "homme",
-    "femme",
-    "chien",
-    "voit",
-    "mange",
-    "dort",
-    "petit",
-    "grand",
-    ",",
-    ".",
-]
-REFERENCES = [" ".join(RANDOM.choice(WORDS, size=size)) for size in RANDOM.integers(3, 15, size=40)]
+REFERENCES = drawn_lines(RANDOM)
 HYPOTHESES = [
     " ".join(word for word in line.split() if RANDOM.random() < 0.8) for line in REFERENCES
 ]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import sacrebleu
+from drawn_lines import drawn_lines
 from refusals import refusal
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
@@ -26,23 +27,7 @@ METRICS = {
     "multi-bleu": multi_bleu_statistics,
 }
 RANDOM = np.random.default_rng(11)
-WORDS = [
-    "le",
-    "la",
-    "un",
-    "une",
-    "homme",
-    "femme",
-    "chien",
-    "voit",
-    "mange",
-    "dort",
-    "petit",
-    "grand",
-    ",",
-    ".",
-]
-REFERENCES = [" ".join(RANDOM.choice(WORDS, size=size)) for size in RANDOM.integers(3, 15, size=40)]
+REFERENCES = drawn_lines(RANDOM)
 
 
 def damaged(share: float) -> list[str]:
