@@ -10,7 +10,6 @@ import pytest
 import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refusal
 
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.statistics import Score
@@ -93,18 +92,3 @@ def test_it_is_cased_and_its_signature_says_so() -> None:
     assert score.value < 50
     assert "case:mixed" in score.signature
     assert f"version:{sacrebleu.__version__}" in score.signature
-
-
-@pytest.mark.parametrize(
-    ("hypotheses", "references", "message"),
-    [
-        (["a"], ["a", "b"], "1 hypotheses but 2 references"),
-        (["a"], [], "1 hypotheses but 0 references"),
-        ([], [], "no sentence to score"),
-    ],
-)
-def test_mismatched_or_missing_lines_are_refused(
-    hypotheses: list[str], references: list[str], message: str
-) -> None:
-    with refusal(message):
-        multi_bleu_statistics(hypotheses, references)
