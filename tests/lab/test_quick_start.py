@@ -102,9 +102,9 @@ def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
 ) -> None:
     """Of the same name and size: its lines in another order."""
     sides = [lines_of(tiny_corpus / f"train.{code}") for code in ("en", "fr")]
-    lines = [f"{one}\t{other}" for one, other in zip(*sides, strict=True)]
+    lines = [f"7\t{one}\t{other}" for one, other in zip(*sides, strict=True)]
     file = write(Path("corpus.en-fr.tsv"), lines)
-    line = f"try corpus.en-fr.tsv --no-open {SETTINGS}"
+    line = f"try corpus.en-fr.tsv --columns 2 3 --no-open {SETTINGS}"
     done = command(line)
     assert done.code == 0, done.err
     assert "en → fr (by the file's name)" in done.err

@@ -78,23 +78,22 @@ def try_corpus(
     minutes: float,
     overrides: Sequence[str],
     show: Callable[[Path], None],
+    columns: tuple[str, str] = ("", ""),
 ) -> dict[str, Any]:
     """Trains a translator on a corpus in about `minutes`, or continues; returns its scores on
     held-out text.
 
-    files: as for `prepare`. overrides: settings, `section.key=value`. show: called with the page,
-    which loads itself again during training. Raises InputError for files that are not a parallel
-    corpus or too small, for a folder with other files, and if another process works in it;
+    files, columns: as for `prepare`. overrides: settings, `section.key=value`. show: called with
+    the page, which loads itself again during training. Raises InputError for files that are not a
+    parallel corpus or too small, for a folder with other files, and if another process works in it;
     TrainingInterrupted after Ctrl-C during training."""
-    overrides, languages = with_languages(files, RECIPE, overrides)
+    overrides, languages = with_languages(files, RECIPE, overrides, Layout("", *columns))
     settings = load_config(RECIPE, overrides).data
     if any(side_tokeniser(side, settings).unspaced for side in SIDES):
         overrides = [UNSPACED_VOCABULARY, *overrides]
         settings = load_config(RECIPE, overrides).data
-    key = content_key(files, *overrides)
-    layout = Layout(
-        source_language=settings.source_language, target_language=settings.target_language
-    )
+    key = content_key(files, *overrides, *filter(None, columns))
+    layout = Layout("", *columns, settings.source_language, settings.target_language)
     texts = parallel_texts(files, layout=layout)
     with work_folder(folder, "try", key) as step, progress_bar() as progress:
         corpus = step(

@@ -211,6 +211,7 @@ def try_(
     *,
     out: Path = Path("try"),
     minutes: Annotated[float, typer.Option(min=0.1, max=1e5)] = 60.0,
+    columns: tuple[str, str] | None = None,
     set_: Strings = None,
     no_open: bool = False,
 ) -> None:
@@ -224,7 +225,7 @@ def try_(
             webbrowser.open(page.resolve().as_uri())
 
     with resumable():
-        scores = try_corpus(files, out, minutes, set_ or (), show)
+        scores = try_corpus(files, out, minutes, set_ or (), show, columns or ("", ""))
     print("scores   " + ", ".join(f"{name} {value:.2f}" for name, value in scores.items()))
     print("         of pairs like those learned from: text of another kind gets lower scores")
     run = shlex.quote(str(out / "run"))
