@@ -6,7 +6,7 @@
 `scripts/shipped_models.toml` names the sources of text, the test sets, and the steps: trainings
 that begin with the weights of the step before. The sources `phrases` and `first` are in
 `scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and what fills them; and
-what people type first.
+what people type first. `words` are single words of another source and their translations.
 After an interruption, give the same command again: finished steps are not repeated, and training
 continues. `--from MODEL --steps N` begins with the weights and vocabularies of a model and carries
 out the last N steps. Needs the extra `align` for eflomal.
@@ -63,6 +63,9 @@ PHRASES, FILLINGS = Path(__file__).with_name("phrases"), 8
 """Folder of the phrases, and how many sentences are made of a phrase with slots."""
 OWN = ("phrases", "first")
 """Sources in that folder."""
+COUNT, USUAL = 6, 0.55
+"""Minimum number of a word's links in a dictionary, and minimum share of those to its
+translation."""
 TYPED = 8
 """Maximum number of words of a sentence that is also there as people type it."""
 
@@ -91,7 +94,8 @@ def read_sources(path: Path, data: Path) -> dict[str, Any]:
             ):
                 what = f"a step has {value!r} for {key}, not a positive whole number of a source"
                 raise InputError(what, file=path)
-    for name in {*names, table["development"], *table["tests"].values()} - set(OWN):
+    made = {source["name"] for source in table["source"] if "dictionary" in source}
+    for name in {*names, table["development"], *table["tests"].values()} - made - set(OWN):
         for file in files_of(data, name):
             if not file.is_file():
                 raise InputError("is missing", file=file, remedy=f"see the sources in {path}")
@@ -117,6 +121,20 @@ def phrases(name: str) -> Iterator[tuple[str, str]]:
                 for at, side in enumerate(sides)
             )
             yield english, french
+
+
+def dictionary(data: Path, text: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """Yields words of a text that have one usual translation, of one word, in both directions."""
+    out = folder / "dictionary.tsv"
+    if not out.exists():
+        given = [*files_of(data, text), "--dictionary", out, "--out", folder / "dictionary.links"]
+        given += ["--symmetrise", "intersection", "--set=data.french_elisions=true", "--overwrite"]
+        rnnsearch("links", *given)
+    for english, french, count, forward, backward in read_rows(out):
+        usual = int(count) >= COUNT and min(float(forward), float(backward)) >= USUAL
+        words = all(side.replace("-", "").isalpha() for side in (english, french))
+        if usual and words and english[:1].isupper() == french[:1].isupper():
+            yield english[:1].upper() + english[1:], french[:1].upper() + french[1:]
 
 
 def typed(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -192,7 +210,9 @@ def make_text(
         texts |= made
         if all(file.exists() for files in made.values() for file in files):
             continue
-        pairs = list(dict.fromkeys(pairs_of(data, name)))
+        text = source.get("dictionary")
+        found = dictionary(data, text, folder) if text else pairs_of(data, name)
+        pairs = list(dict.fromkeys(found))
         pairs = [pair for pair in pairs if fits(*pair, source["words"]) and not kept_back & {*pair}]
         random.Random(SEED).shuffle(pairs)
         if source.get("like_development") and count:
@@ -283,6 +303,7 @@ def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> N
     lines = (
         pair[side]
         for source in table["source"]
+        if "dictionary" not in source
         for pair in pairs_of(arguments.data, source["name"])
     )
     known = WordFilter.of({word for line in lines for word in opened.target.tokeniser.words(line)})

@@ -37,6 +37,16 @@ def test_the_phrases_have_two_sides(script: ModuleType) -> None:
         assert all(len(pair) == 2 and all(pair) for pair in script.phrases(name))
 
 
+def test_single_words_are_those_with_one_usual_translation(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    rows = ["dog\tchien\t90\t0.9\t0.8", "list\tliste\t5\t0.9\t0.9", "the\tla\t99\t0.4\t0.8"]
+    rows += ["Wash\tlave\t9\t0.9\t0.9", "rainbow\tarc-en-ciel\t6\t1.0\t1.0", ".\t.\t9\t1.0\t1.0"]
+    (tmp_path / "dictionary.tsv").write_text("\n".join([*rows, ""]))
+    found = script.dictionary(tmp_path, "text", tmp_path)
+    assert [*found] == [("Dog", "Chien"), ("Rainbow", "Arc-en-ciel")]
+
+
 def test_a_mean_of_weights_is_a_run(
     script: ModuleType, tiny_run: Path, other_tiny_run: Path, tmp_path: Path
 ) -> None:
