@@ -106,7 +106,8 @@ model.=3 → unknown setting model.
 model.depth=3 → unknown setting model.depth
 training.max_updats=3 → unknown setting training.max_updats (did you mean 'stopping.max_updates'?
 optimiser=adam → 'optimiser=adam' is not section.key=value (for example --set model.hidden_size=512)
-modell.hidden_size=3 → unknown setting modell
+modell.hidden_size=3 → unknown setting modell.hidden_size (did you mean 'model.hidden_size'?
+validation.every=3 → unknown setting validation.every (did you mean 'stopping.validate_every'?
 model.hidden_size.x=3 → unknown setting model.hidden_size.x
 model.hidden_size=0 → model.hidden_size: Input should be greater than 0
 model.hidden_size=2.5 → model.hidden_size: Input should be a valid integer

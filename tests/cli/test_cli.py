@@ -95,6 +95,7 @@ MISTAKES = """
 nosuch → No such command 'nosuch'
 translate → Missing argument
 translate {run} {three} --nosuch → (see rnnsearch translate --help)
+train demo --data x --out y stopping.max_updates=20 → (a setting is --set stopping.max_updates=20)
 translate - → no run to load
 translate nosuch → there is no folder and no installed model 'nosuch' (
 translate no/such → no/such/config.toml: is not a run: No such file or directory (name a folder that `rnnsearch train` made)

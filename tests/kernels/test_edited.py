@@ -73,13 +73,16 @@ WITHOUT_EFFECT = {"AdditiveAlignment.attended", "Decoder.first_attended"}
 @pytest.fixture(autouse=True)
 def _first_time() -> Any:
     """No other test has asked for the digests, and none will know of these edits."""
-    digest.plain_instead.cache_clear()
+    for known in (digest.plain_instead, digest.source_digest):
+        known.cache_clear()
     yield
-    digest.plain_instead.cache_clear()
+    for known in (digest.plain_instead, digest.source_digest):
+        known.cache_clear()
 
 
 def edit(monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: str) -> None:
     """Replaces a function by one with another source, wherever it is known by its name."""
+    digest.source_digest.cache_clear()
     module_name, _, path = name.partition(":")
     module = import_module(f"rnnsearch.{module_name}")
     *outer, last = path.split(".")
@@ -169,7 +172,7 @@ def test_a_run_that_was_trained_with_an_edit_is_not_read_without_a_word(
 ) -> None:
     run, name = tmp_path / "run", "model.decoder:Decoder.attend"
     shutil.copytree(tiny_run, run)
-    line = "model/decoder.py: Decoder.attend is edited, so training computes the decoder in plain"
+    line = "model/decoder.py: Decoder.attend is edited, so the decoder is computed in plain"
     statistics = json.loads((run / "log/statistics.json").read_text()) | {"edited": [line]}
     (run / "log/statistics.json").write_text(json.dumps(statistics))
     with pytest.warns(
@@ -178,6 +181,8 @@ def test_a_run_that_was_trained_with_an_edit_is_not_read_without_a_word(
         Translator.load(run)
     edit(monkeypatch, name, *EDITS[name])
     Translator.load(run)  # a warning would be an error
+    with pytest.warns(InputWarning, match=r"without the present edit of model/decoder.py: Decoder"):
+        Translator.load(tiny_run)
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"edited": 5}'])

@@ -71,9 +71,7 @@ def test_an_edit_trains(
     file.write_text(begin + body + end.replace(old, new, 1), "utf-8")
     said, statistics = trained(tmp_path / "src", tiny_store, tmp_path / "run")
     assert statistics["train_nll"] != unedited["train_nll"]
-    line = (
-        f"{name}: {function} is edited, so training computes the decoder in plain PyTorch (slower)"
-    )
+    line = f"{name}: {function} is edited, so the decoder is computed in plain PyTorch (slower)"
     expected = [] if equation in NOT_IN_A_KERNEL else [line]
     assert [line for line in said.splitlines() if "is edited" in line] == expected
     assert statistics["edited"] == expected

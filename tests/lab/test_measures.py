@@ -24,7 +24,7 @@ from rnnsearch.lab.measures import (
     nll_statistics,
     perplexity,
 )
-from rnnsearch.lab.metrics import OF_TEXTS
+from rnnsearch.lab.metrics import OF_TEXTS, SCORES
 from rnnsearch.lab.outputs import Kind, OpenedRun, OutputLine, System
 from rnnsearch.lab.scores import measures_json as as_json
 from rnnsearch.lab.scores import measures_text as as_text
@@ -230,3 +230,8 @@ def test_one_system_is_a_line_a_metric() -> None:
         "NLL per word 1.400",
         "perplexity 4.06",
     )
+
+
+def test_scores_are_shown_as_they_are_measured() -> None:
+    """`Metric.factor` is for errors of links: Table 1 and `evaluate` write scores without it."""
+    assert {name: shown.factor for name, shown in SCORES.items() if shown.factor != 1} == {}

@@ -23,6 +23,7 @@ written by `make digests`, which first tests that they do."""
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
+@cache
 def source_digest(name: str) -> str | None:
     """Returns a digest of a function's source without comments, docstring and layout; None if there
     is no source."""
@@ -61,7 +62,7 @@ def edited(names: Iterable[str]) -> list[str]:
 @cache
 def plain_instead(names: tuple[str, ...], what: str) -> list[str]:
     """Returns a line for each edited function, which says that plain PyTorch computes in place of
-    its kernel; the first call also prints them. what: such as "training computes the decoder"."""
+    its kernel; the first call also prints them. what: such as "the decoder is computed"."""
     lines = [f"{name} is edited, so {what} in plain PyTorch (slower)" for name in edited(names)]
     for line in lines:
         note(line)

@@ -41,7 +41,7 @@ class FastDecoder(Decoder):
     alignment model and learns on a CPU."""
 
     precision: Precision
-    WHAT = "training computes the decoder"
+    WHAT = "the decoder is computed"
     EQUALS = (
         "model.layers:tanh",
         "model.layers:Linear.forward",

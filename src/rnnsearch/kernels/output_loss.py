@@ -32,7 +32,7 @@ few words they would not fit its shared cache."""
 
 
 LOSS_EQUALS = ("training.loss:negative_log_likelihood", "model.readout:OutputLayer.logits")
-WHAT = "training computes the loss"
+WHAT = "the loss is computed"
 
 
 def fast_loss(dtype: torch.dtype) -> partial[tuple[Tensor, Tensor]] | None:

@@ -14,8 +14,9 @@ AER, POSTERIOR_AER, DEPARTURE = "AER", "posterior AER", "distance from the links
 
 
 class Metric(NamedTuple):
-    """A measure. heading: of its column. factor: multiplies the value where it is shown. better:
-    which numbers of a column are the best.
+    """A measure. heading: of its column. meaning: shown on pages of alignments. factor: multiplies
+    the errors of links where they are shown; scores have 1. better: which numbers of a column are
+    the best.
 
     of_texts: whether it compares texts with the references; others need a run's network, or follow
     from these. known: whether Table 1 has it on the pairs without unknown words, too. tested:

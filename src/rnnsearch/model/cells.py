@@ -95,7 +95,7 @@ class GatedCell(Cell):
         kept = state if keep is None else state * keep
         z, r = torch.sigmoid(gates + self.U_zr(kept)).chunk(2, -1)
         candidate = tanh(inner + self.U(r * kept))
-        return torch.lerp(state, candidate, z)
+        return torch.lerp(state, candidate, z)  # (1 − z) ∘ s_{i−1} + z ∘ s̃_i
 
 
 class LSTMCell(Cell):

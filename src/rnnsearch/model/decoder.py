@@ -171,7 +171,7 @@ class Decoder(nn.Module):
         self, state: DecoderState, source: Source, known: Known
     ) -> tuple[DecoderState, Energies]:
         """Computes α_i (Eq. 6) and c_i (Eq. 5) with the present state as the query, and returns
-        e_i, too. c_i is that of the known alignment if there is one."""
+        e_i, too. A known alignment, if there is one, replaces α_i in c_i."""
         query, keys = self.cell.hidden(state.cell), source.keys
         energies, memory = self.alignment.energies(query, keys, state.memory)
         weights = torch.softmax(energies.masked_fill(~source.mask, -torch.inf), -1)  # Eq. 6
@@ -179,8 +179,8 @@ class Decoder(nn.Module):
             weights if known is None else torch.where(known.any(-1, keepdim=True), known, weights)
         )
         memory = self.alignment.attended(query, keys, memory, attended_weights)
-        attended = DecoderState(state.cell, source.context(attended_weights), weights, memory)
-        return attended, energies
+        context = source.context(attended_weights)  # Eq. 5
+        return DecoderState(state.cell, context, weights, memory), energies
 
     def advance(self, word: WordInput, state: DecoderState, source: Source) -> DecoderState:
         """Computes s_i = f(s_{i−1}, y_{i−1}, c_i) (Eq. 4) from the word and the present state and

@@ -15,14 +15,18 @@ from rnnsearch.system.machine import used_precision
 
 
 def warn_of_edits(run: Run) -> None:
-    """Issues an InputWarning if equations that were edited when a run was trained are not now."""
-    if trained_with := run.edited:
-        from rnnsearch.kernels import edited_functions  # plain PyTorch does without
+    """Issues an InputWarning if a run was trained with other equations than those that compute
+    now."""
+    from rnnsearch.kernels import edited_functions  # a search in plain PyTorch does without
 
-        if gone := sorted(trained_with - edited_functions()):
-            names = ", ".join(gone)
-            text = f"{run.path}: was trained with edits of {names}, which this source does not have"
-            warnings.warn(text, InputWarning, stacklevel=3)
+    then, now = run.edited, edited_functions()
+    for names, text in (
+        (then - now, "was trained with edits of {}, which the equations here do not have"),
+        (now - then, "was trained without the present edit of {}, which computes now"),
+    ):
+        if names:
+            warning = f"{run.path}: {text.format(', '.join(sorted(names)))}"
+            warnings.warn(warning, InputWarning, stacklevel=3)
 
 
 class Networks:
