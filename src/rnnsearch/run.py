@@ -107,11 +107,14 @@ class Run:
         return self
 
     @classmethod
-    def open(cls, path: str | Path) -> Run:
-        """Reads settings and vocabularies. path: the folder, or the name of an installed model.
+    def open(cls, path: str | Path | Run) -> Run:
+        """Reads settings and vocabularies. path: the folder, or the name of an installed model; an
+        open run is returned.
 
         Raises InputError if there is no run, or one of another format.
         """
+        if isinstance(path, Run):
+            return path
         path = folder_of(path)
         file = path / "config.toml"
         with reading(
@@ -238,7 +241,9 @@ def write_config(folder: Path, settings: Settings, **about: Any) -> None:
     )
 
 
-def answers_key(runs: Sequence[str | Path], how: str, form: str, files: Sequence[Path]) -> str:
+def answers_key(
+    runs: Sequence[str | Path | Run], how: str, form: str, files: Sequence[Path]
+) -> str:
     """Returns a checksum of everything that answers depend on, except the text: also of the version
     of rnnsearch.
 

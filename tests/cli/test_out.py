@@ -19,8 +19,10 @@ from command_line import Command, assert_refused
 from folders import names
 
 from rnnsearch import Corpus
+from rnnsearch import run as run_module
 from rnnsearch.errors import InputWarning
 from rnnsearch.system import line_file
+from rnnsearch.text.codec import load_codecs
 from rnnsearch.translation.aligner import Aligner
 from rnnsearch.translation.translator import Translator
 
@@ -339,3 +341,17 @@ def test_killed_it_loses_no_block(command: Command, ended: Ended, tiny_run: Path
     assert (done.code, pairs) == (0, 5)
     assert Path("out").read_text() == command(line).out
     assert names(Path()) == ["en", "fr", "out"]
+
+
+def test_a_run_is_opened_once(
+    command: Command, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = list[Path]()
+
+    def counted(folder: Path, *more: Any) -> Any:
+        opened.append(folder)
+        return load_codecs(folder, *more)
+
+    monkeypatch.setattr(run_module, "load_codecs", counted)
+    assert command(f"{TRANSLATE.format(run=tiny_run)} --out out").code == 0
+    assert opened == [tiny_run]

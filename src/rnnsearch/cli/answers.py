@@ -21,9 +21,10 @@ from rnnsearch.system.progress import is_quiet, progress_bar, show
 
 if TYPE_CHECKING:  # they would load numpy and torch
     from rnnsearch.records import Translation
+    from rnnsearch.run import Run
     from rnnsearch.translation.translator import Translator
 
-Runs = Sequence[str | Path]
+Runs = Sequence["str | Path | Run"]
 Observe = Callable[[Iterator[Any], int], Iterator[Any]]
 """(results, number of the first, counted from 1) → the same results, for notes about them."""
 
@@ -97,6 +98,9 @@ def answered(
 ) -> Iterator[Any]:
     """Yields the result of each item when its line is printed, or written into the file of --out.
     source: the file whose lines are counted."""
+    from rnnsearch.run import Run
+
+    runs = [Run.open(run) for run in runs]
     if place.out is None or is_stream(Path(place.out)):
         work, resume = task.load(place, runs), "with --out FILE the same command would go on"
         shown = sys.stderr.isatty() and not sys.stdout.isatty()

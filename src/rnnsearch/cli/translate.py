@@ -207,7 +207,7 @@ def translate_lines(
     if prefix is not None:
         check_pairs(file, prefix)
         items = warned_pairs(file, prefix)
-    deque(answered(place, task, runs, file, items, observe), maxlen=0)
+    deque(answered(place, task, [run, *runs[1:]], file, items, observe), maxlen=0)
 
 
 def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iterator[Translation]:

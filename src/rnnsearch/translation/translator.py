@@ -95,7 +95,7 @@ class Translator:
     @classmethod
     def load(
         cls,
-        *runs: str | Path,
+        *runs: str | Path | Run,
         device: str = "cpu",
         trust_code: bool = False,
         dictionary: Mapping[str, str] | None = None,
@@ -104,8 +104,8 @@ class Translator:
         """Opens a run, or several as an ensemble. Nothing found in a run is executed. Code that its
         settings name is imported only with `trust_code`.
 
-        runs: folders, or names of installed models (`rnnsearch models`). device: cpu, cuda or
-        cuda:N.
+        runs: folders, names of installed models (`rnnsearch models`), or open runs. device: cpu,
+        cuda or cuda:N.
         dictionary, glossary: as above. If a run's settings ask for int8 search and the device has
         no int8 products, float32 is used.
         Raises InputError if a folder is not a run, or vocabularies or decoding directions of the
