@@ -99,12 +99,10 @@ def test_unspaced_text_says_its_tokenisation(
 ) -> None:
     (tmp_path / "ref").write_text(f"{line}\n", "utf-8")
     done = command(f"evaluate --hyp {tmp_path}/ref --ref {tmp_path}/ref")
-    message = (
-        rf"13a does not split the words of these references: use --tokenise ({said})\n"
-        if said
-        else ""
-    )
-    assert re.fullmatch(message, done.err)
+    message = rf"13a does not split the words of these references: BLEU has --tokenise ({said})\n"
+    found = re.fullmatch(message if said else "()", done.err)
+    assert found
+    assert f"|tok:{found[1] or '13a'}" in done.out
 
 
 def test_a_tokenisation_that_must_be_downloaded(

@@ -52,7 +52,8 @@ class WantedScores:
     run RUN...: Runs that wrote the --hyp files, in the same order. A run without a --hyp file
     translates --src.
     system NAME=FILE...: More translations, with names for the tables.
-    tokenise: Tokenisation for BLEU, as sacreBLEU names it; default: 13a.
+    tokenise: Tokenisation for BLEU, as sacreBLEU names it; default: 13a, or that for the
+    letters of the references.
     multi_bleu LANGUAGE: Also compute BLEU as multi-bleu.perl does, on Moses tokens of this
     language; with `none`, on words split at spaces.
     by_length: Show scores by source length: 1–10 words, 11–20, …
@@ -95,7 +96,7 @@ def evaluate(
         )
     test = read_test_set("", src, references[0]).with_references(references[1:])
     if not scoring.tokenise and (other := unspaced_tokenisation(test.reference)):
-        say(f"13a does not split the words of these references: use --tokenise {other}")
+        say(f"13a does not split the words of these references: BLEU has --tokenise {other}")
     systems = [
         System(file_stem(file), read_hypotheses(file, len(test.reference))) for file in files
     ]
@@ -112,7 +113,7 @@ def evaluate(
         tokeniser = tokeniser or next(iter(answers.values())).run.target.tokeniser
     others = read_systems(texts.system or [], [test])
     systems += [System(name, lines) for name, found in others.items() for lines in found.values()]
-    tested, tokenise = OF_TEXTS if scoring.significance else (), scoring.tokenise or "13a"
+    tested, tokenise = OF_TEXTS if scoring.significance else (), scoring.tokenise
     options = MeasureOptions(tokenise, tokeniser, scoring.by_length, tested, scoring.resamples)
     measures = measure(test, systems, options)
     if scoring.significance and len(test.reference) < FEWEST_SENTENCES:
