@@ -27,11 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from fit_confidence import change_translation, fit_confidence
+from torch import Tensor
 
 from rnnsearch.errors import InputError
+from rnnsearch.pretrained.card import card_of
 from rnnsearch.run import Run, read_statistics, write_config
 from rnnsearch.system.files import write_text
-from rnnsearch.system.tensors import save_tensors
+from rnnsearch.system.tensors import load_tensors, save_tensors
 from rnnsearch.text.formats.lines import raw_lines, read_pairs
 from rnnsearch.text.vocabulary import WordFilter
 
@@ -285,9 +287,18 @@ def links(step: dict[str, Any], texts: dict[str, list[Path]], data: list[str]) -
     return [*files.values()]
 
 
+def last_weights(run: Path) -> dict[str, Tensor]:
+    """Returns the weights after a run's last update, averaged if it keeps an average. On the
+    development text, those before a step may be better than all of the step's own."""
+    tensors, _ = load_tensors(Run.open(run).checkpoint_path, "carry out this step again")
+    kind = "average." if any(name.startswith("average.") for name in tensors) else "network."
+    return {name.removeprefix(kind): one for name, one in tensors.items() if name.startswith(kind)}
+
+
 def mean(base: Path, run: Path, share: float, folder: Path) -> Path:
-    """Returns a copy of the run with weighted means of weights. share: of the run's own."""
-    own, before = (Run.open(one).load_network().state_dict() for one in (run, base))
+    """Returns a copy of the run with weighted means of the weights before and after it. share: of
+    those after its last update."""
+    own, before = last_weights(run), Run.open(base).load_network().state_dict()
     out = folder / "mean"
     shutil.copytree(run, out, dirs_exist_ok=True)
     means = {name: before[name].lerp(tensor, share) for name, tensor in own.items()}
@@ -376,13 +387,16 @@ def main() -> None:
         run = trained(step, arguments, table, run)
     finish(run, arguments, table)
     learnt, draft = read_statistics(run), arguments.work / "model"
+    before = "Recipe europarl: "
+    if arguments.base:
+        before = f"{card_of(arguments.base).training.rstrip('.')}; then "
     card: dict[str, Any] = {
         "name": arguments.out.name,
         "licence": "mit",
         "data": list(dict.fromkeys(source["licence"] for source in table["source"])),
         "training": (
-            f"Recipe europarl, {learnt['updates']:,} updates ({learnt['epochs']:g} epochs), "
-            f"the weights of update {learnt['best_update']:,}."
+            f"{before}{learnt['updates']:,} updates ({learnt['epochs']:.2f} epochs)"
+            f"{', and the mean with the weights before' * ('mean' in numbered[-1][1])}."
         ),
         "limits": LIMITS,
         "examples": EXAMPLES[arguments.source],

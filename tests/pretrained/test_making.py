@@ -9,7 +9,9 @@ from types import ModuleType
 import pytest
 import torch
 
-from rnnsearch.run import Run
+from rnnsearch import Corpus
+from rnnsearch.run import Run, read_statistics
+from rnnsearch.training.loop import train
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
@@ -51,8 +53,24 @@ def test_a_mean_of_weights_is_a_run(
     script: ModuleType, tiny_run: Path, other_tiny_run: Path, tmp_path: Path
 ) -> None:
     made = script.mean(tiny_run, other_tiny_run, 0.25, tmp_path)
-    base, own, mean = (
-        Run.open(path).load_network().state_dict() for path in (tiny_run, other_tiny_run, made)
-    )
+    base, mean = (Run.open(path).load_network().state_dict() for path in (tiny_run, made))
+    own = script.last_weights(other_tiny_run)
+    assert own.keys() == mean.keys()
     for name, tensor in mean.items():
         torch.testing.assert_close(tensor, 0.75 * base[name] + 0.25 * own[name])
+
+
+def test_weights_after_the_last_update_are_not_those_of_the_best_validation(
+    script: ModuleType, tiny_run: Path, tiny_store: Path, tmp_path: Path
+) -> None:
+    """Here those before all updates are the best, and are kept."""
+    before = Run.open(tiny_run).settings
+    optimiser = before.optimiser.model_copy(update={"method": "sgd", "learning_rate": 99.0})
+    stopping = before.stopping.model_copy(update={"max_updates": 2, "max_epochs": 0})
+    settings = before.model_copy(update={"optimiser": optimiser, "stopping": stopping})
+    train(settings, Corpus.open(tiny_store), tmp_path / "run", begin_from=tiny_run)
+    run = Run.open(tmp_path / "run")
+    assert read_statistics(run.path)["best_update"] == 0
+    last, best = script.last_weights(run.path), run.load_network().state_dict()
+    assert last.keys() == best.keys()
+    assert any(not torch.equal(last[name], best[name]) for name in best)
