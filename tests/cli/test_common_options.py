@@ -60,14 +60,14 @@ trian → Did you mean 'train'?
 translate run --baem 3 → --beam
 train multi30 --data s --out r → did you mean 'multi30k'?
 train demo --data s --out r --set model.hiden_size=3 → unknown setting model.hiden_size (did you mean 'model.hidden_size'?
-train demo --data s --out r --set modle.hidden_size=3 → unknown setting modle (did you mean 'model'?
+train demo --data s --out r --set modle.hidden_size=3 → unknown setting modle.hidden_size (did you mean 'model.hidden_size'?
 train demo --data s --out r --set training.hidden_size=3 → unknown setting training.hidden_size (did you mean 'model.hidden_size'?
 train demo --data s --out r --set hidden_size=3 → is not section.key=value (did you mean 'model.hidden_size'?)
 train {recipe} --data s --out r → mine.toml: unknown setting training.bacth_size (did you mean 'training.batch_size'?
-train demo --data s --out r --modle.hidden_size 3 → unknown setting modle (did you mean 'model'?
+train demo --data s --out r --modle.hidden_size 3 → unknown setting modle.hidden_size (did you mean 'model.hidden_size'?
 translate run --search.baem 3 → unknown setting search.baem (did you mean 'search.beam'?
-translate run --serach.beam=3 → unknown setting serach (did you mean 'search'?
-translate run --beem.search 3 → unknown setting beem (
+translate run --serach.beam=3 → unknown setting serach.beam (did you mean 'search.beam'?
+translate run --beem.search 3 → unknown setting beem.search (
 translate run --training.seed 3 → training.seed has no effect here
 translate run --search.beam → --search.beam needs a value
 translate run --search.beam --json → --search.beam needs a value
