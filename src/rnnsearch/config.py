@@ -175,7 +175,7 @@ def checked(kind: type[Table], table: dict[str, Any], where: str | None, remedy:
         if first["type"] != "extra_forbidden":
             raise InputError(first_fault(error), file=where) from None
         key = [str(part) for part in first["loc"]]
-        if key[1:] == [] and isinstance(inner := table.get(key[0]), dict):  # an unknown section
+        if len(key) == 1 and isinstance(inner := table.get(key[0]), dict):  # an unknown section
             key += [one for one in [*inner][:1] if one]
         remedy = f"{suggested_key(kind, key)} {remedy}".strip()
         raise InputError(f"unknown setting {'.'.join(key)}", file=where, remedy=remedy) from None

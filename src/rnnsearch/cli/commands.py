@@ -158,10 +158,10 @@ def failed(error: Exception) -> int:
     if hasattr(error, "format_message"):  # a usage error
         context, message = getattr(error, "ctx", None), error.format_message()
         command = context.command_path if context else PROGRAM
-        setting = re.search(r"extra argument.*\((\w+\.\w+=\S*)", message)
+        setting = re.search(r"extra argument.*\((\w+\.\w+=[^\s)]*)", message)
         remedy = f"a setting is --set {setting[1]}" if setting else f"see {command} --help"
         if message:  # without a command there is none: the help has been shown
-            complain(one_line(f"{PROGRAM}: {message} ({remedy.rstrip(')')})"))
+            complain(one_line(f"{PROGRAM}: {message} ({remedy})"))
         return BAD_INPUT
     code, line = exit_message(error)
     complain(f"{PROGRAM}: {line}")
