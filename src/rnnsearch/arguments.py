@@ -81,10 +81,8 @@ def in_step(
         if None in pair:
             ends = zip(pair, sides, strict=True)
             one, other = (number + (item is not None) + sum(1 for _ in rest) for item, rest in ends)
-            what = (
-                f"{names[0]} has {one:,} lines and {names[1]} has {other:,}, so they are not"
-                " parallel"
-            )
+            lines = f"{one:,} line{'s' * (one != 1)}"
+            what = f"{names[0]} has {lines} and {names[1]} has {other:,}, so they are not parallel"
             raise InputError(what, remedy=remedy)
         yield pair
 

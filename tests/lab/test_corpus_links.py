@@ -145,7 +145,7 @@ def test_pairs_that_eflomal_leaves_out_are_named(
 @pytest.mark.parametrize(
     ("forward", "reverse", "message"),
     [
-        ("0-0\n", "0-0\n\n", "f has 1 lines and r has 2, so they are not parallel"),
+        ("0-0\n", "0-0\n\n", "f has 1 line and r has 2, so they are not parallel"),
         ("0-0\nx\n", "0-0\n\n", "f:2: 'x' is not a link"),
         ("", "", "f: is empty"),
     ],

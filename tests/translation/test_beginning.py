@@ -208,7 +208,7 @@ def test_nothing_changes_the_beginning(
 
 REFUSED = {
     "too few": ([LINE, LINE], ["Le"], "the text has 2 lines and prefix has 1"),
-    "too many": ([LINE], ["Le", "La"], "the text has 1 lines and prefix has 2"),
+    "too many": ([LINE], ["Le", "La"], "the text has 1 line and prefix has 2"),
     "no text": ([LINE], [3], "prefix 1 is 3, of type int"),
     "too long": (
         [LINE],
