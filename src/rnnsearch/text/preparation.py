@@ -162,6 +162,8 @@ def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) 
     require("settings", settings, DataSettings)
     require("options", options, PrepareOptions)
     require("options.links", options.links, list, tuple)
+    require("options.repeat", options.repeat, list, tuple)
+    require("options.vocabulary", options.vocabulary, Mapping)
     require_number("options.workers", options.workers, 1)
     for times in options.repeat:
         require_number("a number of options.repeat", times, 1)
