@@ -94,6 +94,10 @@ def test_a_number_that_cannot_be_is_one_line(value: object, whole: bool, said: s
             ),
             "options.workers is -1",
         ),
+        (
+            lambda: prepare([], [], "s", settings=DataSettings(), options=PrepareOptions(repeat=2)),  # type: ignore[arg-type]
+            "options.repeat is 2",
+        ),
     ],
 )
 def test_misuse_in_python_is_one_line(misuse: Callable[[], object], said: str) -> None:
@@ -108,6 +112,12 @@ def test_misuse_of_a_translator_is_one_line(tiny_run: Path, tmp_path: Path) -> N
             translator.score(pairs, batch_size=size)  # type: ignore[arg-type]
     with refusal(r"threshold is 2 \(give a number, from 0 to 1\)"):
         Aligner.load(tiny_run).align(pairs, threshold=2)
+    with refusal("NoneType was given, not pairs"):
+        Aligner.load(tiny_run).align(None)  # type: ignore[arg-type]
+    with refusal("int was given, not prefix"):
+        translator.translate(["a"], prefix=3)  # type: ignore[arg-type]
+    with refusal("settings is 'beam', of type str"):
+        translator.translate(["a"], settings="beam")  # type: ignore[arg-type]
     with refusal("the glossary is 3"):
         translator.translate(["a"], glossary=3)  # type: ignore[arg-type]
     with refusal("card is 3"):

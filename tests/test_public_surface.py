@@ -53,6 +53,20 @@ NO_LISTS = [
         "sentence 1 of links: str",
     ),
     ("alignment_error", ([LINKS], [LINKS]), "sentence 1 of gold is set, not GoldLinks"),
+    ("alignment_error", (None, [LINKS]), "NoneType was given, not links (give a list"),
+    ("alignment_error", ([LINKS], 1), "int was given, not gold links"),
+    (
+        "alignment_error",
+        ([[("0", "0")]], [rnnsearch.GoldLinks(frozenset())]),
+        "sentence 1 of links",
+    ),
+    ("symmetrise", ([("a", "b")], LINKS), "forward: list was given, not links"),
+    ("symmetrise", (LINKS, LINKS, ["union"]), "there is no method ['union'] (use one of"),
+    ("GoldLinks", (None,), "sure: NoneType was given, not links"),
+    ("GoldLinks", (LINKS, "0-0"), "possible: str was given, not links"),
+    ("chrf", ([TEXT], {TEXT}), "set was given, not references (give a list"),
+    ("load_config", ("demo", "model.hidden_size=8"), "str was given, not overrides"),
+    ("load_config", ("demo", [8]), "item 1 of overrides is int, not text"),
 ]
 
 
@@ -60,6 +74,14 @@ NO_LISTS = [
 def test_what_is_no_list_is_refused(name: str, given: tuple[object, ...], said: str) -> None:
     with refusal(f"^{re.escape(said)}"):
         getattr(rnnsearch, name)(*given)
+
+
+def test_gold_links_may_be_any_links() -> None:
+    gold = rnnsearch.GoldLinks([(0, 0)], {(1, 1)})  # type: ignore[arg-type]
+    assert gold.sure == {(0, 0)}
+    assert gold.possible == LINKS
+    assert isinstance(gold.sure, frozenset)
+    assert isinstance(gold.possible, frozenset)
 
 
 def test_a_generator_is_a_list() -> None:

@@ -12,6 +12,7 @@ from rnnsearch.errors import LONGEST_SHOWN, InputError
 
 First = TypeVar("First")
 Second = TypeVar("Second")
+Item = TypeVar("Item")
 
 
 def require(name: str, value: object, *kinds: type) -> None:
@@ -44,14 +45,15 @@ def given_lines(lines: Iterable[str]) -> Iterator[str]:
     one is not text."""
     lines = [lines] if isinstance(lines, str) else lines
     return (
-        _checked(line, f"line {number}") for number, line in enumerate(_iterable(lines, "lines"), 1)
+        _checked(line, f"line {number}")
+        for number, line in enumerate(given_items(lines, "lines"), 1)
     )
 
 
 def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yields pairs of a source and a target line, each checked as it is read, as `given_lines`
     does."""
-    for number, pair in enumerate(_iterable(pairs, "pairs"), 1):
+    for number, pair in enumerate(given_items(pairs, "pairs"), 1):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             what = f"pair {number} is {type(pair).__name__}, not a source and a target line"
             raise InputError(what, remedy="give tuples of two strings")
@@ -64,7 +66,7 @@ def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 def given_texts(texts: Iterable[str], name: str) -> list[str]:
     """Returns the texts of an argument with this name. Raises InputError for a single text, a
     table, and what is no text."""
-    items = enumerate(_iterable(texts, name), 1)
+    items = enumerate(given_items(texts, name), 1)
     return [_checked(item, f"item {number} of {name}") for number, item in items]
 
 
@@ -87,11 +89,11 @@ def in_step(
         yield pair
 
 
-def _iterable(items: Iterable[object], what: str) -> Iterable[object]:
-    """Raises InputError for what is no list of items: a single text, and tables, which list their
-    columns."""
+def given_items(items: Iterable[Item], what: str) -> Iterable[Item]:
+    """Raises InputError for what is no list of items: a single text, tables, which list their
+    columns, and sets, which have no order."""
     single = isinstance(items, (str, bytes)) or not hasattr(items, "__iter__")
-    if single or isinstance(items, Mapping) or hasattr(items, "columns"):
+    if single or isinstance(items, (Mapping, set, frozenset)) or hasattr(items, "columns"):
         remedy = f"give a list of {'strings or pairs' if single else 'its values'}"
         raise InputError(f"{type(items).__name__} was given, not {what}", remedy=remedy)
     return items

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from rnnsearch.arguments import require
+from rnnsearch.arguments import given_texts, require
 from rnnsearch.errors import InputError, InputWarning, did_you_mean
 from rnnsearch.settings import Sections, Settings
 from rnnsearch.system.files import parse_toml, read_toml, reading
@@ -149,7 +149,7 @@ def load_config(recipe: str | Path = "", overrides: Sequence[str] = ()) -> Setti
     invalid value.
     """
     where, table = read_recipe(recipe)
-    return validated(merged(table, read_overrides(overrides)), where)
+    return validated(merged(table, read_overrides(given_texts(overrides, "overrides"))), where)
 
 
 def validated(table: dict[str, Any], where: str) -> Settings:

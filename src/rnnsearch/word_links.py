@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import index
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,9 @@ class GoldLinks:
     possible: frozenset[Link] = frozenset()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "possible", self.possible | self.sure)
+        sides = given_links(self.sure, "sure"), given_links(self.possible, "possible")
+        object.__setattr__(self, "sure", frozenset(sides[0]))
+        object.__setattr__(self, "possible", frozenset.union(*map(frozenset, sides)))
 
 
 def given_links(links: Iterable[Link], name: str) -> set[Link]:
@@ -33,7 +36,7 @@ def given_links(links: Iterable[Link], name: str) -> set[Link]:
     try:
         if isinstance(links, str):
             raise TypeError
-        return {(source, target) for source, target in links}
+        return {(index(source), index(target)) for source, target in links}
     except (TypeError, ValueError):
         remedy = "give pairs (source, target); read_pharaoh reads them from a file"
         raise InputError(

@@ -39,6 +39,8 @@ TEXT = {
             "the source text looks like de, not fr (check the order of the files",
         ),
         ("a.en a.de", "de en", "", "looks like de, not en"),
+        ("a.jsonl b.de b.en", "xx de en", "", "de → en (by the file's name)"),
+        ("a.tsv b.tmx", "xx xx", "", "en → fr (assumed: name others by"),
     ],
 )
 def test_languages(files: str, texts: str, own: str, said: str, here: Path) -> None:

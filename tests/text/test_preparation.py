@@ -449,6 +449,26 @@ def test_repeated_pairs_and_development_pairs_in_the_training_text_are_counted(
     assert (saved["repeated"], saved["dev_in_train"]) == (repeated, 2)
 
 
+@pytest.mark.parametrize(("lowercase", "found"), [(False, 1), (True, 2)])
+def test_a_pair_is_the_same_with_other_spaces_and_in_the_case_of_the_dataset(
+    tmp_path: Path, lowercase: bool, found: int
+) -> None:
+    texts = parallel_texts(
+        [
+            write(tmp_path / name, lines)
+            for name, lines in {
+                "train.s": ["a b", "A c", "d"],
+                "train.t": ["x y", "z", "z"],
+                "dev.s": [" a  b", "a c", "ab"],
+                "dev.t": ["x\u00a0y ", "Z", "xy"],
+            }.items()
+        ]
+    )
+    given = settings(lowercase=lowercase)
+    report = prepare_texts(texts[:1], tmp_path / "store", dev=texts[1:], settings=given)
+    assert report.dev_in_train == found
+
+
 @pytest.fixture(params=[1, 2, 100])
 def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of so many pairs."""

@@ -119,6 +119,9 @@ paths | in C:\a\b.txt and /a/b.txt, a/bb.txt | en XX et XX , XX | 0 1 2 3 4 5 | 
 domains | a.b and aa.org/b. | a.b et XX . | 0 1 2 3 | a.b et aa.org/b .
 code | get() a_b=c aaBb a::b --a=b -v | XX XX XX XX XX XX | 0 1 2 3 4 5 | get() a_b=c aaBb a::b --a=b -v
 names with an ampersand | AT&T and R&D said | la XX et XX dit | 0 0 1 2 3 | la AT&T et R&D dit
+a call of several values | aa.bb(c, d) said | XX dit | 0 1 | aa.bb(c, d) dit
+variables of Windows | in %PATH% now | en XX et | 0 1 2 | en %PATH% et
+an address in brackets | in <https://a.b/c> now | en XX et | 0 1 2 | en <https://a.b/c> et
 calls and times | a.b.c(d) 2024-05-15T10:30:00Z said | XX XX dit | 0 1 2 | a.b.c(d) 2024-05-15T10:30:00Z dit
 what looks like code | the-book and/or a - b | le | 0 | le
 placeholders of other systems | :a <%= b %> $t(c) [[d]] $e %{f} | XX XX XX XX XX XX | 0 1 2 3 4 5 | :a <%= b %> $t(c) [[d]] $e %{f}
@@ -131,9 +134,14 @@ an end of line | Peter<br/> | Pierre | 0 | Pierre <br/>
 a line of nothing else | <br/> 😀 | Xyz | 2 | <br/> 😀
 marks in front are copied | - [ ] 1.  Peter reads | Pierre lit | 1 2 | - [ ] 1.   Pierre lit
 a letter in front | b. Peter reads | Pierre lit | 1 2 | b.  Pierre lit
+a Roman number in front | iv. Peter reads | Pierre lit | 1 2 | iv.  Pierre lit
+a plus in front | + Peter reads | Pierre lit | 1 2 | +  Pierre lit
+a definition in front | [1]: https://a.b | XX | 1 | [1]:  https://a.b
 a quoted line | > >> (a) Peter | Pierre | 1 | > >> (a)  Pierre
 one sign of an amount | costs 3 € 7 $ now | costs $ 3 € 7 $ | 0 1 1 2 3 4 | costs 3 € 7 $
 a sign that the source has | £ 5 or 7 € | £ 5 dollars et 7 € euros | 0 1 1 2 3 4 4 | £ 5 et 7 euros
+one sign of a number in two words | costs € 15,000 now | costs € 15 000 euros et | 0 1 2 2 2 3 | costs 15 000 euros et
+a sign without a word | costs ₹ 200 now | costs ₹ 200 euros et | 0 1 2 2 3 | costs ₹ 200 et
 marks in front of a number | - 3) 15 books | quinze livre | 1 2 | - 3)  15 livre
 one sign of a long number | costs 4,061 € now | costs € 4,061 € et | 0 2 1 2 3 | costs 4 061 € et
 no mark is in front | 1.5 - Peter | 1.5 - Pierre | 0 1 2 | 1.5 - Pierre
@@ -143,6 +151,7 @@ emoji are as many as they are | 🎉🎉🎉 Peter 🎉🎉 🎉 | Pierre | 1 | 
 unknown words are as many as they are | Ж reads Ж | lit | 1 | Ж lit Ж
 marks of Markdown are whole | # the **red** book | le livre rouge | 1 5 3 | #  le ** livre rouge **
 links of Markdown are whole | the [book](u_v) | le [ livre | 0 1 2 | le [ livre ](u_v)
+links to a definition are whole | the [book][1] | le [ livre | 0 1 2 | le [ livre ][1]
 code of Markdown is whole | see `a b` now | lit XX et | 0 1 2 | lit `a b` et
 capitals stay capitals | STOP IT NOW | arrêtez maintenant | 0 2 | ARRÊTEZ MAINTENANT
 capitals in a sentence | the STOP said | le livre dit | 0 1 2 | le LIVRE dit

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsearch.arguments import given_items
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.links import parse_gold_links, read_link_lines
 from rnnsearch.text.links import PairWordCounts, count_from_one
@@ -63,7 +64,7 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
     Raises InputError if links and gold links have different numbers of sentences, or none, and for
     what is no links.
     """
-    links, gold = list(links), list(gold)
+    links, gold = list(given_items(links, "links")), list(given_items(gold, "gold links"))
     if len(links) != len(gold):
         raise InputError(
             f"there are {len(links)} sentences of links but {len(gold)} of gold links",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rnnsearch.arguments import given_texts
+from rnnsearch.arguments import given_texts, require
 from rnnsearch.errors import InputError, one_line
 from rnnsearch.evaluation.statistics import Score, SufficientStatistics
 from rnnsearch.text.language_codes import base
@@ -85,6 +85,7 @@ def lengths(lines: Sequence[str], tokenise: str = "13a") -> list[int]:
 def _bleu_metric(tokenise: str) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
+    require("tokenise", tokenise, str)
     if tokenise not in BLEU.TOKENIZERS:
         raise InputError(
             f"there is no BLEU tokenisation {tokenise!r}",

@@ -22,7 +22,7 @@ from rnnsearch.lab.test_set import split_name
 from rnnsearch.records import Translation
 from rnnsearch.system.files import write_text, writing
 from rnnsearch.system.progress import note
-from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.formats.lines import raw_lines
 from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.aligner import AlignedPair
 from rnnsearch.word_links import Link
@@ -78,7 +78,7 @@ def read_matrices(file: str | Path) -> list[AlignedPair]:
     """Reads what `align --format matrices` has written. Raises InputError, with the line, for
     anything else."""
     pairs = []
-    for number, line in enumerate(read_lines(file), 1):
+    for number, line in enumerate(raw_lines(file), 1):
         try:
             pairs.append(Matrices.model_validate_json(line).aligned())
         except ValidationError as error:

@@ -28,7 +28,7 @@ from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import reading, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
-from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.text.formats.lines import raw_lines
 from rnnsearch.text.formats.links import parse_links, read_link_lines
 from rnnsearch.text.formats.readers import ParallelText
 from rnnsearch.text.language_codes import base
@@ -361,7 +361,7 @@ def vote_files(
     least: as in `vote`. Raises InputError for an invalid link, and if the files differ in length.
     """
     remedy = f"delete {networks.parent}, and begin again"
-    pairs = in_step(read_lines(networks), _pairs(forward, reverse), (networks, forward), remedy)
+    pairs = in_step(raw_lines(networks), _pairs(forward, reverse), (networks, forward), remedy)
     with written_whole(out) as whole, whole.open("w", encoding="utf-8", newline="\n") as file:
         for line, directions in pairs:
             with reading(networks, "delete it, and give the same command", "is damaged"):

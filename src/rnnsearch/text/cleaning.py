@@ -172,7 +172,7 @@ class Cleaner:
             if not reason:
                 kept.append(words)
                 links.append(found)
-                digests.append(pair_digest(repaired))
+                digests.append(self.digest(repaired))
         source, target = (SideBlock.of([words[side] for words in kept]) for side in (0, 1))
         block = CleanBlock(chunk.text_index, source, target, Ragged.of(links))
         return CleanedChunk(reasons, block, np.array(digests, np.uint64), repairs)
@@ -225,6 +225,12 @@ class Cleaner:
             repair(line, side, repairs) for side, line in zip(self.tokenisers, lines, strict=True)
         ]
         return mended, list(map(Tokeniser.words, self.tokenisers, mended))
+
+    def digest(self, repaired: Sequence[str]) -> int:
+        """Returns a number that tells a pair from others, whatever its spaces, and in lowercase if
+        words are."""
+        sides = zip(self.tokenisers, repaired, strict=True)
+        return pair_digest([side.cased(" ".join(line.split())) for side, line in sides])
 
     def _link_words(self, repaired: Sequence[str], words: SidesWords) -> SidesWords:
         """Returns the words that links refer to if they do not refer to given words."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import dropwhile, islice
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +77,10 @@ def language_of(file: str | Path) -> str:
 
 def named_languages(files: Sequence[str | Path]) -> list[str]:
     """Returns the language codes in the names of the first text's files, corpus.en corpus.fr or
-    corpus.en-fr.tsv; empty strings without."""
+    corpus.en-fr.tsv; empty strings without. A bilingual file whose name has none is passed over."""
     named = re.match(r"(?:.*[._])?([a-z]{2,3})-([a-z]{2,3})[.]", Path(files[0]).name)
-    return list(named.groups()) if named else [*map(language_of, files[:2]), ""][:2]
+    pair = [*dropwhile(lambda file: text_suffix(file)[1:] in BILINGUAL, files)][:2]
+    return list(named.groups()) if named else [*map(language_of, pair), "", ""][:2]
 
 
 def with_languages(

@@ -33,7 +33,7 @@ def symmetrise(
     method: grow-diag-final-and, grow-diag-final, grow-diag, grow, intersection, union, forward or
     reverse. If each direction links a word at most once, the growing methods give exactly the links
     of Moses's symal. Raises InputError for another method, and for what is no links."""
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InputError(
             f"there is no method {method!r}", remedy=f"use one of {', '.join(METHODS)}"
         )

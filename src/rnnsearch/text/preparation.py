@@ -36,7 +36,6 @@ from rnnsearch.text.cleaning import (
     append_arrays,
     clean,
     count_words,
-    pair_digest,
     read_chunks,
     stored_arrays,
 )
@@ -162,6 +161,8 @@ def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) 
     require("settings", settings, DataSettings)
     require("options", options, PrepareOptions)
     require("options.links", options.links, list, tuple)
+    require("options.repeat", options.repeat, list, tuple)
+    require("options.vocabulary", options.vocabulary, Mapping)
     require_number("options.workers", options.workers, 1)
     for times in options.repeat:
         require_number("a number of options.repeat", times, 1)
@@ -315,7 +316,7 @@ def read_dev(
         pairs += here
         for number, pair in enumerate(here, 1):
             repaired, words = cleaner.tokenised(pair)
-            digests.append(pair_digest(repaired))
+            digests.append(cleaner.digest(repaired))
             for length, warnings in zip(cleaner.lengths(words), about.warnings, strict=True):
                 if length > cleaner.settings.max_words:
                     warnings.note("longer than data.max_words, so it needs much memory", number)

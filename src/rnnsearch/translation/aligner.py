@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.arguments import require_number
+from rnnsearch.arguments import given_items, require_number
 from rnnsearch.errors import InputError
 from rnnsearch.figure3 import Panel
 from rnnsearch.installed import is_name
@@ -251,7 +251,7 @@ class Aligner:
             "scored": self.scored,
             "first": first,
         }
-        lines, forward, *back = tee(pairs, 2 + (self.reverse is not None))
+        lines, forward, *back = tee(given_items(pairs, "pairs"), 2 + (self.reverse is not None))
         results = self.translator.force(map(as_lines, forward), batch_size, **how)
         reverses: Iterator[Translation | None] = repeat(None)
         if self.reverse is not None:

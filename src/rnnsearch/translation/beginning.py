@@ -9,7 +9,7 @@ from functools import partial
 from itertools import repeat
 from types import NoneType
 
-from rnnsearch.arguments import given_lines, in_step, require
+from rnnsearch.arguments import given_items, given_lines, in_step, require
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.records import Translation, after_letters
@@ -57,7 +57,7 @@ def with_typed(
     if prefix is None:
         return zip(given_lines(lines), repeat(""))
     given = [prefix] if isinstance(prefix, str) else prefix
-    begun = (_typed(one, number) for number, one in enumerate(given, 1))
+    begun = (_typed(one, number) for number, one in enumerate(given_items(given, "prefix"), 1))
     remedy = "give one beginning for each line, empty where there is none"
     return in_step(given_lines(lines), begun, ("the text", "prefix"), remedy)
 

@@ -36,15 +36,17 @@ _EMOJI = (
 # joiners, skin tones, flags of regions
 _JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 _CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
-_FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w-]|[.@]\w)"
+_FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w(-]|[.@]\w)"
 COPIED_PATTERNS = {
     "front": (
-        r"^(?:(?:[-–—*•●○◦▪‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
-        r"|[a-z]\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+"
+        r"^(?:(?:[-–—+*•●○◦▪▸►■◆‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]:?"
+        r"|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
+        r"|(?:[a-z]|[ivx]{2,5})\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+"
     ),
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
     "address": (
-        r"(?:https?://|www\.)[^\s<>\"]+|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
+        r"<https?://[^\s<>]+>|(?:https?://|www\.)[^\s<>\"]+"
+        r"|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
         r"|(?<!\w)[A-Za-z]:\\[^\s<>\"]*|\\\\\w[^\s<>\"]+"
         r"|(?<![^\s(\"'=])(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
         rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?"
@@ -52,13 +54,14 @@ COPIED_PATTERNS = {
     "escape": r"\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
     "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
     "placeholder": (
-        r"%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
+        r"(?<!\w)%[A-Za-z_]\w+%(?!\w)"
+        r"|%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
         r"|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<[%?][^<>]*[%?]>|\[\[[^\[\]]+\]\]|__\w+__"
         r"|[$#%]?\{\s*(?:[^{}\s]+\s*)?\}|\{\s*\w+\s*,(?:[^{}]|\{[^{}]*\})*\}"
         r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])"
     ),
     "code": (
-        r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*\)"
+        r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*(?:,\s[^()\s]+)*\)"
         r"|\d{4}-\d\d-\d\dT[\w:.+-]*\w|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
         r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
         r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
@@ -66,7 +69,7 @@ COPIED_PATTERNS = {
     ),
     "figure": FIGURE,
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
-    "mark": r"\*{2,3}|~~|\]\([^()\s]*\)|^#{1,6}\s+",  # of Markdown
+    "mark": r"\*{2,3}|~~|\](?:\([^()\s]*\)|\[[^\[\]\s]*\])|^#{1,6}\s+",  # of Markdown
     "snippet": r"`[^`]+`",
 }
 """Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the
@@ -93,7 +96,7 @@ LONGEST_ARTICLE = 3
 """Longest word in front of a term's translation that stays, because it may be an article or a
 preposition."""
 
-CURRENCIES = {sign: sign for sign in "€$£¥"} | {
+CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
     **dict.fromkeys(("euro", "euros"), "€"),
     **dict.fromkeys(("dollar", "dollars"), "$"),
     **dict.fromkeys(("pound", "pounds", "livre", "livres"), "£"),
@@ -319,9 +322,12 @@ def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
     digits = [any(map(str.isdecimal, word.text)) for word in made]
     extra: set[int] = set()
     for at in range(len(made)):
-        if not digits[at]:
+        if not digits[at] or any(digits[at + 1 : at + 2]):
             continue
-        before = [at - 1] if at and not (at > 1 and digits[at - 2]) else []
+        first = at
+        while first and digits[first - 1]:
+            first -= 1
+        before = [first - 1] if first and not (first > 1 and digits[first - 2]) else []
         after = [at + 1, at + 2] if signs[at + 1 : at + 2] != [None] else []
         beside = [place for place in before + after if place < len(made) and signs[place]]
         kept = max(beside, key=lambda place: (signs[place] in given, place), default=None)

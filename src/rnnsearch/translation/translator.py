@@ -212,6 +212,7 @@ class Translator:
         arrive.
         first: the number of the first line in messages. Raises InputError as `translate` does.
         """
+        require("settings", {} if settings is None else settings, Mapping)
         used = changed(self.settings, with_short(settings or {}, options))
         terms = self._glossary(glossary)
         size = READ_AHEAD * used.search.batch_size

@@ -185,7 +185,9 @@ def test_codes_leave_placeholders_and_the_space_between_words(
     assert warnings[0].lines == {"formatting code": 1}
 
 
-@pytest.mark.parametrize("control", ["&#x1F;", "&#x0b;", "&#1;", "\x1f", "\0"])
+@pytest.mark.parametrize(
+    "control", ["&#x1F;", "&#x0b;", "&#1;", "\x1f", "\0", "&#xFFFE;", "&#65535;"]
+)
 def test_a_control_character_in_a_memory_is_a_counted_space(tmp_path: Path, control: str) -> None:
     """Also at the end of what is read at a time."""
     for before in (1, 16_278, 16_279, 16_280, 16_281):
@@ -197,6 +199,26 @@ def test_a_control_character_in_a_memory_is_a_counted_space(tmp_path: Path, cont
         warnings = (InputWarnings(), InputWarnings())
         assert list(corpus.pairs(warnings)) == [("x" * before + " é", "y"), ("a", "b")]
         assert (warnings[0].lines, warnings[1].lines) == ({"control character": 1}, {})
+
+
+@pytest.mark.parametrize(
+    ("references", "text"),
+    [
+        ("&#xD83D;&#xDE00;", "\U0001f600"),
+        ("&#55357;&#56832;!", "\U0001f600!"),
+        ("&#xd83d; &#xD7FF;", "\ufffd \ud7ff"),
+        ("&#xDE00;&#xD83D;", "\ufffd\ufffd"),
+    ],
+)
+def test_references_of_surrogates_in_a_memory_are_characters(
+    tmp_path: Path, references: str, text: str
+) -> None:
+    """Also at the end of what is read at a time."""
+    for before in (1, *range(16_255, 16_285)):
+        content = memory(unit(f"en: {'x' * before}{references}", "fr: y"))
+        (tmp_path / "a.tmx").write_bytes(content)
+        (corpus,) = parallel_texts([tmp_path / "a.tmx"])
+        assert list(corpus.pairs()) == [("x" * before + text, "y")]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.XLF", "a.srt.bz2", "a.json"])

@@ -33,9 +33,10 @@ NO_LINES = {
     for suffixes, remedy in (
         (".sgm .sgml", "write the text between <seg> and </seg>, one segment per line"),
         (".xlf .xliff", "save it as TMX, as translation tools do"),
-        (".srt .vtt", "write one sentence per line, without numbers and times"),
+        (".srt .vtt .sbv", "write one sentence per line, without numbers and times"),
         (
-            ".po .pot .json .properties .strings .yaml .yml .tex .xml .csv .ipynb",
+            ".po .pot .json .jsonl .ndjson .properties .strings .resx .ftl .ini .toml .yaml .yml"
+            " .tex .xml .svg .tmx .sdlxliff .csv .ipynb",
             "write its texts alone, one sentence per line",
         ),
         (".doc .docx .odt .pdf .pptx .rtf .xlsx", "save it as text, one sentence per line"),

@@ -297,8 +297,17 @@ _PLACEHOLDER = re.compile(
 # nevertheless.
 _CONTROL_BYTES = re.compile(
     rb"[\x00-\x08\x0b\x0c\x0e-\x1f]"
-    rb"|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01])|x0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]));"
+    rb"|&#(?:0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])"
+    rb"|x0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[fF]{3}[eEfF]));"
 )
+
+
+# References of surrogates, two of which stand for a character outside the first 65,536.
+_SURROGATE = (
+    rb"&#(?:x0*[dD][89a-fA-F][0-9a-fA-F]{2}"
+    rb"|0*5(?:5(?:29[6-9]|[3-9]\d\d)|6\d{3}|7(?:[0-2]\d\d|3(?:[0-3]\d|4[0-3]))));"
+)
+_SURROGATES = re.compile(rb"(?:%b)+" % _SURROGATE)
 
 
 def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
@@ -431,9 +440,19 @@ def _chunks(path: str | Path) -> Iterator[bytes]:
         while chunk:
             while b"&" in chunk[-_LONGEST_REFERENCE:] and (more := stream.read(_LONGEST_REFERENCE)):
                 chunk += more
-            yield chunk if wide else _CONTROL_BYTES.sub(b"&#128;", chunk)
+            if not wide:
+                chunk = _SURROGATES.sub(_in_one, _CONTROL_BYTES.sub(b"&#128;", chunk))
+            yield chunk
             chunk = stream.read(_XML_CHUNK)
     yield b""
+
+
+def _in_one(found: re.Match[bytes]) -> bytes:
+    """Returns the references of the characters that surrogates stand for; U+FFFD for one alone."""
+    numbers = re.findall(r"(x?)(\w+);", found.group().decode())
+    text = "".join(chr(int(digits, 16 if hexadecimal else 10)) for hexadecimal, digits in numbers)
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return "".join(f"&#{ord(one)};" for one in whole).encode()
 
 
 def _tag(element: ET.Element) -> str:

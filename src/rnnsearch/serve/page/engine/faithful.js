@@ -196,8 +196,9 @@ function currencies({ words }, made) {
   const signs = made.map((one) => sign(one.text.toLowerCase()));
   const digits = made.map((one) => /\p{Nd}/u.test(one.text));
   const extra = digits.flatMap((number, at) => {
-    if (!number) return [];
-    const before = digits[at - 2] ? [] : [at - 1];
+    if (!number || digits[at + 1]) return [];
+    const first = digits.lastIndexOf(false, at) + 1;
+    const before = digits[first - 2] ? [] : [first - 1];
     const after = signs[at + 1] ? [at + 1, at + 2] : [];
     const beside = [...before, ...after].filter((place) => signs[place]);
     const kept = beside.findLast((place) => given.includes(signs[place])) ?? beside.at(-1);
