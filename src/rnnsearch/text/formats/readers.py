@@ -303,11 +303,11 @@ _CONTROL_BYTES = re.compile(
 
 
 # References of surrogates, two of which stand for a character outside the first 65,536.
-_SURROGATE = (
+_REFERENCE = (
     rb"&#(?:x0*[dD][89a-fA-F][0-9a-fA-F]{2}"
     rb"|0*5(?:5(?:29[6-9]|[3-9]\d\d)|6\d{3}|7(?:[0-2]\d\d|3(?:[0-3]\d|4[0-3]))));"
 )
-_SURROGATES = re.compile(rb"(?:%b)+" % _SURROGATE)
+_REFERRED = re.compile(rb"(?:%b)+" % _REFERENCE)
 
 
 def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
@@ -441,7 +441,7 @@ def _chunks(path: str | Path) -> Iterator[bytes]:
             while b"&" in chunk[-_LONGEST_REFERENCE:] and (more := stream.read(_LONGEST_REFERENCE)):
                 chunk += more
             if not wide:
-                chunk = _SURROGATES.sub(_in_one, _CONTROL_BYTES.sub(b"&#128;", chunk))
+                chunk = _REFERRED.sub(_in_one, _CONTROL_BYTES.sub(b"&#128;", chunk))
             yield chunk
             chunk = stream.read(_XML_CHUNK)
     yield b""
