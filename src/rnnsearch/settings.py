@@ -137,6 +137,9 @@ class TrainingSettings(_Section):
     kernels: bool = True
     """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch,
     slower, in float32"""
+    frozen: tuple[str, ...] = ()
+    """parameters that keep their weights, by the beginnings of their names, as in ["encoder",
+    "output"]"""
     capture: bool = False
     """on a GPU, record the work for each shape of batches as a CUDA graph, and repeat it; batches
     are padded to few shapes; not for several ranks"""

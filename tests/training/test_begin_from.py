@@ -4,6 +4,7 @@ vocabulary."""
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shlex
 from pathlib import Path
@@ -186,3 +187,41 @@ def test_the_commands_of_the_page(command: Command, here: Path) -> None:
         done = command(*words, *(small if words[0] == "train" else []))
         assert done.code == 0, done.err
     assert read_statistics("tuned")["begun_from"] == "en-fr"
+
+
+FROZEN = "source_embedding", "decoder.alignment", "output"
+
+
+@pytest.mark.parametrize("method", ["adadelta", "adam"])
+def test_frozen_parameters_keep_their_weights(
+    method: str, tiny_store: Path, tiny_run: Path, tmp_path: Path
+) -> None:
+    """With and without kernels, the others learn the same; also after the run is resumed."""
+    changes = [f"training.frozen={json.dumps(FROZEN)}", f'optimiser.method="{method}"']
+    changes += ["optimiser.learning_rate=0.01"] * (method == "adam")
+    before = Run.open(tiny_run).load_network().state_dict()
+    made = list[dict[str, Tensor]]()
+    for kernels in ("true", "false"):
+        out, own = tmp_path / kernels, [*changes, f"training.kernels={kernels}"]
+        train(tiny_store, out, *own, "stopping.max_updates=2", begin_from=tiny_run)
+        train(tiny_store, out, *own, resume=True)
+        made.append(saved(out))
+    for name, weights in before.items():
+        one, other = (tensors[f"network.{name}"] for tensors in made)
+        assert torch.equal(one, weights) == name.startswith(FROZEN), name
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("frozen", "message"),
+    [
+        (["encoders"], r"begins with 'encoders' .did you mean 'encoder'\?"),
+        (["xyz"], "begins with 'xyz' .their parts are decoder, encoder, output, "),
+        ([""], "leaves nothing to train"),
+    ],
+)
+def test_what_cannot_be_frozen(
+    tiny_store: Path, tmp_path: Path, frozen: list[str], message: str
+) -> None:
+    with refusal(message):
+        train(tiny_store, tmp_path / "run", f"training.frozen={json.dumps(frozen)}")

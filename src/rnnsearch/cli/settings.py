@@ -20,6 +20,7 @@ _NAMES = {
     "number": "number",
     "string": "text",
     "boolean": "true or false",
+    "array": "list of texts",
     "null": "absent",
 }
 

@@ -65,7 +65,8 @@ def choose_gradients(network: TranslationNetwork, settings: OptimiserSettings) -
 def sparse_parameters(network: nn.Module) -> list[nn.Parameter]:
     """Returns the parameters with sparse gradients."""
     embeddings = (module for module in network.modules() if isinstance(module, WordEmbedding))
-    return [embedding.weight for embedding in embeddings if embedding.sparse_gradient]
+    sparse = [embedding.weight for embedding in embeddings if embedding.sparse_gradient]
+    return [weight for weight in sparse if weight.requires_grad]
 
 
 def learning_rate(settings: OptimiserSettings, update: int, total: int) -> float:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rnnsearch.errors import InputError
+from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.installed import package_version
 from rnnsearch.kernels import convert, fast_loss
 from rnnsearch.model.encoder import ENCODERS
@@ -292,8 +292,9 @@ def trainer_of(
     ranks: Ranks | None = None,
 ) -> Trainer:
     """Returns a trainer of this network under these settings. Raises InputError if several ranks
-    are to capture updates."""
+    are to capture updates, and for frozen parameters that the network does not have."""
     training = settings.training
+    freeze(network, training.frozen)
     loss = BatchLoss(network, settings.dropout, settings.known_alignments, faster(training))
     others = loss, settings.optimiser, total_updates, training.seed, ranks
     if not training.capture:
@@ -302,6 +303,23 @@ def trainer_of(
         what = "training.capture = true works in one process, and there are several ranks"
         raise InputError(what, remedy="set training.capture = false")
     return CapturedTrainer(training.batch_size, *others)
+
+
+def freeze(network: TranslationNetwork, beginnings: Sequence[str]) -> None:
+    """Turns off the gradients of the parameters whose names begin so. Raises InputError for a
+    beginning that no name has, and if nothing is left to train."""
+    parameters = dict(network.named_parameters())
+    for beginning in beginnings:
+        if not any(name.startswith(beginning) for name in parameters):
+            parts = sorted({name.partition(".")[0] for name in parameters})
+            raise InputError(
+                f"training.frozen: no parameter's name begins with {beginning!r}",
+                remedy=did_you_mean(beginning, parts) or f"their parts are {', '.join(parts)}",
+            )
+    for name, parameter in parameters.items():
+        parameter.requires_grad_(not name.startswith(tuple(beginnings)))
+    if not any(one.requires_grad for one in parameters.values()):
+        raise InputError("training.frozen leaves nothing to train", remedy="name fewer parts")
 
 
 def faster(settings: TrainingSettings) -> Faster:

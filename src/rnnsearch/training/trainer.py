@@ -155,6 +155,7 @@ class BatchLoss(nn.Module):
 class Trainer:
     """A network with its loss and its optimiser.
 
+    Parameters without `requires_grad` keep their weights.
     total_updates: where the learning rate's schedule ends; 0 if it does not. seed: of dropout, and
     of the sentences whose contexts are computed from known alignments. ranks: the ranks that share
     each batch; all must have the same network and optimiser state.
@@ -172,7 +173,7 @@ class Trainer:
         self.network, self.settings = network, settings
         self.known_alignments = loss.known_alignments
         self.total_updates, self.seed, self.ranks = total_updates, seed, ranks or Ranks()
-        self.parameters = list(network.parameters())
+        self.parameters = [one for one in network.parameters() if one.requires_grad]
         choose_gradients(network, settings)
         self.optimiser = make_optimiser(self.parameters, settings)
         self.average = (
