@@ -266,7 +266,7 @@ def trained(
     begin = ["--from", base] if base else []
     changes = [f"--set={change}" for change in (*step["settings"], *arguments.set)]
     rnnsearch("train", "europarl", "--data", store, "--out", run, "--resume", *begin, *changes)
-    return mean(base, run, step, folder) if base and "mean" in step else run
+    return mean(base, run, step["mean"], folder) if base and "mean" in step else run
 
 
 def links(step: dict[str, Any], texts: dict[str, list[Path]], data: list[str]) -> list[Path]:
@@ -295,25 +295,15 @@ def last_weights(run: Path) -> dict[str, Tensor]:
     return {name.removeprefix(kind): one for name, one in tensors.items() if name.startswith(kind)}
 
 
-def mean(base: Path, run: Path, step: dict[str, Any], folder: Path) -> Path:
-    """Returns a copy of the run with weighted means of the weights before and after a step. `mean`:
-    share of those after its last update. `parts`: only parameters whose names begin so change."""
+def mean(base: Path, run: Path, share: float, folder: Path) -> Path:
+    """Returns a copy of the run with weighted means of the weights before and after it. share: of
+    those after its last update."""
     own, before = last_weights(run), Run.open(base).load_network().state_dict()
-    out, parts = folder / "mean", tuple(step.get("parts", [""]))
+    out = folder / "mean"
     shutil.copytree(run, out, dirs_exist_ok=True)
-    means = {
-        name: before[name].lerp(tensor, step["mean"] if name.startswith(parts) else 0)
-        for name, tensor in own.items()
-    }
+    means = {name: before[name].lerp(tensor, share) for name, tensor in own.items()}
     save_tensors(out / "model.safetensors", means, {})
     return out
-
-
-def kept(step: dict[str, Any]) -> str:
-    """Returns what the model keeps of a step, for its card."""
-    if "parts" in step:
-        return f", of which {', '.join(step['parts'])} were kept"
-    return ", and the mean with the weights before" * ("mean" in step)
 
 
 def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> None:
@@ -406,7 +396,7 @@ def main() -> None:
         "data": list(dict.fromkeys(source["licence"] for source in table["source"])),
         "training": (
             f"{before}{learnt['updates']:,} updates ({learnt['epochs']:.2f} epochs)"
-            f"{kept(numbered[-1][1])}."
+            f"{', and the mean with the weights before' * ('mean' in numbered[-1][1])}."
         ),
         "limits": LIMITS,
         "examples": EXAMPLES[arguments.source],
