@@ -264,6 +264,7 @@ FAITHFUL = [
     "The 👍🏽🎉 man {{ name }} sees %d <b>books</b> for $1,234.56, 12 thousand %s.",
     "🌷 <br/>",
     "## The **man** sees ~~the~~ [book](https://example.org/a_b) `a b` now.",
+    "The “man” sees **the woman** ![with](a.png) the [**old** book](b.md)[^1] ** of 20 m².",
     "The man pays 10 000,25 at 5:30 pm on +33 1 45 67, in C:\\a or get_name().",
     "  - 3) The man pays 10 000 € or $ 15.",
     "b. The 3rd man pays 6 thousand million to a.b(c) at 2024-05-15T10:30Z.",

@@ -69,8 +69,15 @@ def test_amounts_and_signs_come_back(language: str) -> None:
         "R&D of AT&T. S&P 500, but Procter & Gamble, ~20 of my_file, +33 1 45",
         "Press # and then #1 or #MeToo, 2 + 2 = 4, 5~10, a 15 €-Note, 8 €/kg, 18+.",
         'the end of a quotation."',
+        "It has 20 m², not 3 m³ (10⁻³ km).",
     ):
         assert tokeniser.text(tokeniser.words(line)) == line
+
+
+def test_copied_marks_of_markdown_stand_beside_their_words() -> None:
+    line = "See ![ a house ](a.png) , ** two ** words [^1] , ~~ no ~~ [ b ][1] . 2 ** 3"
+    expected = "See ![a house](a.png), **two** words[^1], ~~no~~ [b][1]. 2 ** 3"
+    assert Tokeniser("moses", "en").text(line.split()) == expected
 
 
 @pytest.mark.parametrize(

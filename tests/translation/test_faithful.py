@@ -41,7 +41,7 @@ def codec() -> Codec:
     words = "the a said Peter reads book love you now stop it costs euros in to XX 12"
     counts = dict.fromkeys(words.split(), 1000)
     counts |= dict.fromkeys(
-        "$%{}_<>=abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.@-#", 1
+        "$%{}_<>=abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.@-#\"'", 1
     )
     subwords = train_subwords(counts, "bpe", 200)
     return Codec(Tokeniser("moses", "en", False), Vocabulary(subwords.vocabulary()), subwords)
@@ -149,9 +149,15 @@ emoji are added | Peter reads 😀 a book | Pierre lit un livre | 0 1 3 4 | Pier
 emoji stay together | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Peter | Pierre | 5 | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Pierre
 emoji are as many as they are | 🎉🎉🎉 Peter 🎉🎉 🎉 | Pierre | 1 | 🎉🎉🎉 Pierre 🎉🎉 🎉
 unknown words are as many as they are | Ж reads Ж | lit | 1 | Ж lit Ж
-marks of Markdown are whole | # the **red** book | le livre rouge | 1 5 3 | #  le ** livre rouge **
-links of Markdown are whole | the [book](u_v) | le [ livre | 0 1 2 | le [ livre ](u_v)
-links to a definition are whole | the [book][1] | le [ livre | 0 1 2 | le [ livre ][1]
+marks of Markdown are around their words | # the **red** book | le livre rouge | 1 5 3 | #  le livre ** rouge **
+and as many as there are | **a** and **the red** book | a et le livre rouge | 1 3 5 8 6 | ** a ** et ** le livre rouge **
+a mark without another | a ** book | a livre | 0 2 | a ** livre
+links of Markdown are around their words | the [red](u_v) book | le livre rouge | 0 4 2 | le livre [ rouge ](u_v)
+links to a definition, too | the [book][1] | le livre | 0 2 | le [ livre ][1]
+images of Markdown, too | ![a book](u_v) said | a livre dit | 1 2 4 | ![ a livre ](u_v) dit
+a link without a word stays | the [book](u_v) said | le dit | 0 4 | le [ ](u_v) dit
+brackets that are no link | the [book] said | le [ livre ] dit | 0 1 2 3 4 | le [ livre ] dit
+a footnote | the book[^1] said | le livre dit | 0 1 3 | le livre [^1] dit
 code of Markdown is whole | see `a b` now | lit XX et | 0 1 2 | lit `a b` et
 capitals stay capitals | STOP IT NOW | arrêtez maintenant | 0 2 | ARRÊTEZ MAINTENANT
 capitals in a sentence | the STOP said | le livre dit | 0 1 2 | le LIVRE dit
@@ -251,6 +257,12 @@ def test_ordinals_have_the_target_languages_endings(rank: str, other: str) -> No
     [
         ("LOVE you", ["LOVE", "you"], "▁love ▁you"),
         ("don’t", ["don", "'t"], None),
+        ("“you” ‘love", ["“", "you", "”", "‘", "love"], '▁" ▁you ▁" ▁\' ▁love'),
+        (
+            "the [love](x) **you**",
+            ["the", "[", "love", "](x)", "**", "you", "**"],
+            "▁the ▁love ▁you",
+        ),
         ("see a@b.org, now", ["see", "a@b.org", ",", "now"], None),
         (
             '"https://a.b/c?d" <b>x@y.org</b>',

@@ -308,6 +308,8 @@ _CLOSE = {
     ),
 }
 """Side on which a sign has no space → the word before it, the sign and the word after it."""
+_RAISED = "[²³¹⁰⁴-⁹⁺⁻]+"  # m²
+_LINK = r"\][(\[].*|\[\^.*\]"  # [words](address), [words][1], words[^1]
 _ELIDED = "(?:[A-Za-z]|.*qu|.*ll) ['’] [«“\"]"  # d’« un »
 SHORTENED = frozenset(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"])
 """Italian words that end in an apostrophe: un po' di."""
@@ -323,8 +325,12 @@ class Detokeniser:
     def __init__(self, language: str) -> None:
         self.language, never = language, "(?!)"
         self.patterns = {
-            "opens": r"[(\[{¿¡]+",
-            "ends": rf"[,.?!:;\\%}}\])]+|[{_END_MARKS}{'·' * (language == 'el')}]+",
+            "opens": r"!?[(\[{¿¡]+",
+            "ends": (
+                rf"[,.?!:;\\%}}\])]+|[{_END_MARKS}{'·' * (language == 'el')}]+|{_RAISED}|{_LINK}"
+            ),
+            "raised": _RAISED,
+            "emphasis": r"\*{2,3}|~~",
             "spaced": r"[?!:;\\%]" if language == "fr" else never,
             "contraction": f"'[{LETTERS}].*" if language == "en" else never,
             "elision": f".*[{LETTERS}]'" if language in ("fr", "it", "ga") else never,
@@ -359,8 +365,8 @@ class Detokeniser:
     ) -> tuple[bool, bool]:
         """Tells whether a word has no space before it, and none after it."""
         word, before = words[place], words[place - 1] if place else ""
-        if word.isalnum() and word < "\u1100":  # an ordinary word
-            return False, False
+        if word.isalnum() and word < "\u1100":  # an ordinary word, or m²
+            return bool(self._is["raised"](word)), False
         after = words[place + 1] if place + 1 < len(words) else ""
         between = before[-1:].isalnum() and after[:1].isalnum()
         if word in ":–٫٬" and before[-1:].isdigit() and after[:1].isdigit():
@@ -375,6 +381,9 @@ class Detokeniser:
             return True, False
         if self._is["elision"](word) and after[:1].isalpha():
             return False, True
+        if self._is["emphasis"](word):
+            paired = word in quotes or word in words[place + 1 :]
+            return self._toggled(word, quotes) if paired else (False, False)
         if not word.strip("'\"`") or word in KIND:
             return self._quotation(words, place, quotes)
         if word == "—" and self.language == "es":  # it begins speech, or stands around an insertion

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +69,9 @@ COPIED_PATTERNS = {
     ),
     "figure": FIGURE,
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
-    "mark": r"\*{2,3}|~~|\](?:\([^()\s]*\)|\[[^\[\]\s]*\])|^#{1,6}\s+",  # of Markdown
+    "mark": (  # of Markdown
+        r"\*{2,3}|~~|\[\^\w+\]|!\[|\](?:\([^()\s]*\)|\[[^\[\]\s]*\])|^#{1,6}\s+"
+    ),
     "snippet": r"`[^`]+`",
 }
 """Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the
@@ -91,6 +93,9 @@ STAND_INS: dict[str, list[str]] = {
     "snippet": ["XX"],
 }
 """Kind → the words that the network reads instead."""
+EMPHASIS = re.compile(r"\*{2,3}|~~")
+STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
+"""Typographic quotation mark → what a network reads instead if it cannot read it."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 LONGEST_ARTICLE = 3
 """Longest word in front of a term's translation that stays, because it may be an article or a
@@ -119,7 +124,10 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
 def encode_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
     """Encodes the words of a source line in the forms that the network reads best. `words` of the
     result are still those of the line."""
-    read = [_as_read(codec, word, place == 0) for place, word in enumerate(words)]
+    read = [
+        [] if enclosed(words, place) else _as_read(codec, word, place == 0)
+        for place, word in enumerate(words)
+    ]
     encoded = codec.encode_words([part for parts in read for part in parts])
     place_of = [place for place, parts in enumerate(read) for _ in parts] + [len(words)]
     return EncodedSentence(list(words), encoded.ids, [place_of[part] for part in encoded.word_of])
@@ -137,6 +145,8 @@ def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
     if (kind := kind_of(word)) is not None:
         figure = in_billions(word.replace(JOINER, " "))
         return codec.words(figure) if kind == "figure" else STAND_INS[kind]
+    if word in STRAIGHT and UNK in codec.word_ids([word])[0]:
+        return [STRAIGHT[word]]
     if len(word) < 2 or not word.isupper():
         return [word]
     forms = [
@@ -216,12 +226,13 @@ class Faithful:
     def _verbatim(self, sentence: EncodedSentence, made: list[Word]) -> list[Word]:
         """Replaces each stand-in by what it stands for, and adds what no word stands for."""
         for place, text in _unbound(sentence, made):
-            if (kind := kind_of(text)) not in STAND_INS:
+            kind, inner = kind_of(text), enclosed(sentence.words, place)
+            if kind not in STAND_INS and not inner:
                 continue
             reading = [
                 at for at, word in enumerate(made) if word.read == place and word.copied is None
             ]
-            names = [UNKNOWN, *(word.lower() for word in STAND_INS[kind])]
+            names = [UNKNOWN, *map(str.lower, [] if kind is None else STAND_INS[kind])]
             stand_ins = [
                 at for at in reading if any(name in made[at].text.lower() for name in names)
             ]
@@ -232,7 +243,7 @@ class Faithful:
                 made[first] = copy(text, [made[first]], place)
                 made = [word for at, word in enumerate(made) if at not in others]
             else:
-                insert(made, text, place, len(sentence.words))
+                insert(made, text, place, len(sentence.words), inner)
         return made
 
     def _numbers(self, sentence: EncodedSentence, made: list[Word]) -> tuple[list[Word], list[str]]:
@@ -312,6 +323,23 @@ class Faithful:
             return True
         parts = [part for part in re.split(r"[-'’./&]", word) if part]
         return len(parts) > 1 and all(self.knows(part) for part in parts)
+
+
+def enclosed(words: Sequence[str], place: int) -> range:
+    """Returns the places of the words that a mark of Markdown at this place encloses together with
+    another: [words](address), **words**, ~~words~~. Empty for other words."""
+    word = words[place]
+    if EMPHASIS.fullmatch(word):
+        same = [at for at, other in enumerate(words) if other == word]
+        one, other = place, (same + same[-1:])[same.index(place) ^ 1]
+        return range(min(one, other) + 1, max(one, other))
+    if word[:1] not in ("[", "!", "]"):
+        return range(0)
+    brackets = [at for at, other in enumerate(words) if other in ("[", "![") or other[:1] == "]"]
+    for first, last in pairwise(brackets):
+        if place in (first, last) and words[first][-1] == "[" and len(words[last]) > 1:
+            return range(first + 1, last)
+    return range(0)
 
 
 def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:

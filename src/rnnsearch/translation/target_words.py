@@ -49,12 +49,15 @@ def mean(run: Sequence[Word]) -> Weights:
     return weights
 
 
-def insert(made: list[Word], text: str, place: int, sources: int) -> None:
+def insert(made: list[Word], text: str, place: int, sources: int, around: range = range(0)) -> None:
     """Inserts a copy of a source word behind the words that read earlier places; an opening tag,
-    before the words that read later ones."""
+    before the words that read later ones. around: next to the words that read these places, if
+    there are any."""
     row = np.eye(1, sources + 1, place, dtype=np.float32)[0]
     read = [(at, word.read) for at, word in enumerate(made) if word.read is not None]
-    if re.match(r"<\w.*[^/]>$", text, re.DOTALL):
+    if inner := [at for at, other in read if other in around]:
+        at = min(inner) if place < around.start else max(inner) + 1
+    elif re.match(r"<\w.*[^/]>$", text, re.DOTALL):
         at = min((at for at, other in read if other > place), default=len(made))
     else:
         at = max((at + 1 for at, other in read if other < place), default=0)

@@ -3,7 +3,7 @@
 // text/vocabulary.py makes it.
 
 import { inBillions, isNumber, Numbers } from "./numbers.js";
-import { AFTER_ADDRESS, CURRENCIES, HASHES, RARE, SEEDS, STAND_INS } from "./tables.js";
+import { AFTER_ADDRESS, CURRENCIES, HASHES, RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
@@ -49,7 +49,7 @@ export function faithfulWords(codec, given) {
 
 /** Encodes the words of a line, which are its own, whatever they are read as. */
 export function encodeWordsFaithfully(codec, words) {
-  const read = words.map((text, place) => asRead(codec, text, place === 0));
+  const read = words.map((text, at) => (enclosed(words, at) ? [] : asRead(codec, text, at === 0)));
   const { ids, wordOf } = codec.encodeWords(read.flat());
   const placeOf = [...read.flatMap((parts, place) => parts.map(() => place)), words.length];
   return { words, ids, wordOf: wordOf.map((part) => placeOf[part]) };
@@ -66,12 +66,35 @@ function asRead(codec, text, first) {
   const kind = kindOf(codec, text);
   if (kind === "figure") return codec.tokeniser.words(inBillions(text.replaceAll(JOINER, " ")));
   if (kind) return STAND_INS[kind];
+  const straight = Object.hasOwn(STRAIGHT, text) && codec.encodeWords([text]).ids.includes(UNK);
+  if (straight) return [STRAIGHT[text]];
   if ([...text].length < 2 || !isUpper(text)) return [text];
   const lower = [text.toLowerCase(), capitalised(text)];
   const forms = [text, ...(first ? lower.reverse() : lower)];
   const sizes = forms.map((form) => codec.parts(form).length);
   const least = Math.min(...sizes);
   return [2 * least <= sizes[0] ? forms[sizes.indexOf(least)] : text]; // else it may be an acronym
+}
+
+/** Returns [first, end] of the words that a mark of Markdown at this place encloses together with
+ *  another: [words](address), **words**, ~~words~~. Null if there are none. */
+function enclosed(words, place) {
+  const text = words[place];
+  if (/^(?:\*{2,3}|~~)$/u.test(text)) {
+    const same = [...words.keys()].filter((at) => words[at] === text);
+    const other = same[same.indexOf(place) ^ 1];
+    const [first, last] = [place, other ?? place].sort((a, b) => a - b);
+    return first + 1 < last ? [first + 1, last] : null;
+  }
+  if (!/^[[!\]]/u.test(text)) return null;
+  const brackets = [...words.keys()].filter((at) => /^(?:!?\[$|\])/u.test(words[at]));
+  const k = brackets.findIndex((first, at) => {
+    const last = brackets[at + 1];
+    const here = place === first || place === last;
+    return here && words[first].endsWith("[") && words[last]?.length > 1;
+  });
+  if (k < 0 || brackets[k] + 1 >= brackets[k + 1]) return null;
+  return [brackets[k] + 1, brackets[k + 1]];
 }
 
 /** filter: a WordFilter, or null. languages: source, target. */
@@ -119,13 +142,14 @@ export class Faithful {
     let made = given;
     words.forEach((text, place) => {
       const kind = kindOf(this.codec, text);
-      if (!(kind in STAND_INS)) return;
+      const inner = enclosed(words, place);
+      if (!(kind in STAND_INS) && !inner) return;
       const free = (at) => made[at].read === place && made[at].copied === null;
       const reading = [...made.keys()].filter(free);
-      const standIns = reading.filter((at) => isStandIn(made[at].text, STAND_INS[kind]));
+      const standIns = reading.filter((at) => isStandIn(made[at].text, STAND_INS[kind] ?? []));
       const likeliest = reading.sort((at, other) => made[other].row[place] - made[at].row[place]);
       if (!standIns.length && kind === "number") standIns.push(...likeliest.slice(0, 1));
-      if (!standIns.length) return insert(made, text, place, words.length);
+      if (!standIns.length) return insert(made, text, place, words.length, inner ?? undefined);
       const [first, ...others] = standIns;
       made[first] = copy(text, [made[first]], place);
       made = made.filter((_, at) => !others.includes(at));

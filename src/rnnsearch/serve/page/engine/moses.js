@@ -164,7 +164,7 @@ class Detokeniser {
   attached(words, place, quotes) {
     const { is, language } = this;
     const [before, word, after] = [words[place - 1] ?? "", words[place], words[place + 1] ?? ""];
-    if (/^[\p{L}\p{N}]+$/u.test(word) && word < "\u1100") return [false, false];
+    if (/^[\p{L}\p{N}]+$/u.test(word) && word < "\u1100") return [is.raised(word), false];
     const inNumber = /\p{Nd}$/u.test(before) && /^\p{Nd}/u.test(after);
     if (":–٫٬".includes(word) && inNumber) return [true, true];
     if (is.cjk([...word][0])) return [Boolean(before) && is.cjk([...before].at(-1)), false];
@@ -172,6 +172,10 @@ class Detokeniser {
     if (is.spaced(word)) return [false, false];
     if (is.ends(word) || (place && is.contraction(word))) return [true, false];
     if (is.elision(word) && /^\p{L}/u.test(after)) return [false, true];
+    if (is.emphasis(word)) {
+      const paired = quotes.has(word) || words.includes(word, place + 1);
+      return paired ? toggled(word, quotes) : [false, false];
+    }
     if (/^['"`]+$/u.test(word) || KIND.has(word)) return this.quotation(words, place, quotes);
     if (word === "—" && language === "es") {
       const speaks = !quotes.has("—") && (!place || ".?!…»:".includes(before));

@@ -16,13 +16,17 @@ export const copy = (text, run, place) =>
   word(text, mean(run), COPIED, run.flatMap((one) => one.steps), place);
 
 /** Inserts a copy of a source word behind the words that read earlier places; an opening tag,
- *  before the words that read later ones. */
-export function insert(made, text, place, sources) {
+ *  before the words that read later ones. around: [first, end], next to the words that read these
+ *  places, if there are any. */
+export function insert(made, text, place, sources, [first, end] = [0, 0]) {
   const row = Array.from({ length: sources + 1 }, (_, j) => Number(j === place));
   const tag = /^<[\p{L}\p{N}_].*[^/]>$/su.test(text);
   const after = made.findLastIndex((one) => one.read !== null && one.read < place) + 1;
   const before = made.findIndex((one) => one.read > place);
-  const at = !tag ? after : before < 0 ? made.length : before;
+  const inside = (one) => one.read !== null && first <= one.read && one.read < end;
+  const inner = place < first ? made.findIndex(inside) : made.findLastIndex(inside) + 1;
+  const outer = !tag ? after : before < 0 ? made.length : before;
+  const at = made.some(inside) ? inner : outer;
   made.splice(at, 0, word(text, row, COPIED, [], place));
 }
 
