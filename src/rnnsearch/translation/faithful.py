@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -124,8 +124,9 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
 def encode_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
     """Encodes the words of a source line in the forms that the network reads best. `words` of the
     result are still those of the line."""
+    paired = enclosed(words)
     read = [
-        [] if enclosed(words, place) else _as_read(codec, word, place == 0)
+        [] if place in paired else _as_read(codec, word, place == 0)
         for place, word in enumerate(words)
     ]
     encoded = codec.encode_words([part for parts in read for part in parts])
@@ -225,14 +226,15 @@ class Faithful:
 
     def _verbatim(self, sentence: EncodedSentence, made: list[Word]) -> list[Word]:
         """Replaces each stand-in by what it stands for, and adds what no word stands for."""
+        paired = enclosed(sentence.words)
         for place, text in _unbound(sentence, made):
-            kind, inner = kind_of(text), enclosed(sentence.words, place)
-            if kind not in STAND_INS and not inner:
+            kind = "mark" if place in paired else kind_of(text)
+            if kind not in STAND_INS:
                 continue
             reading = [
                 at for at, word in enumerate(made) if word.read == place and word.copied is None
             ]
-            names = [UNKNOWN, *map(str.lower, [] if kind is None else STAND_INS[kind])]
+            names = [UNKNOWN, *(word.lower() for word in STAND_INS[kind])]
             stand_ins = [
                 at for at in reading if any(name in made[at].text.lower() for name in names)
             ]
@@ -243,7 +245,7 @@ class Faithful:
                 made[first] = copy(text, [made[first]], place)
                 made = [word for at, word in enumerate(made) if at not in others]
             else:
-                insert(made, text, place, len(sentence.words), inner)
+                insert(made, text, place, len(sentence.words), paired.get(place, range(0)))
         return made
 
     def _numbers(self, sentence: EncodedSentence, made: list[Word]) -> tuple[list[Word], list[str]]:
@@ -325,21 +327,24 @@ class Faithful:
         return len(parts) > 1 and all(self.knows(part) for part in parts)
 
 
-def enclosed(words: Sequence[str], place: int) -> range:
-    """Returns the places of the words that a mark of Markdown at this place encloses together with
-    another: [words](address), **words**, ~~words~~. Empty for other words."""
-    word = words[place]
-    if EMPHASIS.fullmatch(word):
-        same = [at for at, other in enumerate(words) if other == word]
-        one, other = place, (same + same[-1:])[same.index(place) ^ 1]
-        return range(min(one, other) + 1, max(one, other))
-    if word[:1] not in ("[", "!", "]"):
-        return range(0)
-    brackets = [at for at, other in enumerate(words) if other in ("[", "![") or other[:1] == "]"]
-    for first, last in pairwise(brackets):
-        if place in (first, last) and words[first][-1] == "[" and len(words[last]) > 1:
-            return range(first + 1, last)
-    return range(0)
+def enclosed(words: Sequence[str]) -> dict[int, range]:
+    """Returns, for the places of marks of Markdown, the places of the words that two of them
+    enclose: [words](address), **words**, ~~words~~."""
+    pairs, opened = list[tuple[int, int]](), dict[str, int]()
+    for place, word in enumerate(words):
+        if EMPHASIS.fullmatch(word):
+            if word in opened:
+                pairs.append((opened.pop(word), place))
+            else:
+                opened[word] = place
+        elif word in ("[", "!["):
+            opened["["] = place
+        elif word[:1] == "]" and "[" in opened:
+            first = opened.pop("[")
+            if kind_of(word) == "mark":
+                pairs.append((first, place))
+    inner = {pair: range(pair[0] + 1, pair[1]) for pair in pairs}
+    return {place: words for pair, words in inner.items() if words for place in pair}
 
 
 def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:

@@ -49,7 +49,8 @@ export function faithfulWords(codec, given) {
 
 /** Encodes the words of a line, which are its own, whatever they are read as. */
 export function encodeWordsFaithfully(codec, words) {
-  const read = words.map((text, at) => (enclosed(words, at) ? [] : asRead(codec, text, at === 0)));
+  const paired = enclosed(codec, words);
+  const read = words.map((text, at) => (paired.has(at) ? [] : asRead(codec, text, at === 0)));
   const { ids, wordOf } = codec.encodeWords(read.flat());
   const placeOf = [...read.flatMap((parts, place) => parts.map(() => place)), words.length];
   return { words, ids, wordOf: wordOf.map((part) => placeOf[part]) };
@@ -76,25 +77,27 @@ function asRead(codec, text, first) {
   return [2 * least <= sizes[0] ? forms[sizes.indexOf(least)] : text]; // else it may be an acronym
 }
 
-/** Returns [first, end] of the words that a mark of Markdown at this place encloses together with
- *  another: [words](address), **words**, ~~words~~. Null if there are none. */
-function enclosed(words, place) {
-  const text = words[place];
-  if (/^(?:\*{2,3}|~~)$/u.test(text)) {
-    const same = [...words.keys()].filter((at) => words[at] === text);
-    const other = same[same.indexOf(place) ^ 1];
-    const [first, last] = [place, other ?? place].sort((a, b) => a - b);
-    return first + 1 < last ? [first + 1, last] : null;
-  }
-  if (!/^[[!\]]/u.test(text)) return null;
-  const brackets = [...words.keys()].filter((at) => /^(?:!?\[$|\])/u.test(words[at]));
-  const k = brackets.findIndex((first, at) => {
-    const last = brackets[at + 1];
-    const here = place === first || place === last;
-    return here && words[first].endsWith("[") && words[last]?.length > 1;
+/** Returns a map of the places of marks of Markdown: [first, end] of the words that two of them
+ *  enclose: [words](address), **words**, ~~words~~. */
+function enclosed(codec, words) {
+  const [paired, opened] = [new Map(), new Map()];
+  const pair = (kind, last) => {
+    const first = opened.get(kind);
+    opened.delete(kind);
+    if (first + 1 < last) for (const place of [first, last]) paired.set(place, [first + 1, last]);
+  };
+  words.forEach((text, place) => {
+    if (/^(?:\*{2,3}|~~)$/u.test(text)) {
+      if (opened.has(text)) pair(text, place);
+      else opened.set(text, place);
+    } else if (text === "[" || text === "![") {
+      opened.set("[", place);
+    } else if (text.startsWith("]") && opened.has("[")) {
+      if (kindOf(codec, text) === "mark") pair("[", place);
+      else opened.delete("[");
+    }
   });
-  if (k < 0 || brackets[k] + 1 >= brackets[k + 1]) return null;
-  return [brackets[k] + 1, brackets[k + 1]];
+  return paired;
 }
 
 /** filter: a WordFilter, or null. languages: source, target. */
@@ -140,16 +143,16 @@ export class Faithful {
   /** Replaces each stand-in by what it stands for, and adds what no word stands for. */
   verbatim({ words }, given) {
     let made = given;
+    const paired = enclosed(this.codec, words);
     words.forEach((text, place) => {
-      const kind = kindOf(this.codec, text);
-      const inner = enclosed(words, place);
-      if (!(kind in STAND_INS) && !inner) return;
+      const kind = paired.has(place) ? "mark" : kindOf(this.codec, text);
+      if (!(kind in STAND_INS)) return;
       const free = (at) => made[at].read === place && made[at].copied === null;
       const reading = [...made.keys()].filter(free);
-      const standIns = reading.filter((at) => isStandIn(made[at].text, STAND_INS[kind] ?? []));
+      const standIns = reading.filter((at) => isStandIn(made[at].text, STAND_INS[kind]));
       const likeliest = reading.sort((at, other) => made[other].row[place] - made[at].row[place]);
       if (!standIns.length && kind === "number") standIns.push(...likeliest.slice(0, 1));
-      if (!standIns.length) return insert(made, text, place, words.length, inner ?? undefined);
+      if (!standIns.length) return insert(made, text, place, words.length, paired.get(place));
       const [first, ...others] = standIns;
       made[first] = copy(text, [made[first]], place);
       made = made.filter((_, at) => !others.includes(at));
