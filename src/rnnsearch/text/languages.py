@@ -79,8 +79,9 @@ def named_languages(files: Sequence[str | Path]) -> list[str]:
     """Returns the language codes in the names of the first text's files, corpus.en corpus.fr or
     corpus.en-fr.tsv; empty strings without. A bilingual file whose name has none is passed over."""
     named = re.match(r"(?:.*[._])?([a-z]{2,3})-([a-z]{2,3})[.]", Path(files[0]).name)
-    pair = [*dropwhile(lambda file: text_suffix(file)[1:] in BILINGUAL, files)][:2]
-    return list(named.groups()) if named else [*map(language_of, pair), "", ""][:2]
+    pairs = [*dropwhile(lambda file: text_suffix(file)[1:] in BILINGUAL, files)]
+    pair = (pairs if len(pairs) > 1 else files)[:2]
+    return list(named.groups()) if named else [*map(language_of, pair), ""][:2]
 
 
 def with_languages(
