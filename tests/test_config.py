@@ -113,6 +113,7 @@ model.hidden_size=0 → model.hidden_size: Input should be greater than 0
 model.hidden_size=2.5 → model.hidden_size: Input should be a valid integer
 model.hidden_size= → model.hidden_size: Input should be a valid integer
 model.cell=3 → model.cell: Input should be a valid string
+training.frozen=output → training.frozen: Input should be a valid list
 model.wiring=eq5 → model.wiring: Input should be 'eq4', 'appendix' or 'released'
 data.subwords=wordpiece → data.subwords: Input should be 'none', 'unigram' or 'bpe'
 optimiser.rho=1 → optimiser.rho: Input should be less than 1

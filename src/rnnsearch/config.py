@@ -185,6 +185,7 @@ def first_fault(error: ValidationError) -> str:
     """Returns the first fault that pydantic has found, as `key: message`."""
     first = error.errors(include_url=False, include_input=False)[0]
     key, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    message = message.replace("valid tuple", "valid list")  # as in TOML
     return f"{key}: {message}" if key else message
 
 
