@@ -308,6 +308,8 @@ _CLOSE = {
     ),
 }
 """Side on which a sign has no space → the word before it, the sign and the word after it."""
+EMPHASIS = r"\*{2,3}|~~"
+"""Marks of Markdown on both sides of emphasised words."""
 _RAISED = "[²³¹⁰⁴-⁹⁺⁻]+"  # m²
 _LINK = r"\][(\[].*|\[\^.*\]"  # [words](address), [words][1], words[^1]
 _ELIDED = "(?:[A-Za-z]|.*qu|.*ll) ['’] [«“\"]"  # d’« un »
@@ -330,7 +332,7 @@ class Detokeniser:
                 rf"[,.?!:;\\%}}\])]+|[{_END_MARKS}{'·' * (language == 'el')}]+|{_RAISED}|{_LINK}"
             ),
             "raised": _RAISED,
-            "emphasis": r"\*{2,3}|~~",
+            "emphasis": EMPHASIS,
             "spaced": r"[?!:;\\%]" if language == "fr" else never,
             "contraction": f"'[{LETTERS}].*" if language == "en" else never,
             "elision": f".*[{LETTERS}]'" if language in ("fr", "it", "ga") else never,

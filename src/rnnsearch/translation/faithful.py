@@ -25,6 +25,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence, Term
 from rnnsearch.text.formats.lines import plain_field, raw_lines
+from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.numbers import FIGURE, Numbers, in_billions, is_number
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
@@ -70,7 +71,7 @@ COPIED_PATTERNS = {
     "figure": FIGURE,
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
     "mark": (  # of Markdown
-        r"\*{2,3}|~~|\[\^\w+\]|!\[|\](?:\([^()\s]*\)|\[[^\[\]\s]*\])|^#{1,6}\s+"
+        rf"{EMPHASIS}|\[\^\w+\]|!\[|\](?:\([^()\s]*\)|\[[^\[\]\s]*\])|^#{{1,6}}\s+"
     ),
     "snippet": r"`[^`]+`",
 }
@@ -93,7 +94,6 @@ STAND_INS: dict[str, list[str]] = {
     "snippet": ["XX"],
 }
 """Kind → the words that the network reads instead."""
-EMPHASIS = re.compile(r"\*{2,3}|~~")
 STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
 """Typographic quotation mark → what a network reads instead if it cannot read it."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
@@ -332,7 +332,7 @@ def enclosed(words: Sequence[str]) -> dict[int, range]:
     enclose: [words](address), **words**, ~~words~~."""
     pairs, opened = list[tuple[int, int]](), dict[str, int]()
     for place, word in enumerate(words):
-        if EMPHASIS.fullmatch(word):
+        if re.fullmatch(EMPHASIS, word):
             if word in opened:
                 pairs.append((opened.pop(word), place))
             else:

@@ -11,6 +11,7 @@ from rnnsearch.translation import beginning, faithful, numbers, source_lines, ta
 TABLES = {
     "STAND_INS": faithful.STAND_INS,
     "CURRENCIES": faithful.CURRENCIES,
+    "EMPHASIS": moses.EMPHASIS,
     "STRAIGHT": faithful.STRAIGHT,
     "MARKS": numbers.MARKS,
     "HALVES": numbers.HALVES,

@@ -3,7 +3,8 @@
 // text/vocabulary.py makes it.
 
 import { inBillions, isNumber, Numbers } from "./numbers.js";
-import { AFTER_ADDRESS, CURRENCIES, HASHES, RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
+import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES } from "./tables.js";
+import { RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
@@ -80,14 +81,14 @@ function asRead(codec, text, first) {
 /** Returns a map of the places of marks of Markdown: [first, end] of the words that two of them
  *  enclose: [words](address), **words**, ~~words~~. */
 function enclosed(codec, words) {
-  const [paired, opened] = [new Map(), new Map()];
+  const [paired, opened, emphasis] = [new Map(), new Map(), new RegExp(`^(?:${EMPHASIS})$`, "u")];
   const pair = (kind, last) => {
     const first = opened.get(kind);
     opened.delete(kind);
     if (first + 1 < last) for (const place of [first, last]) paired.set(place, [first + 1, last]);
   };
   words.forEach((text, place) => {
-    if (/^(?:\*{2,3}|~~)$/u.test(text)) {
+    if (emphasis.test(text)) {
       if (opened.has(text)) pair(text, place);
       else opened.set(text, place);
     } else if (text === "[" || text === "![") {
