@@ -48,7 +48,8 @@ def change_translation(run: Run, **translation: Any) -> None:
     file = run.path / "config.toml"
     table = read_toml(file)
     changes = {f"translation.{key}": value for key, value in translation.items()}
-    table["translation"] = changed(run.settings, changes).translation.model_dump()
+    values = changed(run.settings, changes).translation.model_dump()
+    table["translation"] |= {key: values[key] for key in translation}
     write_text(file, tomli_w.dumps(table))
 
 
