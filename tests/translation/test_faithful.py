@@ -20,7 +20,7 @@ from rnnsearch.translation.faithful import (
     faithful_words,
     read_glossary,
 )
-from rnnsearch.translation.numbers import converted, in_billions
+from rnnsearch.translation.numbers import converted, read_figure
 from rnnsearch.translation.target_words import COPIED
 
 WORDS = """
@@ -74,6 +74,9 @@ an unknown word is no second number | $ 1,234.56 now | <unk> 1234.56 | 1 1 | 123
 a decimal with a comma | fell 1.2 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1,2 euros
 half of a wrong decimal goes | fell 1.3 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1.3 euros
 a comma in front of a number stays its own | euros 7 pays | euros , 7 pays | 0 1 1 2 | euros , 7 pays
+an ordinal has the language's ending | the 22nd book | le 22d livre | 0 1 2 | le 22e livre
+a right ordinal stays | the 1st book | la 1re livre | 0 1 2 | la 1re livre
+thousands with a letter are thousands | a 24k book | un livre de 24 000 | 0 2 1 1 1 | un livre de 24 000
 thousands in digits | 12 thousand books | 12 000 livre | 0 1 2 | 12 000 livre
 a number is not repeated | Peter reads 7 | 7 lit 7 | 2 1 2 | 7 lit
 a number that occurs twice is | 7 and 7 | 7 et 7 | 0 1 2 | 7 et 7
@@ -238,10 +241,16 @@ def test_numbers_to_check(codec: Codec, source: str, target: str, read: str, dou
 
 @pytest.mark.parametrize(
     ("figure", "read"),
-    [("6 thousand million", "6 billion"), ("6 mille millions", "6 milliards"), ("6 000", "6 000")],
+    [
+        ("6 thousand million", "6 billion"),
+        ("6 mille millions", "6 milliards"),
+        ("6 000", "6 000"),
+        ("5:30pm", "5:30 pm"),
+        ("No. 7", "number 7"),
+    ],
 )
-def test_thousand_millions_are_read_as_billions(figure: str, read: str) -> None:
-    assert in_billions(figure) == read
+def test_figures_are_read_in_words_that_networks_know(figure: str, read: str) -> None:
+    assert read_figure(figure, "en") == read
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ from rnnsearch.text.codec import JOINER, Codec, EncodedSentence, Term
 from rnnsearch.text.formats.lines import plain_field, raw_lines
 from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
-from rnnsearch.translation.numbers import FIGURE, Numbers, in_billions, is_number
+from rnnsearch.translation.amounts import read_amounts
+from rnnsearch.translation.numbers import FIGURE, Numbers, is_number, read_figure
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
 
 _EMOJI = (
@@ -124,9 +125,10 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
 def encode_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
     """Encodes the words of a source line in the forms that the network reads best. `words` of the
     result are still those of the line."""
-    paired = enclosed(words)
+    instead = read_amounts(words, codec.tokeniser.language, lambda sign: _is_unread(codec, sign))
+    instead |= dict.fromkeys(enclosed(words), "")
     read = [
-        [] if place in paired else _as_read(codec, word, place == 0)
+        codec.words(instead[place]) if place in instead else _as_read(codec, word, place == 0)
         for place, word in enumerate(words)
     ]
     encoded = codec.encode_words([part for parts in read for part in parts])
@@ -141,12 +143,16 @@ def kind_of(word: str) -> str | None:
     return found and found.lastgroup
 
 
+def _is_unread(codec: Codec, word: str) -> bool:
+    return UNK in codec.word_ids([word])[0]
+
+
 def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
     """Returns the words to read instead of this one: a stand-in, or capitals in lowercase."""
     if (kind := kind_of(word)) is not None:
-        figure = in_billions(word.replace(JOINER, " "))
+        figure = read_figure(word.replace(JOINER, " "), codec.tokeniser.language)
         return codec.words(figure) if kind == "figure" else STAND_INS[kind]
-    if word in STRAIGHT and UNK in codec.word_ids([word])[0]:
+    if word in STRAIGHT and _is_unread(codec, word):
         return [STRAIGHT[word]]
     if len(word) < 2 or not word.isupper():
         return [word]

@@ -22,7 +22,7 @@ FIGURE = (
     rf"|[1-9]\d{{0,2}}{THOUSAND}\d{{1,3}}|{_DECIMAL}{THOUSAND}millions?"
     r"|\+\d{1,3}(?:[\s.-]\d{1,4}){2,7}"
     rf"|\d{{2,4}}(?:\s\d{{2,4}}){{2,7}}|{_DECIMAL}(?:[:/–—]{_DECIMAL})+"
-    r"|\d{1,2}\s?h\s?\d\d)(?!\w|[.,:/-]\d)"
+    r"|\d{1,2}\s?h\s?\d\d|\d{1,2}[:.]\d\d[ap]m|No\.\s?\d+)(?!\w|[.,:/-]\d)"
 )
 """Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times,
 dates."""
@@ -39,6 +39,7 @@ LONGEST_NUMBER = 12
 
 ROMAN = re.compile(r"([IVX]+)(?:er|e|ème)")
 ORDINAL = re.compile(rf"\d+(?:st|nd|rd|th|er|re|e|ère|ème)|{ROMAN.pattern}")
+FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)|\d+(?:e|ème)")
 BILLIONS = re.compile(r"(\W)(?:(thousand)|mille)\Wmillions?$")
 
 
@@ -64,8 +65,11 @@ def value(text: str, language: str) -> str:
     return re.sub(r"\|+", "|", text).strip("|")
 
 
-def in_billions(figure: str) -> str:
-    """Returns a figure with "billion" for "thousand million", which networks seldom know."""
+def read_figure(figure: str, language: str) -> str:
+    """Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm for 5:30pm,
+    number 7 for No. 7."""
+    figure = re.sub(r"(?<=\d)(?=[ap]m$)", " ", figure)
+    figure = re.sub(r"^No\.\s?", "numéro " if language == "fr" else "number ", figure)
     return BILLIONS.sub(lambda found: f"{found[1]}{'billion' if found[2] else 'milliards'}", figure)
 
 
@@ -87,9 +91,11 @@ def hour_of_day(hour: int, half: str) -> int:
 
 
 def values(text: str, after: str, language: str) -> set[str]:
-    """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00). after: the next
-    word."""
+    """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands
+    (5k: 5000). after: the next word."""
     own, time = {value(text, language)}, clock(text, after)
+    if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
+        own.add(f"{value(text, language)}000")
     if time and (_plain(after) in AFTER_HOUR or not text.isdecimal()):
         hour, minutes, half = time
         own |= {f"{hour}h{minutes}", f"{hour_of_day(hour, half)}h{minutes}"}
@@ -158,6 +164,7 @@ class Numbers:
         for place in missing:
             doubtful += self._add(place)
         self._hold_halves()
+        self._hold_ordinals()
         return self._joined(), doubtful
 
     def _hold_halves(self) -> None:
@@ -181,6 +188,15 @@ class Numbers:
             if after and after[0] in HALVES and not named and (hour >= 12) != (after[0] == "pm"):
                 stops = len(following) == 1 and following[0].text.endswith(".")
                 self.made[at + 1 : at + 2] = [replace(following[0], text=".")] if stops else []
+
+    def _hold_ordinals(self) -> None:
+        """Writes the target language's ending of an ordinal with another one (22d, 3th)."""
+        for at, word in enumerate(self.made):
+            source = "" if word.copied is None else self.words[word.copied]
+            right = self.languages[1] == "fr" and FRENCH_ORDINAL.fullmatch(word.text)
+            ordinal = ORDINAL.fullmatch(source) and re.fullmatch(r"\d+[^\W\d_]+", word.text)
+            if ordinal and not right:
+                self.made[at] = replace(word, text=converted(source, *self.languages))
 
     def _write_hour(self, at: int, hour: int, wanted: int) -> None:
         """Writes this hour at the beginning of the number that ends at `at`, unless a.m. or p.m. is

@@ -6,13 +6,16 @@ import json
 import re
 
 from rnnsearch.text import moses, vocabulary
-from rnnsearch.translation import beginning, faithful, numbers, source_lines, target_words
+from rnnsearch.translation import amounts, beginning, faithful, numbers, source_lines, target_words
 
 TABLES = {
     "STAND_INS": faithful.STAND_INS,
     "CURRENCIES": faithful.CURRENCIES,
     "EMPHASIS": moses.EMPHASIS,
     "STRAIGHT": faithful.STRAIGHT,
+    "NAMES": amounts.NAMES,
+    "OWNERS": amounts.OWNERS,
+    "SIZES": amounts.SIZES,
     "MARKS": numbers.MARKS,
     "HALVES": numbers.HALVES,
     "TIMES_OF_DAY": sorted(numbers.TIMES_OF_DAY),
@@ -34,9 +37,11 @@ TABLES = {
 ANYWHERE, AT_START, WHOLE = "{}", "^(?:{})", "^(?:{})$"
 PATTERNS = {
     "BILLIONS": (numbers.BILLIONS, ANYWHERE, "u"),
+    "NUMBER": (amounts.NUMBER, WHOLE, "u"),
     "CLOCK": (numbers.CLOCK, WHOLE, "u"),
     "ROMAN": (numbers.ROMAN, WHOLE, "u"),
     "ORDINAL": (numbers.ORDINAL, WHOLE, "u"),
+    "FRENCH_ORDINAL": (numbers.FRENCH_ORDINAL, WHOLE, "u"),
     "BREAK": (source_lines.BREAK, ANYWHERE, "gu"),
     "LAST": (source_lines.LAST, ANYWHERE, "iu"),
     "AFTER_TIME": (source_lines.AFTER_TIME, AT_START, "u"),

@@ -12,6 +12,7 @@ export class Codec {
   constructor(side) {
     const { words, subwords, pieces } = side;
     const order = (some) => new Map([...some.entries()].map(([place, one]) => [one, place]));
+    this.language = side.language;
     this.tokeniser = makeTokeniser(side);
     this.vocabulary = words;
     this.ids = new Map([...order(words)].filter(([, id]) => id > UNK));

@@ -2,7 +2,8 @@
 // translation/faithful.py has it, and the filter of words that training's target text held, as
 // text/vocabulary.py makes it.
 
-import { inBillions, isNumber, Numbers } from "./numbers.js";
+import { readAmounts } from "./amounts.js";
+import { isNumber, Numbers, readFigure } from "./numbers.js";
 import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES } from "./tables.js";
 import { RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
@@ -50,8 +51,11 @@ export function faithfulWords(codec, given) {
 
 /** Encodes the words of a line, which are its own, whatever they are read as. */
 export function encodeWordsFaithfully(codec, words) {
-  const paired = enclosed(codec, words);
-  const read = words.map((text, at) => (paired.has(at) ? [] : asRead(codec, text, at === 0)));
+  const instead = readAmounts(words, codec.language, (sign) => isUnread(codec, sign));
+  for (const place of enclosed(codec, words).keys()) instead.set(place, "");
+  const read = words.map((text, at) =>
+    instead.has(at) ? codec.tokeniser.words(instead.get(at)) : asRead(codec, text, at === 0),
+  );
   const { ids, wordOf } = codec.encodeWords(read.flat());
   const placeOf = [...read.flatMap((parts, place) => parts.map(() => place)), words.length];
   return { words, ids, wordOf: wordOf.map((part) => placeOf[part]) };
@@ -63,13 +67,15 @@ export function kindOf(codec, text) {
   return Object.keys(groups).find((kind) => groups[kind] !== undefined);
 }
 
+const isUnread = (codec, text) => codec.encodeWords([text]).ids.includes(UNK);
+
 /** Returns the words to read instead of this one: a stand-in, or capitals in lowercase. */
 function asRead(codec, text, first) {
   const kind = kindOf(codec, text);
-  if (kind === "figure") return codec.tokeniser.words(inBillions(text.replaceAll(JOINER, " ")));
+  const plain = text.replaceAll(JOINER, " ");
+  if (kind === "figure") return codec.tokeniser.words(readFigure(plain, codec.language));
   if (kind) return STAND_INS[kind];
-  const straight = Object.hasOwn(STRAIGHT, text) && codec.encodeWords([text]).ids.includes(UNK);
-  if (straight) return [STRAIGHT[text]];
+  if (Object.hasOwn(STRAIGHT, text) && isUnread(codec, text)) return [STRAIGHT[text]];
   if ([...text].length < 2 || !isUpper(text)) return [text];
   const lower = [text.toLowerCase(), capitalised(text)];
   const forms = [text, ...(first ? lower.reverse() : lower)];

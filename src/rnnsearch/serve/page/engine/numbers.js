@@ -2,7 +2,7 @@
 // functions have the same names there, and their rules.
 
 import { AFTER_HOUR, BILLIONS, CLOCK, HALVES, LONGEST_NUMBER, MARKS } from "./tables.js";
-import { ORDINAL, RARE, ROMAN, THOUSAND, TIMES_OF_DAY } from "./tables.js";
+import { FRENCH_ORDINAL, ORDINAL, RARE, ROMAN, THOUSAND, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
 
 const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
@@ -13,8 +13,12 @@ const textOf = (run) => run.map((one) => one.text).join(" ");
 
 export const isNumber = (text) => /\p{Nd}/u.test(text) || ROMAN.test(text);
 
-export const inBillions = (figure) =>
-  figure.replace(BILLIONS, (_, space, english) => space + (english ? "billion" : "milliards"));
+/** Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm, number 7. */
+export const readFigure = (figure, language) =>
+  figure
+    .replace(/(?<=\p{Nd})(?=[ap]m$)/u, " ")
+    .replace(/^No\.\s?/u, language === "fr" ? "numéro " : "number ")
+    .replace(BILLIONS, (_, space, english) => space + (english ? "billion" : "milliards"));
 
 /** Returns the digits of a number: "." is the decimal mark, and "|" stands between other parts. */
 function value(given, language) {
@@ -44,9 +48,11 @@ function clock(text, after) {
 
 const hourOfDay = (hour, half) => (half ? (hour % 12) + (half === "pm" ? 12 : 0) : hour);
 
-/** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00). */
+/** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands. */
 function values(text, after, language) {
   const own = [value(text, language)];
+  const thousands = /^\p{Nd}+k$/iu.test(text + (after === "k" || after === "K" ? after : ""));
+  if (thousands) own.push(`${own[0]}000`);
   const time = clock(text, after);
   if (!time || (isDigits(text) && !AFTER_HOUR.includes(bare(after)))) return own;
   const [hour, minutes, half] = time;
@@ -102,6 +108,7 @@ export class Numbers {
     }
     for (const place of missing) doubtful.push(...this.add(place));
     this.holdHalves();
+    this.holdOrdinals();
     return [joined(made), doubtful];
   }
 
@@ -226,6 +233,17 @@ export class Numbers {
       if (half || !other || named(words.slice(place + 1, place + 5))) continue;
       const stops = following.length === 1 && next.text.endsWith(".");
       made.splice(at + 1, 1, ...(stops ? [{ ...next, text: "." }] : []));
+    }
+  }
+
+  /** Writes the target language's ending of an ordinal with another one (22d, 3th). */
+  holdOrdinals() {
+    const { made, words, languages } = this;
+    for (const [at, one] of made.entries()) {
+      const source = words[one.copied] ?? "";
+      const right = languages[1] === "fr" && FRENCH_ORDINAL.test(one.text);
+      const ordinal = ORDINAL.test(source) && /^\p{Nd}+\p{L}+$/u.test(one.text);
+      if (ordinal && !right) made[at] = { ...one, text: converted(source, languages) };
     }
   }
 

@@ -1,0 +1,45 @@
+// How amounts of money are read, as translation/amounts.py has it: 30 billion dollars for $30bn, 15
+// euros for 15 € if the network cannot read the sign.
+
+import { NAMES, NUMBER, OWNERS, SIZES } from "./tables.js";
+
+const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
+
+/** Returns a map of places of amounts: what is read there instead of the word. */
+export function readAmounts(words, language, unread) {
+  const read = new Map();
+  words.forEach((sign, at) => {
+    const own = NAMES[language] ?? {};
+    if (!Object.hasOwn(own, sign)) return;
+    const english = sign === "$" && language === "en";
+    const owner = (english && Object.hasOwn(OWNERS, words[at - 1] ?? "") && OWNERS[words[at - 1]]) || "";
+    const ahead = amountAt(words, at + 1, language);
+    const behind = [at - 2, at - 1].map((first) => amountAt(words, first, language));
+    const amount = ahead ?? behind.find((one) => one?.end === at);
+    if (!amount || !(amount.cut || (owner && ahead) || unread(sign))) return;
+    let name = own[sign];
+    if (language === "fr" && amount.size.startsWith(" mill")) {
+      name = (/^[aeiou]/u.test(name) ? "d'" : "de ") + name;
+    }
+    for (let place = amount.first; place < amount.end; place++) read.set(place, "");
+    const figure = amount.number + amount.size;
+    read.set(at, ahead ? "" : name);
+    read.set(amount.first, ahead ? `${figure} ${owner} ${name} ${amount.stop}` : figure);
+    if (ahead && owner) read.set(at - 1, "");
+  });
+  return read;
+}
+
+/** Returns the amount whose number is at `first`: 30, 30bn, 30 bn or 30 billion. */
+function amountAt(words, first, language) {
+  const sizes = SIZES[language];
+  const found = NUMBER.exec((words[first] ?? "").replaceAll(JOINER, " "));
+  if (!found || (found[2] && !Object.hasOwn(sizes, found[2]))) return null;
+  const [, number, short, stop] = found;
+  const after = words[first + 1] ?? "";
+  const spelt = !short && Object.values(sizes).includes(` ${after}`);
+  const apart = spelt || (!short && Object.hasOwn(sizes, after));
+  const size = spelt ? ` ${after}` : (sizes[short || after] ?? "");
+  if (/[.,]/u.test(number) && /^\d+$/u.test(size.slice(1))) return null; // 2.5k
+  return { first, end: first + 1 + apart, number, size, cut: size !== "" && !spelt, stop };
+}

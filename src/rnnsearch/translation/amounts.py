@@ -1,0 +1,81 @@
+"""How amounts of money are read: 30 billion dollars for $30bn, 15 euros for 15 € if the network
+cannot read the sign. page/engine/amounts.js has the same rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rnnsearch.text.codec import JOINER
+
+NAMES = {
+    "en": {"€": "euros", "$": "dollars", "£": "pounds"},
+    "fr": {"€": "euros", "$": "dollars", "£": "livres"},
+}
+"""Language → sign → the word that is read."""
+SIZES = {
+    "en": {"k": ",000", "K": ",000", "m": " million", "bn": " billion", "tn": " trillion"},
+    "fr": {"k": " 000", "M": " millions", "Md": " milliards", "Mds": " milliards"},
+}
+"""Language → what stands for a size behind a number → what is read."""
+OWNERS = {"US": "US", "C": "Canadian", "A": "Australian", "NZ": "New Zealand", "HK": "Hong Kong"}
+"""What stands in front of an English $ → whose dollars they are."""
+NUMBER = re.compile(r"(\d(?:[\d.,\s]*\d)?)([A-Za-z]*)(\.?)")
+
+
+@dataclass(frozen=True)
+class _Amount:
+    """first, end: its places. size: what is read behind the number. cut: size is not a word. stop:
+    the full stop in its last word (1.2bn.)."""
+
+    first: int
+    end: int
+    number: str
+    size: str
+    cut: bool
+    stop: str
+
+
+def read_amounts(
+    words: Sequence[str], language: str, unread: Callable[[str], bool]
+) -> dict[int, str]:
+    """Returns, for the places of amounts that are read in other words, what is read there. unread:
+    tells whether the network cannot read a sign."""
+    read: dict[int, str] = {}
+    for at, sign in enumerate(words):
+        name = NAMES.get(language, {}).get(sign, "")
+        owner = OWNERS.get(words[at - 1], "") if at and sign == "$" and language == "en" else ""
+        ahead = _amount(words, at + 1, language) if name else None
+        behind = [_amount(words, first, language) for first in (at - 2, at - 1) if name]
+        amount = ahead or next((one for one in behind if one and one.end == at), None)
+        if amount is None or not (amount.cut or (owner and ahead) or unread(sign)):
+            continue
+        if language == "fr" and amount.size.startswith(" mill"):
+            name = f"d'{name}" if name[0] in "aeiou" else f"de {name}"
+        read |= dict.fromkeys(range(amount.first, amount.end), "")
+        figure = f"{amount.number}{amount.size}"
+        if ahead:
+            read |= {at: "", amount.first: f"{figure} {owner} {name} {amount.stop}"}
+        else:
+            read |= {amount.first: figure, at: name}
+        if ahead and owner:
+            read[at - 1] = ""
+    return read
+
+
+def _amount(words: Sequence[str], first: int, language: str) -> _Amount | None:
+    """Returns the amount whose number is at `first`: 30, 30bn, 30 bn or 30 billion."""
+    sizes = SIZES[language]
+    text = words[first].replace(JOINER, " ") if first in range(len(words)) else ""
+    found = NUMBER.fullmatch(text)
+    if found is None or (found[2] and found[2] not in sizes):
+        return None
+    number, short, stop = found.groups()
+    after = "".join(words[first + 1 : first + 2])
+    spelt = not short and f" {after}" in sizes.values()
+    apart = spelt or (not short and after in sizes)
+    size = f" {after}" if spelt else sizes.get(short or after, "")
+    if re.search(r"[.,]", number) and size[1:].isdecimal():  # 2.5k
+        return None
+    return _Amount(first, first + 1 + apart, number, size, bool(size) and not spelt, stop)
