@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,19 @@ from refusals import refusal
 
 from rnnsearch.config import changed
 from rnnsearch.evaluation.confidence import calibrated, word_confidence
+from rnnsearch.run import Run
 from rnnsearch.settings import Settings
 from rnnsearch.translation.translator import Translator
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-from fit_confidence import calibration_error, fit, reliability, reliability_table, right_words
+from fit_confidence import (
+    calibration_error,
+    change_translation,
+    fit,
+    reliability,
+    reliability_table,
+    right_words,
+)
 
 SENTENCES = ["The man sees the woman.", "The woman reads a book.", ""]
 
@@ -82,6 +91,14 @@ def test_confidences_are_those_of_the_log_probabilities(tiny_run: Path) -> None:
     assert one.confidence == pytest.approx(
         calibrated(np.exp(one.log_probabilities[:words]), (2.0, 1.0)).tolist()
     )
+
+
+def test_a_fit_that_is_written_keeps_other_changes(tiny_run: Path, tmp_path: Path) -> None:
+    run = Run.open(shutil.copytree(tiny_run, tmp_path / "run"))
+    change_translation(run, faithful=True)
+    change_translation(run, confidence=(0.5, 0.4))
+    found = Run.open(run.path).settings.translation
+    assert (found.faithful, found.confidence) == (True, (0.5, 0.4))
 
 
 @pytest.mark.parametrize("value", [(0.0, 0.0), (1.0,), (1.0, float("nan")), ("a", 0.0)])

@@ -51,7 +51,7 @@ def read_amounts(
         amount = ahead or next((one for one in behind if one and one.end == at), None)
         if amount is None or not (amount.cut or (owner and ahead) or unread(sign)):
             continue
-        if language == "fr" and amount.size.startswith(" mill"):
+        if language == "fr" and amount.size.startswith(" mill"):  # millions d'euros
             name = f"d'{name}" if name[0] in "aeiou" else f"de {name}"
         read |= dict.fromkeys(range(amount.first, amount.end), "")
         figure = f"{amount.number}{amount.size}"
