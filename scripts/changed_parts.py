@@ -5,7 +5,8 @@
 
 MODEL is the run or model with which RUN began. Of the weights after RUN's last update, parameters
 whose names begin with PARTS are kept (by default all; none after a single --parts); the others are
-those of MODEL. Prints the mean negative log-likelihood of the sentence pairs.
+those of MODEL. With --share 0.5, those that are kept are the means with MODEL's. Prints the mean
+negative log-likelihood of the sentence pairs.
 """
 
 from __future__ import annotations
@@ -33,13 +34,16 @@ def main() -> None:
     parser.add_argument("source", type=Path)
     parser.add_argument("reference", type=Path)
     parser.add_argument("--parts", nargs="*", default=[""])
+    parser.add_argument("--share", type=float, default=1.0)
     arguments = parser.parse_args()
     weights, trained = (
         Run.open(arguments.model).load_network().state_dict(),
         last_weights(arguments.run),
     )
     weights |= {
-        name: one for name, one in trained.items() if name.startswith(tuple(arguments.parts))
+        name: weights[name].lerp(one, arguments.share)
+        for name, one in trained.items()
+        if name.startswith(tuple(arguments.parts))
     }
     pairs = list(read_pairs(arguments.source, arguments.reference))
     with tempfile.TemporaryDirectory() as folder:
