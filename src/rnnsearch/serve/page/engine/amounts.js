@@ -11,12 +11,12 @@ export function readAmounts(words, language, unread) {
   words.forEach((sign, at) => {
     const own = NAMES[language] ?? {};
     if (!Object.hasOwn(own, sign)) return;
-    const english = sign === "$" && language === "en";
-    const owner = (english && Object.hasOwn(OWNERS, words[at - 1] ?? "") && OWNERS[words[at - 1]]) || "";
+    const owned = sign === "$" && language === "en" && Object.hasOwn(OWNERS, words[at - 1] ?? "");
+    const owner = owned ? OWNERS[words[at - 1]] : "";
     const ahead = amountAt(words, at + 1, language);
     const behind = [at - 2, at - 1].map((first) => amountAt(words, first, language));
     const amount = ahead ?? behind.find((one) => one?.end === at);
-    if (!amount || !(amount.cut || (owner && ahead) || unread(sign))) return;
+    if (!amount || !(amount.cut || (owned && ahead) || unread(sign))) return;
     let name = own[sign];
     if (language === "fr" && amount.size.startsWith(" mill")) {
       name = (/^[aeiou]/u.test(name) ? "d'" : "de ") + name;
@@ -25,7 +25,7 @@ export function readAmounts(words, language, unread) {
     const figure = amount.number + amount.size;
     read.set(at, ahead ? "" : name);
     read.set(amount.first, ahead ? `${figure} ${owner} ${name} ${amount.stop}` : figure);
-    if (ahead && owner) read.set(at - 1, "");
+    if (ahead && owned) read.set(at - 1, "");
   });
   return read;
 }
