@@ -268,6 +268,7 @@ FAITHFUL = [
     "The man pays 10 000,25 at 5:30 pm on +33 1 45 67, in C:\\a or get_name().",
     "  - 3) The man pays 10 000 € or $ 15.",
     "b. The 3rd man pays 6 thousand million to a.b(c) at 2024-05-15T10:30Z.",
+    "Not 20 kg, but 500ml, 3m or 16 GB of 2 trillion for €3 trillion and $2tn, 4 lbs.",
     "The 2nd woman pays $30bn, £1m, $5k, US$5, € 7 and €30 billion to No. 7 before 5:30pm.",
 ]
 

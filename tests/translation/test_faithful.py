@@ -59,7 +59,8 @@ def looking(read: str, columns: int) -> np.ndarray:
 
 CASES = r"""
 known words stay | the book | le livre | 0 1 | le livre
-a known word of another case stays | Peter | pierre | 0 | pierre
+a known word of another case stays | said Peter | a pierre | 0 1 | a pierre
+a sentence begins as in the source | The book | le livre | 0 1 | Le livre
 a compound of known words stays | the bow | arc-en-ciel | 1 | arc-en-ciel
 an invented name is the source's | Florez said | Forpourt a dit | 0 1 1 | Florez a dit
 a name in several words is written once | Jhonathan said | Jhon Jathan a dit | 0 0 1 1 | Jhonathan a dit
@@ -107,7 +108,7 @@ an ordinal that is spelt | the 3rd book | la troisième livre | 0 1 2 | la 3e li
 an ordinal that is missing | the 101st book | le livre | 0 2 | le 101e livre
 a Roman number is one alone | in 15 to 19th | en 15 à XIXe | 0 1 2 3 | en 15 à XIXe
 a number with a word | the 15-pack said | le quinze a dit | 0 1 2 2 | le 15 a dit
-a year is not repeated | Peter said in 2004 | 2004 a dit en 2004 | 0 1 1 2 3 | a dit en 2004
+a year is not repeated | Peter said in 2004 | 2004 a dit en 2004 | 0 1 1 2 3 | A dit en 2004
 billions | costs 6.5 thousand million euros | costs 7 euros | 0 1 2 | costs 6.5 euros
 thousands inside a number are none | 9 thousand 200 | 9 000 200 | 0 0 0 | 9 200
 an address is whole | see https://a.b/c-d?e now | lit XX et | 0 1 2 | lit https://a.b/c-d?e et
@@ -121,7 +122,7 @@ several placeholders | %1$s ${x} {{ n }} __CODE__ | XX XX XX XX | 0 1 2 3 | %1$s
 paths | in C:\a\b.txt and /a/b.txt, a/bb.txt | en XX et XX , XX | 0 1 2 3 4 5 | en C:\a\b.txt et /a/b.txt , a/bb.txt
 domains | a.b and aa.org/b. | a.b et XX . | 0 1 2 3 | a.b et aa.org/b .
 code | get() a_b=c aaBb a::b --a=b -v | XX XX XX XX XX XX | 0 1 2 3 4 5 | get() a_b=c aaBb a::b --a=b -v
-names with an ampersand | AT&T and R&D said | la XX et XX dit | 0 0 1 2 3 | la AT&T et R&D dit
+names with an ampersand | AT&T and R&D said | la XX et XX dit | 0 0 1 2 3 | La AT&T et R&D dit
 a call of several values | aa.bb(c, d) said | XX dit | 0 1 | aa.bb(c, d) dit
 variables of Windows | in %PATH% now | en XX et | 0 1 2 | en %PATH% et
 an address in brackets | in <https://a.b/c> now | en XX et | 0 1 2 | en <https://a.b/c> et

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rnnsearch.text.codec import JOINER
+from rnnsearch.translation.measures import UNITS
 
 NAMES = {
     "en": {"€": "euros", "$": "dollars", "£": "pounds"},
@@ -38,10 +39,12 @@ class _Amount:
 
 
 def read_amounts(
-    words: Sequence[str], language: str, unread: Callable[[str], bool]
+    words: Sequence[str], languages: tuple[str, str], unread: Callable[[str], bool]
 ) -> dict[int, str]:
-    """Returns, for the places of amounts that are read in other words, what is read there. unread:
-    tells whether the network cannot read a sign."""
+    """Returns, for the places of amounts that are read in other words, what is read there.
+    languages: source, target. unread: tells whether the network cannot read a sign."""
+    language, target = languages
+    units = UNITS.get(language, {}) if target in UNITS else {}
     read: dict[int, str] = {}
     for at, sign in enumerate(words):
         name = NAMES.get(language, {}).get(sign, "")
@@ -54,7 +57,8 @@ def read_amounts(
         if language == "fr" and amount.size.startswith(" mill"):  # millions d'euros
             name = f"d'{name}" if name[0] in "aeiou" else f"de {name}"
         read |= dict.fromkeys(range(amount.first, amount.end), "")
-        figure = f"{amount.number}{amount.size}"
+        size = amount.size[1:]
+        figure = amount.number + amount.size.replace(size, units.get(size, size))
         if ahead:
             read |= {at: "", amount.first: f"{figure} {owner} {name} {amount.stop}"}
         else:

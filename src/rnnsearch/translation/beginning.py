@@ -29,14 +29,15 @@ WordFunctions = tuple[
 ]
 
 
-def word_functions(codec: Codec, faithful: bool) -> WordFunctions:
+def word_functions(codec: Codec, faithful: bool, target: str = "") -> WordFunctions:
     """Returns functions that split a line of one side into words, encode them, and tell whether a
-    word is copied letter by letter."""
+    word is copied letter by letter. target: the language into which a source line is translated."""
     if not faithful:
         return codec.words, codec.encode_words, lambda word: None
     from rnnsearch.translation.faithful import encode_faithfully, faithful_words, kind_of
 
-    return partial(faithful_words, codec), partial(encode_faithfully, codec), kind_of
+    encode = partial(encode_faithfully, codec, target=target)
+    return partial(faithful_words, codec), encode, kind_of
 
 
 def check_order(network: TranslationNetwork) -> None:

@@ -28,6 +28,7 @@ from rnnsearch.text.formats.lines import plain_field, raw_lines
 from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.amounts import read_amounts
+from rnnsearch.translation.measures import hold_measures, read_measures
 from rnnsearch.translation.numbers import FIGURE, Numbers, is_number, read_figure
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
 
@@ -122,10 +123,12 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
     return words + codec.words(line[end:])
 
 
-def encode_faithfully(codec: Codec, words: Sequence[str]) -> EncodedSentence:
+def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> EncodedSentence:
     """Encodes the words of a source line in the forms that the network reads best. `words` of the
-    result are still those of the line."""
-    instead = read_amounts(words, codec.tokeniser.language, lambda sign: _is_unread(codec, sign))
+    result are still those of the line. target: the language of the translation."""
+    languages = codec.tokeniser.language, target
+    instead = read_measures(words, languages)
+    instead |= read_amounts(words, languages, lambda sign: _is_unread(codec, sign))
     instead |= dict.fromkeys(enclosed(words), "")
     read = [
         codec.words(instead[place]) if place in instead else _as_read(codec, word, place == 0)
@@ -202,6 +205,7 @@ class Faithful:
             made, doubtful = self._numbers(sentence, self._verbatim(sentence, made))
             made = self._unread(sentence, list(self._invented(sentence, made)))
             made = _currencies(sentence, self._capitals(sentence, made))
+            made = made if kept else _begun_large(sentence, made)
         made = kept + made
         rows = np.array([word.row for word in made], dtype=np.float32).reshape(
             -1, len(sentence.words) + 1
@@ -263,7 +267,8 @@ class Faithful:
             if is_number(text) and kind_of(text) not in STAND_INS
         ]
         languages = self.source.tokeniser.language, self.target_language
-        return Numbers(sentence.words, places, made, languages).held()
+        made, doubtful = Numbers(sentence.words, places, made, languages).held()
+        return made, doubtful + hold_measures(sentence.words, made, languages)
 
     def _invented(self, sentence: EncodedSentence, made: list[Word]) -> Iterator[Word]:
         """Replaces `<unk>` and words that the training data did not have. Of several for one source
@@ -351,6 +356,20 @@ def enclosed(words: Sequence[str]) -> dict[int, range]:
                 pairs.append((first, place))
     inner = {pair: range(pair[0] + 1, pair[1]) for pair in pairs}
     return {place: words for pair, words in inner.items() if words for place in pair}
+
+
+def _begun_large(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
+    """Writes a capital at the beginning if the source has one."""
+    first = next(filter(_has_text, sentence.words), "")
+    at = next((at for at, word in enumerate(made) if _has_text(word.text)), None)
+    if at is not None and made[at].copied is None and first[:1].isupper():
+        text = made[at].text
+        made[at] = replace(made[at], text=text[:1].upper() + text[1:])
+    return made
+
+
+def _has_text(word: str) -> bool:
+    return any(map(str.isalnum, word))
 
 
 def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:

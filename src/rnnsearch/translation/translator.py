@@ -259,7 +259,8 @@ class Translator:
         how, source = settings.translation, self.source
         terms = glossary or self._terms
         split = how.split_sentences and source.tokeniser.kind == "moses"
-        words_of, encode, _ = word_functions(source, how.faithful)
+        target = self.target.tokeniser.language
+        words_of, encode, _ = word_functions(source, how.faithful, target)
         parts: list[EncodedSentence] = []
         for sentence in sentences(line, source.tokeniser.language) if split else [line]:
             parts += cut(encode(words_of(sentence)), encode, how.max_source_length, number)

@@ -6,7 +6,15 @@ import json
 import re
 
 from rnnsearch.text import moses, vocabulary
-from rnnsearch.translation import amounts, beginning, faithful, numbers, source_lines, target_words
+from rnnsearch.translation import (
+    amounts,
+    beginning,
+    faithful,
+    measures,
+    numbers,
+    source_lines,
+    target_words,
+)
 
 TABLES = {
     "STAND_INS": faithful.STAND_INS,
@@ -16,6 +24,10 @@ TABLES = {
     "NAMES": amounts.NAMES,
     "OWNERS": amounts.OWNERS,
     "SIZES": amounts.SIZES,
+    "SIGNS": measures.SIGNS,
+    "UNITS": measures.UNITS,
+    "UNIT_STAND_INS": measures.STAND_INS,
+    "WRITTEN": measures.WRITTEN,
     "MARKS": numbers.MARKS,
     "HALVES": numbers.HALVES,
     "TIMES_OF_DAY": sorted(numbers.TIMES_OF_DAY),
@@ -38,6 +50,8 @@ ANYWHERE, AT_START, WHOLE = "{}", "^(?:{})", "^(?:{})$"
 PATTERNS = {
     "BILLIONS": (numbers.BILLIONS, ANYWHERE, "u"),
     "NUMBER": (amounts.NUMBER, WHOLE, "u"),
+    "MANY": (measures.MANY, WHOLE, "u"),
+    "MEASURE": (measures.MEASURE, WHOLE, "u"),
     "CLOCK": (numbers.CLOCK, WHOLE, "u"),
     "ROMAN": (numbers.ROMAN, WHOLE, "u"),
     "ORDINAL": (numbers.ORDINAL, WHOLE, "u"),

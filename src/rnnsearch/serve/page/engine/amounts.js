@@ -1,12 +1,12 @@
 // How amounts of money are read, as translation/amounts.py has it: 30 billion dollars for $30bn, 15
 // euros for 15 € if the network cannot read the sign.
 
-import { NAMES, NUMBER, OWNERS, SIZES } from "./tables.js";
+import { NAMES, NUMBER, OWNERS, SIZES, UNITS } from "./tables.js";
 
 const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
 
 /** Returns a map of places of amounts: what is read there instead of the word. */
-export function readAmounts(words, language, unread) {
+export function readAmounts(words, [language, target], unread) {
   const read = new Map();
   words.forEach((sign, at) => {
     const own = NAMES[language] ?? {};
@@ -22,12 +22,18 @@ export function readAmounts(words, language, unread) {
       name = (/^[aeiou]/u.test(name) ? "d'" : "de ") + name;
     }
     for (let place = amount.first; place < amount.end; place++) read.set(place, "");
-    const figure = amount.number + amount.size;
+    const figure = amount.number + readInstead(amount.size, language, target);
     read.set(at, ahead ? "" : name);
     read.set(amount.first, ahead ? `${figure} ${owner} ${name} ${amount.stop}` : figure);
     if (ahead && owned) read.set(at - 1, "");
   });
   return read;
+}
+
+/** Returns what is read instead of a size: billion for trillion, as in measures.js. */
+function readInstead(size, language, target) {
+  const units = Object.hasOwn(UNITS, target) ? UNITS[language] : {};
+  return Object.hasOwn(units, size.slice(1)) ? ` ${units[size.slice(1)]}` : size;
 }
 
 /** Returns the amount whose number is at `first`: 30, 30bn, 30 bn or 30 billion. */

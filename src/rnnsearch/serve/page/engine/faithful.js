@@ -3,6 +3,7 @@
 // text/vocabulary.py makes it.
 
 import { readAmounts } from "./amounts.js";
+import { holdMeasures, readMeasures } from "./measures.js";
 import { isNumber, Numbers, readFigure } from "./numbers.js";
 import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES } from "./tables.js";
 import { RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
@@ -49,9 +50,12 @@ export function faithfulWords(codec, given) {
   return [...words, ...codec.tokeniser.words(line.slice(end))];
 }
 
-/** Encodes the words of a line, which are its own, whatever they are read as. */
-export function encodeWordsFaithfully(codec, words) {
-  const instead = readAmounts(words, codec.language, (sign) => isUnread(codec, sign));
+/** Encodes the words of a line, which are its own, whatever they are read as. target: the language
+ *  of the translation. */
+export function encodeWordsFaithfully(codec, words, target = "") {
+  const instead = readMeasures(words, [codec.language, target]);
+  const amounts = readAmounts(words, [codec.language, target], (sign) => isUnread(codec, sign));
+  for (const [place, text] of amounts) instead.set(place, text);
   for (const place of enclosed(codec, words).keys()) instead.set(place, "");
   const read = words.map((text, at) =>
     instead.has(at) ? codec.tokeniser.words(instead.get(at)) : asRead(codec, text, at === 0),
@@ -115,14 +119,16 @@ export class Faithful {
 
   /** found: {words, alignment [word][source word], confidence, steps: the ids of each word, by
    *  place}. Returns the same and doubtful_numbers. */
-  hold(sentence, found) {
+  hold(sentence, found, kept = 0) {
     if (!sentence.words.length) return { ...found, doubtful_numbers: [] };
     const { words } = sentence;
     const numbers = numbersOf(words).filter((at) => !(kindOf(this.codec, words[at]) in STAND_INS));
     const written = this.verbatim(sentence, asWords(found));
     const [held, doubtful] = new Numbers(words, numbers, written, this.languages).held();
+    doubtful.push(...holdMeasures(words, held, this.languages));
     let made = this.unread(sentence, this.invented(sentence, held));
     made = currencies(sentence, this.capitals(sentence, made));
+    if (!kept) begunLarge(sentence, made);
     const each = (name) => made.map((one) => one[name]);
     return {
       ...{ words: each("text"), alignment: each("row"), confidence: each("confidence") },
@@ -142,7 +148,7 @@ export class Faithful {
       const place = copied ?? words.indexOf(text);
       if (place >= 0) words[place] = "";
     }
-    const held = this.hold({ ...sentence, words }, rest);
+    const held = this.hold({ ...sentence, words }, rest, kept);
     for (const name of Object.keys(own)) held[name].unshift(...own[name]);
     return held;
   }
@@ -221,6 +227,15 @@ export class Faithful {
     const parts = text.split(/[-'’./&]/u).filter(Boolean);
     return parts.length > 1 && parts.every((part) => this.knows(part));
   }
+}
+
+/** Writes a capital at the beginning if the source has one. */
+function begunLarge({ words }, made) {
+  const hasText = (text) => /[\p{L}\p{N}]/u.test(text);
+  const first = words.find(hasText) ?? "";
+  const at = made.findIndex((one) => hasText(one.text));
+  if (at < 0 || made[at].copied !== null || !/^\p{Lu}/u.test(first)) return;
+  made[at] = { ...made[at], text: made[at].text.replace(/^./u, (letter) => letter.toUpperCase()) };
 }
 
 /** Leaves out all but one currency beside a number: the last that the source has, or the last. */

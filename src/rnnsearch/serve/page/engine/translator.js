@@ -53,7 +53,7 @@ export class Translator {
     const settings = { ...given, prefix };
     const encoded = this.encode(line, settings);
     const encode = (words) =>
-      faithful ? encodeWordsFaithfully(this.source, words) : this.source.encodeWords(words);
+      faithful ? this.encodeFaithfully(words) : this.source.encodeWords(words);
     const pieces = cut(encoded, this.source, settings.max_source_length, encode);
     if (prefix && pieces.length > 1) {
       const remedy = "beginnings are kept for shorter ones.";
@@ -71,7 +71,11 @@ export class Translator {
 
   encode(line, { faithful }) {
     if (!faithful) return this.source.encode(line);
-    return encodeWordsFaithfully(this.source, faithfulWords(this.source, line));
+    return this.encodeFaithfully(faithfulWords(this.source, line));
+  }
+
+  encodeFaithfully(words) {
+    return encodeWordsFaithfully(this.source, words, this.target.language);
   }
 
   /** Returns what the encoder makes of these ids; that of the last sentence is kept, with the steps

@@ -1,0 +1,56 @@
+// Units and sizes behind a number (500ml, 5 km, 2 trillion), as translation/measures.py has them.
+
+import { copy, insert } from "./target_words.js";
+import { MANY, MEASURE, SIGNS, UNIT_STAND_INS, UNITS, WRITTEN } from "./tables.js";
+
+const LARGE = ["trillion", "tn"];
+
+/** Returns the measures of a source sentence: the place of the unit, that of its number, the number
+ *  in the same word, a full stop there, and what is read instead of the unit. */
+function measuresOf(words, [source, target]) {
+  if (!Object.hasOwn(UNITS, source) || !Object.hasOwn(UNITS, target)) return [];
+  return words.flatMap((text, place) => {
+    const [, figure = "", unit, stop] = MEASURE.exec(text) ?? [];
+    if (!Object.hasOwn(UNITS[source], unit ?? "")) return [];
+    const number = figure ? place : place - 1;
+    const beside = [words[number - 1] ?? "", words[place + 1] ?? ""];
+    const english = figure && unit === "m" && source === "en";
+    const millions = english && beside.some((one) => MANY.test(one));
+    const money = beside.some((one) => one && SIGNS.includes(one)) && !LARGE.includes(unit);
+    if (!/^\p{Nd}/u.test(words[number] ?? "") || millions || money) return [];
+    return [{ place, number, figure, unit, stop, read: UNITS[source][unit] }];
+  });
+}
+
+/** Returns a map of places of units: what is read there instead of the word. */
+export function readMeasures(words, languages) {
+  const measures = measuresOf(words, languages);
+  return new Map(
+    measures.map(({ place, figure, read, stop }) => [place, `${figure} ${read}${stop}`]),
+  );
+}
+
+/** Writes the units of the source where others were read, or behind their numbers. Returns the
+ *  measures to check. */
+export function holdMeasures(words, made, languages) {
+  const doubtful = [];
+  for (const { place, number, unit, read } of measuresOf(words, languages)) {
+    if (read === unit || !Object.hasOwn(UNIT_STAND_INS, read)) continue;
+    const own = WRITTEN[languages[1]];
+    const written = Object.hasOwn(own, unit) ? own[unit] : unit;
+    const behind = (at) => at > 0 && made[at - 1].copied === number;
+    const near = [...made.keys()].filter(
+      (at) => behind(at) || (made[at].read !== null && [number, place].includes(made[at].read)),
+    );
+    const pattern = new RegExp(UNIT_STAND_INS[read], "u");
+    const held = near.find((at) => made[at].copied === null && pattern.test(made[at].text));
+    if (held !== undefined) {
+      made[held] = copy(made[held].text.replace(pattern, written), [made[held]], place);
+    } else if (read !== "kg" && read !== "km") {
+      doubtful.push(words.slice(number, place + 1).join(" "));
+    } else if (!near.some((at) => made[at].text.includes(written))) {
+      insert(made, written, place, words.length, [number, number + 1]);
+    }
+  }
+  return doubtful;
+}

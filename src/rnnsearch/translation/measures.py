@@ -1,0 +1,106 @@
+"""Units and sizes behind a number (500ml, 5 km, 2 trillion), between English and French: the
+network reads one that it knows, and the translation gets that of the source.
+page/engine/measures.js has the same rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rnnsearch.translation.target_words import Word, copy, insert
+
+_COMMON = {
+    **dict.fromkeys(("mm", "cm", "m", "km"), "km"),
+    **dict.fromkeys(("mg", "g", "kg", "ml", "mL", "cl", "dl", "l", "L"), "kg"),
+    **dict.fromkeys(("kW", "MW", "GW", "kWh", "Hz", "kHz", "MHz", "GHz"), "kg"),
+}
+_ENGLISH = {
+    **dict.fromkeys(("kB", "KB", "MB", "GB"), "kg"),
+    **dict.fromkeys(("trillion", "tn"), "billion"),
+    **{"ft": "feet", "lb": "pounds", "lbs": "pounds", "oz": "ounces", "mph": "miles per hour"},
+    **{"min": "minutes", "mins": "minutes", "hrs": "hours", "sec": "seconds"},
+}
+_FRENCH = {
+    **dict.fromkeys(("Ko", "Mo", "Go"), "kg"),
+    **{"billion": "milliard", "billions": "milliards"},
+    **{"min": "minutes", "mn": "minutes", "sec": "secondes"},
+}
+UNITS = {"en": _COMMON | _ENGLISH, "fr": _COMMON | _FRENCH}
+"""Language → unit → what the network reads instead."""
+STAND_INS = {
+    "km": r"^(?:km|kilom[eè]tres?|kilometers?)(?=\.?$)",
+    "kg": r"^(?:kg|kilos?|kilogram(?:me)?s?)(?=\.?$)",
+    **dict.fromkeys(("billion", "milliard", "milliards"), r"^(?:milliard|billion)(?=s?\.?$)"),
+}
+"""What was read instead of a unit that is to be written → its word in a translation."""
+WRITTEN = {
+    "fr": {"kB": "Ko", "KB": "Ko", "MB": "Mo", "GB": "Go", "trillion": "billion", "tn": "billion"},
+    "en": {"Ko": "KB", "Mo": "MB", "Go": "GB", "billion": "trillion", "billions": "trillion"},
+}
+"""Language → unit of the other language → its own."""
+SIGNS = "$£€"
+MEASURE = re.compile(r"(\d[\d.,]*)?([^\W\d_]+)(\.?)")
+MANY = re.compile(r"people|[a-z]+s")
+"""What is counted: 5m people are millions."""
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """place: that of its unit. number: place of its number. figure: the number in the word of the
+    unit, if it is there. stop: a full stop in this word. read: what is read instead of the unit."""
+
+    place: int
+    number: int
+    figure: str
+    unit: str
+    stop: str
+    read: str
+
+
+def _measures(words: Sequence[str], languages: tuple[str, str]) -> Iterator[_Measure]:
+    """Yields the measures of a source sentence; none between other languages."""
+    source, target = languages
+    if not {source, target} <= UNITS.keys():
+        return
+    for place, word in enumerate(words):
+        found = MEASURE.fullmatch(word)
+        if found is None or found[2] not in UNITS[source]:
+            continue
+        figure, unit, stop = found[1] or "", found[2], found[3]
+        number = place - (not figure)
+        beside = {*words[max(number - 1, 0) : number], *words[place + 1 : place + 2]}
+        millions = figure and unit == "m" and source == "en" and any(map(MANY.fullmatch, beside))
+        money = not beside.isdisjoint(SIGNS) and unit not in ("trillion", "tn")
+        if number >= 0 and words[number][:1].isdecimal() and not (millions or money):
+            yield _Measure(place, number, figure, unit, stop, UNITS[source][unit])
+
+
+def read_measures(words: Sequence[str], languages: tuple[str, str]) -> dict[int, str]:
+    """Returns, for the places of units, what is read there."""
+    measures = _measures(words, languages)
+    return {each.place: f"{each.figure} {each.read}{each.stop}" for each in measures}
+
+
+def hold_measures(words: Sequence[str], made: list[Word], languages: tuple[str, str]) -> list[str]:
+    """Writes the units of the source where others were read, or behind their numbers. Numbers are
+    held before. Returns the measures to check: those whose size is not found."""
+    doubtful = list[str]()
+    for each in _measures(words, languages):
+        if each.read == each.unit or each.read not in STAND_INS:
+            continue
+        unit = WRITTEN[languages[1]].get(each.unit, each.unit)
+        near = {
+            *(at + 1 for at, word in enumerate(made[:-1]) if word.copied == each.number),
+            *(at for at, word in enumerate(made) if word.read in (each.number, each.place)),
+        }
+        pattern = STAND_INS[each.read]
+        held = [at for at in near if made[at].copied is None and re.match(pattern, made[at].text)]
+        if held:
+            text = re.sub(pattern, unit, made[held[0]].text)
+            made[held[0]] = copy(text, [made[held[0]]], each.place)
+        elif each.read not in ("kg", "km"):
+            doubtful.append(" ".join(words[each.number : each.place + 1]))
+        elif not any(unit in made[at].text for at in near):
+            insert(made, unit, each.place, len(words), range(each.number, each.number + 1))
+    return doubtful
