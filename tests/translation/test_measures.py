@@ -17,10 +17,12 @@ from rnnsearch.translation.target_words import Word
         (("en", "fr"), "It is 2.5km, 300 m or 10-20 cm.", "It is 2.5 km , 300 km or 10-20 km ."),
         (("en", "fr"), "A 16GB disk of 3 lbs", "A 16 kg disk of 3 pounds"),
         (("en", "fr"), "$2 trillion and 3 tn", "$ 2 billion and 3 billion"),
-        (("en", "fr"), "$5m for 5m people; 5m long", "$ 5m for 5m people ; 5 km long"),
+        (("en", "fr"), "5m people; 5m long", "5m people ; 5 km long"),
+        (("en", "fr"), "EUR 3 bn, then 250m; 5 g/km", "EUR 3 bn , then 250m ; 5 g / km"),
         (("en", "fr"), "in m, on 3 March and the 5th", "in m , on 3 March and the 5th"),
         (("fr", "en"), "75 cl, 4 Go et 31 billions", "75 kg , 4 kg et 31 milliards"),
         (("fr", "en"), "3 min et 2 h, l'eau", "3 minutes et 2 h , l' eau"),
+        (("fr", "en"), "les 9 l ' autre", "les 9 l ' autre"),
         (("en", "de"), "500ml for $2 trillion", "500ml for $ 2 trillion"),
     ],
 )

@@ -39,8 +39,9 @@ WRITTEN = {
     "en": {"Ko": "KB", "Mo": "MB", "Go": "GB", "billion": "trillion", "billions": "trillion"},
 }
 """Language → unit of the other language → its own."""
-SIGNS = "$£€"
 MEASURE = re.compile(r"(\d[\d.,]*)?([^\W\d_]+)(\.?)")
+LARGE = ("trillion", "tn")
+MONEY = re.compile(r"[$£€]|EUR|ECUs?|USD|GBP|euros?|dollars?|pounds?")
 MANY = re.compile(r"people|[a-z]+s")
 """What is counted: 5m people are millions."""
 
@@ -69,10 +70,12 @@ def _measures(words: Sequence[str], languages: tuple[str, str]) -> Iterator[_Mea
             continue
         figure, unit, stop = found[1] or "", found[2], found[3]
         number = place - (not figure)
-        beside = {*words[max(number - 1, 0) : number], *words[place + 1 : place + 2]}
-        millions = figure and unit == "m" and source == "en" and any(map(MANY.fullmatch, beside))
-        money = not beside.isdisjoint(SIGNS) and unit not in ("trillion", "tn")
-        if number >= 0 and words[number][:1].isdecimal() and not (millions or money):
+        after = "".join(words[place + 1 : place + 2])
+        millions = figure and unit == "m" and source == "en"
+        beside = words if millions else [*words[max(number - 1, 0) : number], after]
+        money = unit not in LARGE and any(map(MONEY.fullmatch, beside))
+        counted = (millions and MANY.fullmatch(after)) or after in ("/", "'")
+        if number >= 0 and words[number][:1].isdecimal() and not (money or counted):
             yield _Measure(place, number, figure, unit, stop, UNITS[source][unit])
 
 
