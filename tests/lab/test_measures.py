@@ -172,6 +172,16 @@ def test_nothing_is_measured_that_nobody_asked_for() -> None:
     assert "Without unknown words: 0 of 4 pairs" in as_text(none_known)
 
 
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_case_does_not_count_beside_a_model_that_writes_none(lowercase: bool) -> None:
+    options = MeasureOptions(multi_bleu=Tokeniser("moses", "fr", lowercase), samples=2)
+    test = Texts("", ["x"], ["Le Chien voit un Homme."])
+    found = measure(test, [System("a", ["le chien voit un homme."])], options)
+    scores = [value(found, "a", metric) for metric in ("BLEU", "chrF2", "multi-BLEU")]
+    assert (scores == pytest.approx([100, 100, 100])) == lowercase
+    assert ("case:lc" in found.signatures["BLEU"]) == lowercase
+
+
 def test_alignment_error_is_that_of_the_references_links() -> None:
     """Links 0-0 and 1-0 of each sentence; S {0-0}, P adds 1-1: A 1, in S 1, in P 1."""
     gold = [GoldLinks(frozenset({(0, 0)}), frozenset({(1, 1)}))] * 4

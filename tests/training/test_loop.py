@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import started_commands
@@ -365,3 +367,23 @@ def test_a_fixed_context_of_another_encoder_is_refused(corpus: Corpus, tmp_path:
     own = settings(*chosen, **EVERY_5).model_copy(update={"data": corpus.settings})
     Run(tmp_path / "old", own, corpus.source, corpus.target).create()
     train(corpus, tmp_path / "old", *chosen, resume=True)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_case_counts_in_validations_unless_the_network_writes_none(
+    monkeypatch: pytest.MonkeyPatch, corpus: Corpus, lowercase: bool
+) -> None:
+    """The translator writes the references, in lowercase."""
+    given = settings("stopping.validate_bleu=true", "stopping.samples=0")
+    corpus = replace(
+        corpus,
+        target=replace(
+            corpus.target, tokeniser=replace(corpus.target.tokeniser, lowercase=lowercase)
+        ),
+    )
+    written = [SimpleNamespace(text=line.lower()) for line in corpus.dev_target_lines]
+    other = SimpleNamespace(translate=lambda *_, **__: written)
+    monkeypatch.setattr(validation, "Translator", lambda *_: other)
+    monkeypatch.setattr(validation, "nll_and_words", lambda *_: (1.0, 1))
+    scores, _ = validation.validate(cast(Any, None), corpus, given)
+    assert (scores["dev_bleu"] == pytest.approx(100)) == lowercase

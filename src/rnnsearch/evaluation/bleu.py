@@ -22,14 +22,21 @@ References = Sequence[str] | Sequence[Sequence[str]]
 _WITHOUT_SPACES = frozenset(["th", "lo", "km", "my", "bo", "dz"])
 
 
-def bleu(hypotheses: Sequence[str], references: References, *, tokenise: str = "13a") -> Score:
-    """Returns cased corpus BLEU (Papineni et al. 2002) of detokenised lines; 0 to 100.
+def bleu(
+    hypotheses: Sequence[str],
+    references: References,
+    *,
+    tokenise: str = "13a",
+    lowercase: bool = False,
+) -> Score:
+    """Returns corpus BLEU (Papineni et al. 2002) of detokenised lines; 0 to 100.
 
     tokenise: sacreBLEU's name of the tokenisation inside the metric: 13a, intl, zh, char, none, …
+    lowercase: whether case does not count.
     Raises InputError for different numbers of lines, no line at all, or a tokenisation that is
     unknown or not installed.
     """
-    return bleu_statistics(hypotheses, references, tokenise=tokenise).score()
+    return bleu_statistics(hypotheses, references, tokenise=tokenise, lowercase=lowercase).score()
 
 
 def tokenisation_of(language: str) -> str:
@@ -55,16 +62,22 @@ def chrf(hypotheses: Sequence[str], references: References) -> Score:
 
 
 def bleu_statistics(
-    hypotheses: Sequence[str], references: References, *, tokenise: str = "13a"
+    hypotheses: Sequence[str],
+    references: References,
+    *,
+    tokenise: str = "13a",
+    lowercase: bool = False,
 ) -> SufficientStatistics:
     """Returns the statistics of `bleu`. The numbers of a row are words of the hypothesis, words of
     the reference, matching n-grams and n-grams (1 to 4)."""
-    return metric_statistics("BLEU", _bleu_metric(tokenise), hypotheses, references)
+    return metric_statistics("BLEU", _bleu_metric(tokenise, lowercase), hypotheses, references)
 
 
-def chrf_statistics(hypotheses: Sequence[str], references: References) -> SufficientStatistics:
-    """Returns the statistics of corpus chrF2 (Popović 2015), over character 6-grams, cased, spaces
-    ignored; 0 to 100.
+def chrf_statistics(
+    hypotheses: Sequence[str], references: References, *, lowercase: bool = False
+) -> SufficientStatistics:
+    """Returns the statistics of corpus chrF2 (Popović 2015), over character 6-grams, spaces
+    ignored, cased unless `lowercase`; 0 to 100.
 
     A row has, for each n, the numbers of character n-grams of the hypothesis, of the reference, and
     of both.
@@ -72,7 +85,7 @@ def chrf_statistics(hypotheses: Sequence[str], references: References) -> Suffic
     """
     from sacrebleu.metrics.chrf import CHRF
 
-    return metric_statistics("chrF2", CHRF(), hypotheses, references)
+    return metric_statistics("chrF2", CHRF(lowercase=lowercase), hypotheses, references)
 
 
 def lengths(lines: Sequence[str], tokenise: str = "13a") -> list[int]:
@@ -82,7 +95,7 @@ def lengths(lines: Sequence[str], tokenise: str = "13a") -> list[int]:
     return [len(metric.tokenizer(line.rstrip()).split()) for line in lines]
 
 
-def _bleu_metric(tokenise: str) -> Any:
+def _bleu_metric(tokenise: str, lowercase: bool = False) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
     require("tokenise", tokenise, str)
@@ -92,7 +105,7 @@ def _bleu_metric(tokenise: str) -> Any:
             remedy=f"use one of {', '.join(BLEU.TOKENIZERS)}",
         )
     try:
-        return BLEU(tokenize=tokenise)
+        return BLEU(tokenize=tokenise, lowercase=lowercase)
     except (ImportError, RuntimeError) as error:  # the tokeniser's package is not installed
         raise InputError(f"BLEU tokenisation {tokenise!r} cannot be used: {error}") from None
     except OSError as error:  # its model cannot be downloaded

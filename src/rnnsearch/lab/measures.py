@@ -66,10 +66,9 @@ class MeasureOptions:
     error for runs.
 
     tokenise: sacreBLEU's tokenisation for BLEU; empty: the one for the letters of the references.
-    multi_bleu:
-    the tokeniser for multi-BLEU. by_length: whether to score the paper's length buckets.
-    significance:
-    metrics by which each pair of systems is tested. samples: of the bootstrap intervals.
+    multi_bleu: the tokeniser for multi-BLEU; case counts in no score if it lowercases. by_length:
+    whether to score the paper's length buckets. significance: metrics by which each pair of systems
+    is tested. samples: of the bootstrap intervals.
     """
 
     tokenise: str = ""
@@ -316,9 +315,12 @@ def perplexity(nll_per_word: float) -> float:
 def _text_statistics(
     texts: Sequence[str], references: bleu.References, options: MeasureOptions
 ) -> Statistics:
+    lowercase = options.multi_bleu is not None and options.multi_bleu.lowercase
     found = {
-        BLEU: bleu.bleu_statistics(texts, references, tokenise=options.tokenise),
-        CHRF: bleu.chrf_statistics(texts, references),
+        BLEU: bleu.bleu_statistics(
+            texts, references, tokenise=options.tokenise, lowercase=lowercase
+        ),
+        CHRF: bleu.chrf_statistics(texts, references, lowercase=lowercase),
     }
     if options.multi_bleu is not None:
         found[MULTI_BLEU] = multi_bleu_statistics(texts, references, options.multi_bleu)

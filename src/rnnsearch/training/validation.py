@@ -33,9 +33,9 @@ def validate(
     """Returns (scores, samples) of the development set; both are empty without one.
 
     scores: dev_nll, the mean −log p(y | x) of a sentence in nats (Table 2); dev_nll_per_word; and,
-    if they are requested, dev_bleu, in the tokenisation of the target language, and dev_metric, of
-    the user's own function. Raises InputError if that function cannot be imported, or does not
-    return a number.
+    if they are requested, dev_bleu, in the tokenisation of the target language, without case if the
+    network writes none, and dev_metric, of the user's own function. Raises InputError if that
+    function cannot be imported, or does not return a number.
     """
     stopping, pairs = settings.stopping, corpus.dev
     if pairs is None or not len(pairs):
@@ -52,7 +52,9 @@ def validate(
         from rnnsearch.evaluation.bleu import bleu, tokenisation_of
 
         tokenise = tokenisation_of(settings.data.target_language)
-        scores["dev_bleu"] = bleu(hypotheses, references, tokenise=tokenise).value
+        lowercase = corpus.target.tokeniser.lowercase
+        score = bleu(hypotheses, references, tokenise=tokenise, lowercase=lowercase)
+        scores["dev_bleu"] = score.value
     if stopping.validate_metric:
         scores["dev_metric"] = own_score(stopping.validate_metric, hypotheses, references, lines)
     # sentences spread over the set, the same every time
