@@ -20,8 +20,8 @@ from rnnsearch.translation.faithful import (
     faithful_words,
     read_glossary,
 )
-from rnnsearch.translation.numbers import converted, read_figure
-from rnnsearch.translation.target_words import COPIED
+from rnnsearch.translation.numbers import Numbers, converted, read_figure
+from rnnsearch.translation.target_words import COPIED, Word
 
 WORDS = """
 le la les a dit Pierre lit un livre arc en ciel l' euros de à 12 345 et arrêtez maintenant XX ne ouvrez porte
@@ -377,3 +377,23 @@ def test_a_filter_knows_its_words_and_hardly_others() -> None:
     assert "été" in more
     assert "été" not in known
     assert all(word in more for word in words[:1000])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "languages", "expected"),
+    [
+        ("1 200", "1 200", ("fr", "en"), "1,200"),
+        ("12 500,50", "12 500.50", ("fr", "en"), "12,500.50"),
+        ("1 234 567", "1 234 567", ("fr", "en"), "1,234,567"),
+        ("1 200", "1 200", ("fr", "es"), "1 200"),
+        ("01 42 68 53", "01 42 68 53", ("fr", "en"), "01 42 68 53"),
+        ("1,200", "1 200", ("en", "fr"), "1 200"),
+    ],
+)
+def test_thousands_have_english_commas(
+    source: str, target: str, languages: tuple[str, str], expected: str
+) -> None:
+    rows = looking("0 " * len(target.split()), 2)
+    made = [Word(word, row, 0.9) for word, row in zip(target.split(), rows, strict=True)]
+    held, doubtful = Numbers([source.replace(" ", JOINER)], [0], made, languages).held()
+    assert (" ".join(word.text for word in held), doubtful) == (expected, [])

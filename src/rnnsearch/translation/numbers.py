@@ -211,16 +211,27 @@ class Numbers:
             )
 
     def _joined(self) -> list[Word]:
-        """Returns the words, with the words of a decimal (1 , 5) in one."""
+        """Returns the words, with the words of a decimal (1 , 5) in one, and those of English
+        thousands (1 200: 1,200)."""
         joined: list[Word] = []
         for word in self.made:
             before, place = joined[-1:], word.copied
-            marked = before and {before[0].text[-1:], word.text} & set(",.")
-            if marked and place is not None and before[0].copied == place:
-                joined[-1] = copy(before[0].text + word.text, [*before, word], place)
+            mark = None
+            if before and place is not None and before[0].copied == place:
+                mark = self._mark(before[0].text, word.text, place)
+            if mark is not None and place is not None:
+                joined[-1] = copy(before[0].text + mark + word.text, [*before, word], place)
             else:
                 joined.append(word)
         return joined
+
+    def _mark(self, before: str, text: str, place: int) -> str | None:
+        """Returns what joins two words of one number; None if nothing does."""
+        if {before[-1:], text} & set(",."):
+            return ""
+        thousands = re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})* \d{3}(?:\.\d+)?", f"{before} {text}")
+        english = self.languages[1] == "en" and "," in converted(self.words[place], *self.languages)
+        return "," if thousands and english else None
 
     def _is_thousand(self, first: int, end: int) -> bool:
         """Tells whether the run is the 000 of 12 000, which stands for 12 thousand."""

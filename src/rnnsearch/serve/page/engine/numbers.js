@@ -109,7 +109,7 @@ export class Numbers {
     for (const place of missing) doubtful.push(...this.add(place));
     this.holdHalves();
     this.holdOrdinals();
-    return [joined(made), doubtful];
+    return [this.joined(), doubtful];
   }
 
   copies(place) {
@@ -247,6 +247,30 @@ export class Numbers {
     }
   }
 
+  /** Returns the words, with the words of a decimal (1 , 5) in one, and those of English thousands
+   *  (1 200: 1,200). */
+  joined() {
+    const result = [];
+    for (const one of this.made) {
+      const before = result.at(-1);
+      const same = before && one.copied !== null && before.copied === one.copied;
+      const mark = same ? this.mark(before.text, one.text, one.copied) : null;
+      if (mark !== null) {
+        result.splice(-1, 1, copy(before.text + mark + one.text, [before, one], one.copied));
+      } else result.push(one);
+    }
+    return result;
+  }
+
+  /** Returns what joins two words of one number; null if nothing does. */
+  mark(before, text, place) {
+    if ([before.at(-1), text].some((one) => /^[.,]$/u.test(one))) return "";
+    const { words, languages } = this;
+    const group = /^[1-9]\p{Nd}{0,2}(?:,\p{Nd}{3})* \p{Nd}{3}(?:\.\p{Nd}+)?$/u;
+    const english = languages[1] === "en" && converted(words[place], languages).includes(",");
+    return english && group.test(`${before} ${text}`) ? "," : null;
+  }
+
   /** Writes this hour in the number that ends at `at`. */
   writeHour(at, hour, wanted) {
     const { made } = this;
@@ -262,15 +286,3 @@ export class Numbers {
 const spells = (one) =>
   one.copied === null && /^\p{L}/u.test(one.text) && Math.max(...one.row) > 0.5;
 
-/** Returns the words, with the words of a decimal (1 , 5) in one. */
-function joined(made) {
-  const result = [];
-  for (const one of made) {
-    const before = result.at(-1);
-    const marked = before && [before.text.at(-1), one.text].some((text) => /^[.,]$/u.test(text));
-    if (marked && one.copied !== null && before.copied === one.copied) {
-      result.splice(-1, 1, copy(before.text + one.text, [before, one], one.copied));
-    } else result.push(one);
-  }
-  return result;
-}
