@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,23 @@ def test_links_need_no_probabilities(
     (found,) = Translator.load(tiny_run).force([("The man sees.", "homme")], scored=False)
     assert (math.isnan(found.score), found.log_probabilities) == (True, [])
     assert found.alignment.shape == (1, 5)
+
+
+def test_given_words_that_are_no_words_are_refused(
+    command: Command, tiny_run: Path, here: Path
+) -> None:
+    """Each Japanese sentence was one word, and every link led to it."""
+    shutil.copytree(tiny_run, "run")
+    config = Path("run", "config.toml")
+    config.write_text(
+        config.read_text().replace('target_language = "fr"', 'target_language = "ja"')
+    )
+    sentence = "昨日、私は図書館で新しい本を三冊借りました。\n"
+    Path("ja").write_text(PAIRS * sentence)
+    assert_refused(
+        command("align run en ja --align.words given"),
+        "6 of 6 target lines are not split into words, the first is line 1 of ja (split them into"
+        " words first, or add --align.words tokenised)",
+    )
+    write(Path("ja"), [" ".join(sentence[:-1])] * PAIRS)
+    assert command("align run en ja --align.words given").code == 0

@@ -111,6 +111,24 @@ def test_links_that_fit_when_exchanged_are_asked_about(
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "moved"), [((0, 1), "source"), ((1, 0), "target"), ((0, 0), "all")]
+)
+def test_naacl_gold_that_counts_from_zero_is_noticed(
+    command: Command, here: Path, first: tuple[int, int], moved: str
+) -> None:
+    """Its links to word 0 were taken for the empty word, the others for their neighbours. The file
+    cannot tell: it has no line `1 0 0`."""
+    pairs = [(0, 1), (1, 0), (1, 1), (2, 3), (3, 2), (4, 5), (5, 4)]
+    Path("links").write_text(10 * (" ".join(f"{i}-{j}" for i, j in pairs) + "\n"))
+    gold = [f"{n} {i + first[0]} {j + first[1]}\n" for n in range(1, 11) for i, j in pairs]
+    Path("gold.wa").write_text("".join(gold))
+    done = command("aer --links links --gold gold.wa")
+    assert f"warning: links: AER is 0.00 with {moved} positions one lower, " in done.err
+    assert "NAACL links both from 1" in done.err
+    assert (done.code, done.err.count("\n")) == (0, 1)
+
+
 FROM_ONE = "1-1 2p2 3-3\n1-1 2-3 3p2\n1-1\n"
 FROM_ZERO = "0-0 1-1 2-2\n0-0 1-2 2-1\n0-0\n"
 

@@ -197,6 +197,11 @@ class Mine(Smoothed):
         ("energies(self, state, keys, memory)", "return memory, memory[0]", r"memory from energies .*: \(3, 5"),
         ("energies(self, state, keys, memory)", "return self.W_a(state) + keys, None",
          r"energies raised RuntimeError: .*arguments: \(2, 3, 4\), \(2, 5, 6\), \(2, 3, 5\)\)"),
+        ("energies(self, state, keys, memory)", "return memory.squeeze(), memory",
+         r"energies .*\(batch, hypotheses, source\).* hypotheses 1, source 4: \(4,\)"),
+        ("energies(self, state, keys, memory)", "return memory.double(), memory",
+         r"energies must be torch\.float32, and are torch\.float64: end with"),
+        ("energies(self, state, keys, memory)", "return memory.numpy(), memory", r"energies .*: ndarray"),
         ("attended(self, state, keys, memory, weights)", "return weights.sum(1)", r"attended .*: \(2, 5\)"),
     ],
 )  # fmt: skip

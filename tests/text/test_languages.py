@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from refusals import refusal
 
-from rnnsearch.text.languages import with_languages
+from rnnsearch.text.formats.readers import Layout
+from rnnsearch.text.languages import language_doubts, with_languages
 
 TEXT = {
     "de": "Der Mann liest heute Abend ein Buch, und das Kind schläft schon.\n",
@@ -40,6 +41,8 @@ TEXT = {
         ),
         ("a.en a.de", "de en", "", "looks like de, not en"),
         ("a.jsonl b.de b.en", "xx de en", "", "de → en (by the file's name)"),
+        ("corpus.en-de.de corpus.en-de.en", "de en", "", "de → en (by the file's name)"),
+        ("corpus.en-de.de b.txt", "de en", "", "en → de (by the file's name)\n  warning    the"),
         ("a.tsv b.tmx", "xx xx", "", "en → fr (assumed: name others by"),
     ],
 )
@@ -107,6 +110,41 @@ def test_the_sides_of_a_translation_memory_are_those_of_its_languages(
     assert said == f"{source} → {target} ({why})"
 
 
-def test_one_language_is_refused(tmp_path: Path) -> None:
+def test_one_language_is_refused(here: Path) -> None:
+    for name in ("a.de", "b.de"):
+        Path(name).write_text(TEXT["de"], encoding="utf-8")
     with refusal("both sides are in one language, de"):
-        with_languages([tmp_path / "a.de", tmp_path / "b.de"], "demo", [])
+        with_languages(["a.de", "b.de"], "demo", [])
+    Path("a.fr").touch()
+    with refusal("both sides are in one language, fr"):
+        with_languages(["a.fr", "-"], "demo", [])
+
+
+def test_a_missing_or_empty_text_is_in_no_language(here: Path) -> None:
+    """The command that needs the text says that it is empty."""
+    Path("empty.de").touch()
+    assert with_languages(["empty.de", "empty.de"], "demo", [])[1].startswith("de → de")
+    with refusal("c.de: no such file"):
+        with_languages(["empty.de", "c.de"], "demo", [])
+    Path("b.de").write_text(TEXT["de"], encoding="utf-8")
+    with refusal("empty.de has 0 lines and b.de has 1"):
+        with_languages(["empty.de", "b.de"], "demo", [])
+
+
+def test_further_texts_in_another_order_are_noticed(here: Path) -> None:
+    for name in ("a.de", "a.en", "b.de", "b.en", "dev.de", "dev.en", "empty.de"):
+        text = "" if "empty" in name else 80 * TEXT[name[-2:]]
+        Path(name).write_text(text, encoding="utf-8")
+    layout = Layout("", "", "", "de", "en")
+    texts = ["a.de", "a.en", "b.en", "b.de"]
+    said = language_doubts(texts, ["dev.en", "dev.de"], layout).split("\n  warning    ")
+    assert [line.partition(" (")[0] for line in said] == [
+        "",
+        "b.en | b.de: the source text looks like en, not de",
+        "b.en | b.de: the target text looks like de, not en",
+        "dev.en | dev.de: the source text looks like en, not de",
+        "dev.en | dev.de: the target text looks like de, not en",
+    ]
+    assert not language_doubts(texts[:2], ["dev.de", "dev.en"], layout)
+    assert not language_doubts(texts[:2], ["dev.en", "-"], layout)
+    assert not language_doubts(texts[:2], ["empty.de", "missing.de"], layout)

@@ -7,6 +7,7 @@ import json as json_
 import shutil
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -56,7 +57,27 @@ def align(
     names, source, target = runs_and_texts(runs)
     check_pairs(source, target)
     say_if_empty(source, target)
+    if task.how["words"] == "given":
+        check_split(runs[0], source, target)
     deque(answered(place, task, names, source, warned_pairs(source, target)), maxlen=0)
+
+
+def check_split(run: str | Path, source: str, target: str) -> None:
+    """Raises InputError if a text on disk in a language without spaces is not split into words."""
+    from rnnsearch.run import Run
+    from rnnsearch.text.formats.lines import read_lines
+    from rnnsearch.text.formats.opening import is_on_disk
+    from rnnsearch.text.links import Clauses
+    from rnnsearch.text.tokens import given_words
+
+    opened = Run.open(run)
+    for side, codec, file in ("source", opened.source, source), ("target", opened.target, target):
+        seen, number = Clauses(side, codec.tokeniser), 0
+        if is_on_disk(file):
+            with suppress(InputError):  # of a line, which is reported after those before it
+                for number, line in enumerate(read_lines(file), 1):
+                    seen.look(given_words(line), file, number)
+        seen.check(number, "add --align.words tokenised")
 
 
 def align_options(set_: Strings, run: str | Path, reverse: Sequence[Path]) -> dict[str, Any]:

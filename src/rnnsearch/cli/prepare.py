@@ -86,7 +86,7 @@ def prepare(
             f"{what}, not {more.repeat!r}", remedy="give one number per corpus, as in --repeat 1,3"
         )
     run = Run.open(more.vocabulary) if more.vocabulary else None
-    settings, layout, languages = data_options(files, text, run)
+    settings, layout, languages = data_options(files, text, run, more.dev or ())
     with progress_bar() as progress:
         options = PrepareOptions(
             links=more.links or [],
@@ -106,18 +106,19 @@ def prepare(
 
 
 def data_options(
-    files: Sequence[str], text: TextOptions, run: Run | None = None
+    files: Sequence[str], text: TextOptions, run: Run | None = None, others: Sequence[str] = ()
 ) -> tuple[DataSettings, Layout, str]:
     """Returns the data settings of the recipe and overrides, with the languages of the files; where
     the sides are in bilingual files; and a message with the languages. Settings of the vocabulary
-    come from the run, if given.
+    come from the run, if given. others: more files, which the message warns of if they are in other
+    languages.
 
     Raises InputError for an unknown format, if an override asks for another kind of vocabulary, and
     as `with_languages`.
     """
     from rnnsearch.config import load_config
     from rnnsearch.text.formats.readers import Layout
-    from rnnsearch.text.languages import with_languages
+    from rnnsearch.text.languages import language_doubts, with_languages
 
     kind: Any = text.format_  # checked there
     sides, own = text.columns or ("", ""), [*(text.set_ or ())]
@@ -134,4 +135,5 @@ def data_options(
         own += [f"data.{key}={json.dumps(value)}" for key, value in kept.items()]
     own, said = with_languages(files, text.recipe, own, Layout(kind, *sides))
     settings = load_config(text.recipe, own).data
-    return settings, Layout(kind, *sides, settings.source_language, settings.target_language), said
+    layout = Layout(kind, *sides, settings.source_language, settings.target_language)
+    return settings, layout, said + language_doubts(files, others, layout)

@@ -16,7 +16,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_gold
 from rnnsearch.figure3 import comparison_figure
 from rnnsearch.lab.alignment_page import alignment_page, browsed, measure_pair, measures_of_pairs
-from rnnsearch.lab.gold_checks import require_words, warn_if_exchanged
+from rnnsearch.lab.gold_checks import require_words, warn_if_misread
 from rnnsearch.lab.link_measures import shares, summed
 from rnnsearch.lab.test_set import split_name
 from rnnsearch.records import Translation
@@ -131,7 +131,7 @@ def report_alignments(
         values = "  ".join(f"{key} {value:.4g}" for key, value in shares(summed(rows)).items())
         note(f"{name}: {values}")
         if gold:
-            warn_if_exchanged([one.links for one in pairs], truths, gold)
+            warn_if_misread([one.links for one in pairs], truths, gold)
     for number, (truth, *pairs) in enumerate(
         zip(truths[:PICTURES], *found.values(), strict=False), 1
     ):

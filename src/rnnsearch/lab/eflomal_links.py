@@ -32,9 +32,9 @@ from rnnsearch.text.formats.lines import raw_lines
 from rnnsearch.text.formats.links import parse_links, read_link_lines
 from rnnsearch.text.formats.readers import ParallelText
 from rnnsearch.text.language_codes import base
-from rnnsearch.text.links import DEFAULT, LinkWords, symmetrise
+from rnnsearch.text.links import DEFAULT, Clauses, LinkWords, symmetrise
 from rnnsearch.text.repairs import repair
-from rnnsearch.text.tokens import UNSPACED, given_words
+from rnnsearch.text.tokens import given_words
 from rnnsearch.word_links import Link, format_links
 
 LONGEST_SIDE = 1023
@@ -160,7 +160,7 @@ def align_texts(
             ]
             splits = [_split(side, settings, words) for side in SIDES]
             languages = settings.source_language, settings.target_language
-            clauses = [_Clauses(side, settings) for side in SIDES]
+            clauses = [Clauses(side, side_tokeniser(side, settings)) for side in SIDES]
             for place, text in enumerate(texts):
                 long = []
                 for pair in text.pairs():
@@ -176,7 +176,7 @@ def align_texts(
                         progress("tokenising", sum(sizes), None)
                 _warn_of_long_pairs(text.name, long)
         for seen in clauses:
-            seen.check(sum(sizes))
+            seen.check(sum(sizes), "leave out --words given")
         if all(path.stat().st_size == sum(sizes) for path in paths):  # line feeds alone
             names = ", ".join(text.name for text in texts)
             raise InputError(
@@ -197,34 +197,6 @@ def _warn_of_long_pairs(name: str, numbers: Sequence[int]) -> None:
         reason = f"eflomal aligns at most {LONGEST_SIDE:,} words on a side"
         text = f"{name}: {which} no links: {reason} (write one sentence per line)"
         warnings.warn(text, InputWarning, stacklevel=3)
-
-
-class _Clauses:
-    """Words of text without spaces that are far too long: the text is not split into words."""
-
-    def __init__(self, side: Side, settings: DataSettings) -> None:
-        words = UNSPACED.get(base(side_tokeniser(side, settings).language), math.inf)
-        self.side, self.longest = side, 4 * words
-        self.letters = self.in_clauses = self.lines = 0
-        self.first = ""
-
-    def look(self, words: Sequence[str], file: str, line: int) -> None:
-        """Counts the words of a line."""
-        lengths = [len(word) for word in words if not word.isascii()]
-        long = sum(length for length in lengths if length > self.longest)
-        self.letters, self.in_clauses = self.letters + sum(lengths), self.in_clauses + long
-        self.lines += long > 0
-        self.first = self.first or (f"line {line:,} of {file}" if long else "")
-
-    def check(self, lines: int) -> None:
-        """Raises InputError if most letters are in such words."""
-        if 2 * self.in_clauses > self.letters:
-            what = (
-                f"{self.lines:,} of {lines:,} {self.side} lines are not split into words, the first"
-                f" is {self.first}"
-            )
-            remedy = "split them into words first, or leave out --words given"
-            raise InputError(what, remedy=remedy)
 
 
 def bare(line: str, language: str) -> str:

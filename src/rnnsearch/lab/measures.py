@@ -13,7 +13,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.lab.bootstrap import interval
-from rnnsearch.lab.gold_checks import warn_if_exchanged
+from rnnsearch.lab.gold_checks import warn_if_misread
 from rnnsearch.lab.length_bands import LengthBand, buckets
 from rnnsearch.lab.link_measures import alignment_statistics
 from rnnsearch.lab.metrics import (
@@ -195,7 +195,7 @@ def system_statistics(
         found |= nll_statistics(run.references)
         for prefix, links in run.links.items() if test.gold is not None else ():
             counted = counted_links(test, links, (run.run.source, run.run.target))
-            warn_if_exchanged(*counted, test.gold_file)
+            warn_if_misread(*counted, test.gold_file)
             found |= {prefix + rate: one for rate, one in alignment_statistics(*counted).items()}
     return found
 

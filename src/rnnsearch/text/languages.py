@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -18,7 +18,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.opening import is_on_disk, text_suffix
-from rnnsearch.text.formats.readers import BILINGUAL, Layout, parallel_texts
+from rnnsearch.text.formats.readers import BILINGUAL, Layout, ParallelText, parallel_texts
 from rnnsearch.text.language_codes import base
 
 SAMPLED, BLOCK = 400, 20
@@ -77,11 +77,12 @@ def language_of(file: str | Path) -> str:
 
 def named_languages(files: Sequence[str | Path]) -> list[str]:
     """Returns the language codes in the names of the first text's files, corpus.en corpus.fr or
-    corpus.en-fr.tsv; empty strings without. A bilingual file whose name has none is passed over."""
+    corpus.en-fr.tsv; empty strings without. A bilingual file whose name has none is passed over. In
+    corpus.fr-en.en corpus.fr-en.fr, the ends of the names tell the order."""
     named = re.match(r"(?:.*[._])?([a-z]{2,3})-([a-z]{2,3})[.]", Path(files[0]).name)
     pairs = [*dropwhile(lambda file: text_suffix(file)[1:] in BILINGUAL, files)]
-    pair = (pairs if len(pairs) > 1 else files)[:2]
-    return list(named.groups()) if named else [*map(language_of, pair), ""][:2]
+    ends = [*map(language_of, (pairs if len(pairs) > 1 else files)[:2]), ""][:2]
+    return list(named.groups()) if named and not (language_of(files[0]) and all(ends)) else ends
 
 
 def with_languages(
@@ -101,26 +102,48 @@ def with_languages(
     clear = list(map(_clear, reads))
     if not all(clear) or clear[0] == clear[1]:
         clear = ["", ""]
-    found, how, doubts = [], [], ""
-    for side, named, text, read, lines in zip(SIDES, names, clear, reads, sides, strict=True):
+    found, how = [], []
+    for side, named, text in zip(SIDES, names, clear, strict=True):
         key = f"{side}_language"
         code, why = getattr(data, key), "as set"
         if key not in data.model_fields_set:
             choices = (named, "by the file's name"), (text, "by the text"), (code, "assumed")
             code, why = next(choice for choice in choices if choice[0])
             found.append(f"data.{key}={code}")
-        doubts += _doubt(side, code, read) or _script_doubt(side, code, lines)
         how.append((code, why))
     (source, why), (target, other) = how
-    if source == target:
+    if source == target and _has_lines(files, layout or Layout()):
         remedy = (
             "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
         )
         raise InputError(f"both sides are in one language, {source}", remedy=remedy)
     reasons = why if why == other else f"{why}, {other}"
     remedy = ": name others by --set data.source_language=… and data.target_language=…"
-    said = f"{source} → {target} ({reasons}{remedy * ('assumed' in (why, other))}){doubts}"
-    return [*overrides, *found], said
+    said = f"{source} → {target} ({reasons}{remedy * ('assumed' in (why, other))})"
+    return [*overrides, *found], said + _doubts(sides, reads, (source, target))
+
+
+def language_doubts(
+    files: Sequence[str | Path], others: Sequence[str | Path], layout: Layout
+) -> str:
+    """Returns lines that warn of texts in other languages than the layout's: of all but the first
+    of `files`, and of `others`. Streams, and what cannot be read, are passed over."""
+    said, codes = "", (layout.source_language, layout.target_language)
+    texts: list[ParallelText] = []
+    with suppress(InputError, OSError):
+        if all(map(is_on_disk, [*files, *others])):
+            texts = parallel_texts(files, layout=layout)[1:]
+            texts += parallel_texts(others, layout=layout) if others else []
+        for text in texts:
+            sides = list(zip(*islice(text.pairs(), SAMPLED), strict=True))
+            said += _doubts(sides, map(_read_languages, sides), codes, f"{text.name}: ")
+    return said
+
+
+def _has_lines(files: Sequence[str | Path], layout: Layout) -> bool:
+    """Tells whether the text has lines, or is a stream. Raises InputError if it cannot be read."""
+    text = parallel_texts(files, layout=layout)[0]
+    return not all(map(is_on_disk, files)) or any(True for _ in text.pairs())
 
 
 def _places(layout: Layout, data: DataSettings, names: Sequence[str]) -> Layout:
@@ -157,19 +180,33 @@ def _clear(read: Counter[str]) -> str:
     return best if count >= CLEAR * read.total() else ""
 
 
+def _doubts(
+    sides: Iterable[Sequence[str]],
+    reads: Iterable[Counter[str]],
+    codes: Sequence[str],
+    name: str = "",
+) -> str:
+    """Returns lines that warn if the sides are not in the languages of these codes."""
+    said = ""
+    for side, code, read, lines in zip(SIDES, codes, reads, sides, strict=False):
+        if doubt := _doubt(side, code, read) or _script_doubt(side, code, lines):
+            said += f"\n  warning    {name}{doubt}"
+    return said
+
+
 def _doubt(side: str, code: str, read: Counter[str]) -> str:
-    """Returns a line that warns if nearly all blocks, and several, are in one other language, and
+    """Returns a warning if nearly all blocks, and several, are in one other language, and
     the model knows the one that they should be in."""
     known = {one for one, _ in ranked_languages("a")}
     for other, count in read.most_common(1):
         if count >= max(3, 0.95 * read.total()) and base(code) in known - set(read):
             remedy = f"check the order of the files, or --set data.{side}_language={other}"
-            return f"\n  warning    the {side} text looks like {other}, not {code} ({remedy})"
+            return f"the {side} text looks like {other}, not {code} ({remedy})"
     return ""
 
 
 def _script_doubt(side: str, code: str, lines: Sequence[str]) -> str:
-    """Returns a line that warns if most letters of the lines are not of the language's script."""
+    """Returns a warning if most letters of the lines are not of the language's script."""
     expected = next(
         (script for script, codes in _SCRIPTS.items() if base(code) in codes.split()), ""
     )
@@ -181,4 +218,4 @@ def _script_doubt(side: str, code: str, lines: Sequence[str]) -> str:
     has, needs = (one if one == "CJK" else one.capitalize() for one in (found, expected))
     remedy = f"check the order of the files, or name the language by --set data.{side}_language"
     what = f"the {side} text is in {has} letters, but {code} is written in {needs} ones"
-    return f"\n  warning    {what} ({remedy})"
+    return f"{what} ({remedy})"

@@ -9,10 +9,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import accumulate
+from math import inf
 from typing import Literal, NamedTuple
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.tokens import SPACE, Tokeniser
+from rnnsearch.text.language_codes import base
+from rnnsearch.text.tokens import SPACE, UNSPACED, Tokeniser
 from rnnsearch.word_links import Link, given_links
 
 DEFAULT = "grow-diag-final-and"
@@ -155,6 +157,33 @@ def count_from_one(pairs: Iterable[PairWordCounts]) -> bool:
 
 def _fit(links: Sequence[Link], words: Sequence[int]) -> bool:
     return all(source < words[0] and target < words[1] for source, target in links)
+
+
+class Clauses:
+    """Counts given words of text without spaces that are far too long: such text is not split into
+    words. side: source or target; tokeniser: that of the side."""
+
+    def __init__(self, side: str, tokeniser: Tokeniser) -> None:
+        self.side, self.longest = side, 4 * UNSPACED.get(base(tokeniser.language), inf)
+        self.letters = self.in_clauses = self.lines = 0
+        self.first = ""
+
+    def look(self, words: Sequence[str], file: str, line: int) -> None:
+        """Counts the words of a line."""
+        lengths = [len(word) for word in words if not word.isascii()]
+        long = sum(length for length in lengths if length > self.longest)
+        self.letters, self.in_clauses = self.letters + sum(lengths), self.in_clauses + long
+        self.lines += long > 0
+        self.first = self.first or (f"line {line:,} of {file}" if long else "")
+
+    def check(self, lines: int, remedy: str) -> None:
+        """Raises InputError if most letters are in such words. lines: how many were counted."""
+        if 2 * self.in_clauses > self.letters:
+            what = (
+                f"{self.lines:,} of {lines:,} {self.side} lines are not split into words, the first"
+                f" is {self.first}"
+            )
+            raise InputError(what, remedy=f"split them into words first, or {remedy}")
 
 
 def tokeniser_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:

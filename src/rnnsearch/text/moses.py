@@ -198,29 +198,15 @@ class FastMoses:
         return " a" if small else " 0" if character in "0123456789" else ""
 
 
-_APOSTROPHES_INSIDE = (
-    "az",
-    "be",
-    "br",
-    "cy",
-    "ga",
-    "gd",
-    "ht",
-    "mt",
-    "nl",
-    "sq",
-    "sw",
-    "tr",
-    "uk",
-    "yi",
-)
+_APOSTROPHES_INSIDE = "az be br cy ga gd gn ht ku mt nl qu so sq sw tr uk"
 _INSIDE = {
-    **dict.fromkeys(_APOSTROPHES_INSIDE, "['’]"),
-    **{"ca": "['’·]", "oc": "['’·]", "uz": "['’‘]", "he": "[\"'\u05f3\u05f4]"},
+    **dict.fromkeys(_APOSTROPHES_INSIDE.split(), "['’]"),
+    **dict.fromkeys(("he", "yi"), "[\"'’\u05be\u05f3\u05f4]"),
+    **{"ca": "['’·]", "oc": "['’·]", "uz": "['’‘]", "el": ",(?=τι)", "hy": "\u058a"},
     **{"fi": ":(?=[a-zåäö])", "sv": ":(?=[a-zåäö])"},
 }
 """Language → signs that are parts of a word between two letters, where Moses's rules cut."""
-_AFTER = {"he": "\u05f3", "hy": "[\u055a-\u055c\u055e]", "el": "['’]", "mt": "['’]"}
+_AFTER = {"he": "\u05f3", "hy": "[\u055a-\u055c\u055e]", "el": "['’]", "mt": "['’]", "gd": "['’]"}
 """Language → signs that are parts of the word before them."""
 _COMBINING = "\\p{M}\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 _UNUSUAL = "[\u0300-\u1dff\u200c\u200d\u20d0-\u20f0\u2de0-\U0010ffff]"

@@ -16,7 +16,7 @@ from refusals import refusal
 
 from rnnsearch.text.formats import readers
 from rnnsearch.text.formats.lines import InputWarnings
-from rnnsearch.text.formats.readers import Format, Layout, parallel_texts
+from rnnsearch.text.formats.readers import QUOTED, Format, Layout, parallel_texts
 
 
 def unit(*segments: str) -> str:
@@ -268,6 +268,13 @@ ODDITIES = [
         {"HTML entity": 1, "carriage return at the end": 1},
         {"control character": 2, "empty line": 3},
     ),
+    (  # the marks around one cell alone may be those of its sentence
+        "a.tsv",
+        b'"Hi."\tHi.\n"Hi."\t"Hi."\r\na "b"\t"c ""d""."\n"a" b "c"\t"d" e\n',
+        {QUOTED: 2},
+        {"carriage return at the end": 1},
+        {QUOTED: 2},
+    ),
     (
         "a.jsonl",
         b'{"en": "a\\nb\\t", "fr": null}\n\n',
@@ -309,6 +316,7 @@ BILLION_LAUGHS += "]>"
 
 FAULTS: list[tuple[Any, ...]] = [
     ("a.tsv", b"a\tb\nc\n", r"a\.tsv:2: has no column 2, but only 1 \(write TABs"),
+    ("a.tsv", b'a\tb\n"c\nd"\t"e\n"\n', r"a\.tsv:2: has no column 2, but only 1 \(write each pair on one line"),
     ("a.tsv", b"a\tb\tc\nc\td\n", r"a\.tsv:2: has no column 3, but only 2", {"source": "1", "target": "3"}),
     ("a.tsv", b"a\tb\n", r"a\.tsv:1: does not name columns 'en' and 'fr'; it has: a, b", {"source": "en", "target": "fr"}),
     ("a.tsv", b"a\tb\nc\xff\td\n", r"a\.tsv:2: byte 2 of the line is not UTF-8"),

@@ -71,7 +71,7 @@ def select(
     from rnnsearch.lab.selection import select as select_pairs
 
     amount = selection.amount
-    settings, layout, languages = data_options(pool, text)
+    settings, layout, languages = data_options(pool, text, others=in_domain)
     with progress_bar() as progress:
         options = SelectOptions(layout, selection.order, selection.seed, overwrite, progress)
         report = select_pairs(in_domain, pool, out, amount, settings, options)

@@ -9,13 +9,27 @@ from torch import Tensor
 
 from rnnsearch.model.alignment.base import Alignment
 
+_SIZES = (2, 3, 5), (1, 1, 4)
+"""Batch, hypotheses and source that a scorer is tried with: different ones, by which axes are told
+apart, and single ones, which `squeeze` removes."""
+
 
 @torch.no_grad()
 def check_results(scorer: Alignment, state_size: int, annotation_size: int) -> None:
-    """Calls each method of a scorer once. Raises ValueError for one that fails, or whose results
-    have other shapes than those of `Alignment`."""
-    sizes = {"batch": 2, "hypotheses": 3, "source": 5, "1": 1}
-    state, annotations = torch.zeros(2, 3, state_size), torch.zeros(2, 5, annotation_size)
+    """Calls each method of a scorer with small inputs. Raises ValueError for one that fails, or
+    whose results have other shapes than those of `Alignment`, or other numbers than float32."""
+    for sizes in _SIZES:
+        _check(scorer, sizes, state_size, annotation_size)
+
+
+def _check(
+    scorer: Alignment, given: tuple[int, int, int], state_size: int, annotation_size: int
+) -> None:
+    batch, hypotheses, source = given
+    sizes = {"batch": batch, "hypotheses": hypotheses, "source": source, "1": 1}
+    tried = f"batch {batch}, hypotheses {hypotheses}, source {source}"
+    state = torch.zeros(batch, hypotheses, state_size)
+    annotations = torch.zeros(batch, source, annotation_size)
 
     def called(method: str, *arguments: Any) -> Any:
         try:
@@ -23,29 +37,31 @@ def check_results(scorer: Alignment, state_size: int, annotation_size: int) -> N
         except Exception as error:  # foreign code may raise anything
             shapes = ", ".join(map(_described, arguments))
             what = f"{method} raised {type(error).__name__}: {error}"
-            raise ValueError(
-                f"{what} (batch 2, hypotheses 3, source 5; arguments: {shapes})"
-            ) from error
+            raise ValueError(f"{what} ({tried}; arguments: {shapes})") from error
 
     def check(what: str, result: Any, *axes: str, further: bool = True) -> None:
-        wanted, shape = tuple(sizes[axis] for axis in axes), getattr(result, "shape", ())
+        wanted = tuple(sizes[axis] for axis in axes)
+        shape = result.shape if isinstance(result, Tensor) else ()
         if shape[: len(axes)] != wanted or (len(shape) > len(axes) and not further):
             names = f"({', '.join(axes)}{', …' * further})"
-            here = f"with batch 2, hypotheses 3, source 5: {_described(result)}"
+            here = f"with {tried}: {_described(result)}"
             raise ValueError(f"{what} must have the shape {names}, and has {here}")
 
     keys = called("keys", annotations)
     check("the result of keys", keys, "batch", "source")
-    memory = called("start", keys, torch.tensor([5, 4]))
+    memory = called("start", keys, torch.arange(source, source - batch, -1))
     if memory is not None:
         check("the memory from start", memory, "batch", "1")
-        memory = memory.expand(-1, 3, *memory.shape[2:])
+        memory = memory.expand(-1, hypotheses, *memory.shape[2:])
     results = called("energies", state, keys, memory)
     if not (isinstance(results, tuple) and len(results) == 2):
         what = "energies must return two values, such as `return energies, None`"
         raise ValueError(f"{what}; it returned {_described(results)}")
     energies, memory = results
     check("the energies", energies, "batch", "hypotheses", "source", further=False)
+    if energies.dtype != state.dtype:
+        what = f"the energies must be {state.dtype}, and are {energies.dtype}"
+        raise ValueError(f"{what}: end with .to(state.dtype)")
     for method in ("energies", "attended"):
         if method == "attended":
             memory = called(

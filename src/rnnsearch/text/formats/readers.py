@@ -34,6 +34,7 @@ LinePair = tuple[str, str]
 
 EMPTY_LINE = "empty line"
 NO_TEXT = "no text on this side"
+QUOTED = "quotation marks around whole cells, which stay (is it quoted as CSV is?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Layout:
         return " or ".join(" and ".join(dict.fromkeys(map(repr, pair))) for pair in self.names())
 
 
+_QUOTED_CELL = re.compile('"(?:[^"]|"")*"')
 # One word of ASCII characters with a digit or a sign of addresses.
 _IDENTIFIER = re.compile(r"(?=.*[0-9/@:#_])[!-~]+")
 _SENTENCE = re.compile(r"[,;!?…]|\.$")
@@ -92,7 +94,8 @@ _OPTIONS = ", by --columns, or by --set data.source_language=… and data.target
 
 def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
     """Yields two columns between TABs. Nothing is quoted: a quotation mark is a character of the
-    text. An empty line is a pair of empty sides.
+    text, and those around both cells, or around others that are doubled, are noted. An empty line
+    is a pair of empty sides.
 
     Raises InputError, with the line, for a line that lacks a column, and if the columns of the text
     cannot be told, besides what `read_lines` raises.
@@ -119,7 +122,13 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
             remedy = (
                 "write TABs between the columns; correct or delete the line, or give other columns"
             )
+            if cells[-1].startswith('"') and cells[-1].count('"') % 2:
+                remedy = "write each pair on one line, without quotation marks around line breaks"
             raise InputError(what, file=path, line=number, remedy=remedy)
+        pair = [cells[column].removesuffix("\r") for column in columns]
+        quoted = list(filter(_QUOTED_CELL.fullmatch, pair))
+        if len(quoted) == 2 or any('""' in cell[1:-1] for cell in quoted):
+            warnings[0].note(QUOTED, number)
         source = plain_line(cells[columns[0]], number, warnings[0])
         target = plain_line(cells[columns[1]], number, warnings[1])
         if len(first) < _FEW and not layout.source:
