@@ -125,6 +125,7 @@ def test_each_text_of_an_unknown_language_is_judged_by_itself(client: TestClient
     [
         ("Save", "fr", "en"),
         ("Options", "fr", "en"),
+        ("Question", "fr", "en"),
         ("Annuler", "en", "fr"),
         ("Non", "en-GB", "fr"),
     ],
@@ -132,7 +133,7 @@ def test_each_text_of_an_unknown_language_is_judged_by_itself(client: TestClient
 def test_a_text_of_an_uncertain_language_is_in_one_that_is_served(
     client: TestClient, text: str, target: str, language: str
 ) -> None:
-    answer = client.post("/translate", json={"q": text, "source": "auto", "target": target}).json()
+    answer = client.post("/translate", json={"q": text, "source": "AUTO", "target": target}).json()
     named = client.post("/translate", json={"q": text, "source": language, "target": target}).json()
     assert answer["detectedLanguage"]["language"] == language
     assert answer["translatedText"] == named["translatedText"]

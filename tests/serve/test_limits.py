@@ -185,6 +185,32 @@ def test_short_tasks_overtake_a_long_one_that_is_worked_on() -> None:
     assert begun == ["long", "short", "similar"]
 
 
+def test_every_step_of_a_translation_lets_short_tasks_overtake(
+    make_service: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sentence with a wide beam counts as one that takes as long."""
+    service = make_service(beam=50)
+    (model, *_), steps, sizes = service.models, list[int](), list[int]()
+    usual = model.translator.settings.search.beam
+
+    def step(tasks: Sequence[QueuedTask]) -> None:
+        steps.append(len(tasks))
+        sizes.append(tasks[0].size)
+
+    monkeypatch.setattr(service.queue, "let_overtake", step)
+
+    async def translate() -> None:
+        running = asyncio.create_task(service.queue.run())
+        for beam in (None, 3 * usual):
+            await service.translate(model, ["A cat ."], beam)
+        running.cancel()
+
+    asyncio.run(translate())
+    assert len(steps) > 2
+    assert set(steps) == {1}
+    assert sizes[-1] == 3 * sizes[0]
+
+
 def test_what_is_too_long_does_not_get_into_the_queue(
     held_of: Callable[..., Held], served: list[ServedModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,9 +81,17 @@ def reversed_order(words: Sequence[str]) -> list[int]:
             "a b<sup>1</sup> c<sup><a href=u>[2]</a></sup>.",
             "C.<sup><a href=u>[2]</a></sup> B<sup>1</sup> A",
         ),
+        (
+            "<sup>a</sup> a bb<sup>b</sup> cc<sup>[x y]</sup> d<sup>e</sup> ff<a href=u>1</a>.",
+            "<sup>a</sup> FF.<a href=u>1</a> DE<sup></sup> CC<sup>[x y]</sup> BB<sup>b</sup> A",
+        ),
+        ("<p>\n\t<i></i> a b <img>\n</p>", "<p>\n\t<i></i> B A <img>\n</p>"),
+        ("<a href=u><img> <b>a</b> b</a>", "<a href=u><img> B <b>A</b></a>"),
         ("<P>a <B>b</B\n> c</P>", "<P>C <B>B</B\n> A</P>"),
         ("a b <script>if (a<b) &amp;<p>", "B A <script>if (a<b) &amp;<p>"),
         ("a b <style>p > q {}", "B A <style>p > q {}"),
+        ("a b <!-- c <i>d</i> > e", "B A <!-- c <i>d</i> > e"),
+        ("a < b <i>c</i> d <a href='x", "D <i>C</i> B &lt; A <a href='x"),
         ("<pre>a\tb\n\tc</pre>a b", "<pre>a\tb\n\tc</pre>B A"),
         (
             f"a &#{'1' * 4_301}; <i title='&#{'9' * 4_400};'>b</i>",
@@ -110,7 +118,7 @@ def test_elements_follow_their_words(html: str, expected: str) -> None:
         ("- a b\n\n    c d\n\n[u]: http://x_y_z\n", "- B A\n\n    D C\n\n[u]: http://x_y_z\n"),
         ("a_b 2 * 3 __c__", "__C__ 3 * 2 A_B"),
         ("a **b _c\n[d", "**C B A_\n[D"),
-        ("1[`1`", "`11`["),
+        ("1[`1`", "1`1`["),
     ],
 )
 def test_marks_of_markdown_follow_their_words(text: str, expected: str) -> None:
@@ -183,30 +191,32 @@ def test_an_element_searches_the_sentences_in_which_it_lies(
     results = [Translation("A B.", ["A", "B."], ["a", "b.", "</s>"], 0.0, [], eye)] * 200
     paragraph = Paragraphs(["a b."] * 200, ["", *[" "] * 200])
     made = page.rendered([(paragraph, results)])
-    assert made.split() == ["<u>A</u>", "<u>B.</u>"] * 199 + ["<u>A</u>", "<u>B.</u>" + "<u>" * 200]
+    assert made.split() == ["<u>A</u>", "<u>B.</u>"] * 200 + ["<u>" * 200]
     assert set(searched) == {1}
     with pytest.raises(StopIteration):
         page.rendered([(paragraph, results)], iter([1]).__next__)
 
 
 @pytest.mark.parametrize(
-    ("capitalised", "lower", "expected"),
+    ("given", "capitalised", "lower", "gain", "expected"),
     [
-        ("Faites Milk", "lait", "Lait"),
-        ("Paris", "paris", "Paris"),
-        ("Enregistrer", "garder", "Enregistrer"),
+        ("Milk", "Faites", "lait", 0.2, "Lait"),
+        ("Red Wine", "Rouge", "vin rouge", 2, "Vin rouge"),
+        ("City:", "City :", "ville :", 1, "Ville :"),
+        ("France", "France", "réfrigérateur", -3, "France"),
+        ("Save", "Enregistrer", "garder", 0.1, "Enregistrer"),
     ],
 )
-def test_a_word_alone_that_was_not_translated_is_read_in_lowercase(
-    capitalised: str, lower: str, expected: str
+def test_capitalised_words_alone_are_read_in_lowercase_if_that_is_likelier(
+    given: str, capitalised: str, lower: str, gain: float, expected: str
 ) -> None:
-    word = {"Faites Milk": "Milk", "Enregistrer": "Save"}.get(capitalised, capitalised)
-    page, made = Markup(f"<li>{word}</li>"), []
-    for form, text in zip(page.texts, (capitalised, lower), strict=True):
-        weights = np.ones((len(text.split()), 2), dtype=np.float32)
-        result = Translation(text, text.split(), [form, "</s>"], 0.0, [], weights)
+    page, made = Markup(f"<li>{given}</li>"), []
+    assert page.texts == [given, given.lower()]
+    for form, text, score in zip(page.texts, (capitalised, lower), (-4, -4 + gain), strict=True):
+        read, words = form.split(), text.split()
+        weights = np.ones((len(words), len(read) + 1), dtype=np.float32)
+        result = Translation(text, words, [*read, "</s>"], 0.0, [score], weights)
         made.append((Paragraphs([form], ["", ""]), [result]))
-    assert page.texts == [word, word.lower()]
     assert page.rendered(made) == f"<li>{expected}</li>"
 
 
@@ -221,7 +231,10 @@ def test_no_tag_is_lost_or_doubled(parts: list[str]) -> None:
     assert sorted(tags.findall(made)) == sorted(tags.findall(html))
 
 
-SOUND = "a|b|c| |<b>x</b>|<p>y <i>z</i></p>|<br>|<img>|<i></i>|&lt;|<td>"
+SOUND = (
+    "a|b|c| |<b>x</b>|<p>y <i>z</i></p>|<br>|<img>|<i></i>|&lt;|<td>"
+    "|C<sub>6</sub>H<sub>12</sub>O<sub>6</sub>|2<sup>nd</sup>|v<i>w</i>"
+)
 
 
 @given(st.lists(st.sampled_from(SOUND.split("|")), max_size=25))

@@ -82,3 +82,10 @@ def test_items_are_read_block_by_block(tmp_path: Path) -> None:
     with LineFile(tmp_path / "out", "key") as file:
         blocks = file.blocks((taken.append(number) or number for number in range(10**9)), 3)  # type: ignore[func-returns-value]
         assert (next(blocks), taken) == ([0, 1, 2], [0, 1, 2])
+
+
+def test_a_link_in_place_of_the_state_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".out.state").symlink_to("elsewhere")
+    with refusal(r"\.out\.state: is a link"), LineFile(tmp_path / "out", "key"):
+        raise AssertionError
+    assert not (tmp_path / "elsewhere").exists()

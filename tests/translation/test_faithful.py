@@ -308,13 +308,16 @@ red | rougeâtre
 US | EU
 door | porte
 C# | C#
+F# | F♯
 aa.bb/cc | l'AT&T
+red/book | tome/rouge
+N/A | s.o.
 """)
 )
 
 
 # The second: at the beginning of the sentence; then the longest term, articles that stay, "US" with capitals,
-# and at last a term to which no word attends.
+# a term to which no word attends, and at last terms with symbols, of which nothing is left, beside marks that stay.
 TERM_CASES = """
 the book | le livre | 0 1 | le manuel
 the Book | le livre | 0 1 | le manuel
@@ -328,6 +331,10 @@ open the door | ouvrez la porte | 0 1 2 | ouvrez la porte
 the book | le dit | 0 2 | le dit
 the C# said | le C # dit | 0 1 2 3 | le C# dit
 the aa.bb/cc | le XX | 0 1 | le l'AT&T
+the red/book | le red / book | 0 1 2 3 | le tome/rouge
+"C#" said | " C # " dit | 0 1 2 2 4 | " C# " dit
+the F# said | le F <unk> dit | 0 1 2 3 | le F♯ dit
+the N/A. | le N / A. | 0 1 2 3 | le s.o.
 """
 
 

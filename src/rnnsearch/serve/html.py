@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape, unescape
@@ -42,8 +43,16 @@ text."""
 _ADDRESS = re.compile(r"(?:https?://|www\.|[@#])\S+|[^\s@]+@[^\s@]+\.\w+")
 _LONG_NUMBER = re.compile(r"&#\d{4000,};?")
 """A character reference with more digits than Python converts."""
+_NOTE = re.compile(r"\[[^\[\]]+\]|\(?(?:[a-z]|[ivx]{2,4}|[\d,*†‡§]{1,5})\)?|TM")
+"""Marks of footnotes."""
+_ENDS = re.compile(r"^$|[a-zß-öø-ÿ]{2}$|[.,;:!?\"'»”’)\]]$")
+"""The begin of a text or the end of a word, where such a mark may have letters."""
+_UNENDED = re.compile(r"<[A-Za-z/!?]")
+"""The beginning of a tag, which browsers do not show."""
 _SPACES = str.maketrans("\t\r\n\f", "    ")
 _PLAIN = str.maketrans(f"’`´{JOINER}\u00a0\u202f", "'''   ")
+CLEARLY = 0.15
+"""Difference of log probabilities by which a lowercase form has to be likelier."""
 _NEVER = -1e9
 """Gain of a word that another element has."""
 
@@ -80,11 +89,10 @@ class _Block(_Element):
 
     @property
     def forms(self) -> list[str]:
-        """Returns the text as it is to be translated. A network may read a single capitalised word
-        as a name, so it gets that in lowercase, too."""
+        """Returns the text as it is to be translated. A network may read a capitalised word or two
+        as a name, so it gets them in lowercase, too."""
         text = self.text.translate(_SPACES)
-        word = text.strip()
-        return [text, text.lower()] if word.isalpha() and word.istitle() else [text]
+        return [text, text.lower()] if text.istitle() and len(text.split()) < 4 else [text]
 
 
 class Tagged:
@@ -96,8 +104,8 @@ class Tagged:
 
     @property
     def texts(self) -> list[str]:
-        """Returns what is to be translated: the text of each block, and a single word in lowercase,
-        too."""
+        """Returns what is to be translated: the text of each block, and a few capitalised words in
+        lowercase, too."""
         blocks = (part for part in self._parts if isinstance(part, _Block))
         return [form for block in blocks for form in block.forms]
 
@@ -128,8 +136,15 @@ class Tagged:
             self._give_up()
         block = self._block
         block.text = self._text.getvalue()
-        read = any(map(str.isalnum, block.text))
-        self._parts += [block if read else block.written(), tag]
+        if any(map(str.isalnum, block.text)):
+            while len(block.inner) == 1 and isinstance(around := block.inner[0], _Element):
+                if around.verbatim:
+                    break
+                self._parts.append(around.opening)
+                block.inner, tag = around.inner, around.closing + tag
+            self._parts += [block, tag]
+        else:
+            self._parts += [block.written(), tag]
         self._begin_block()
 
     def _add(self, data: str) -> None:
@@ -137,8 +152,9 @@ class Tagged:
         inner = self._open[-1].inner
         if inner and isinstance(last := inner[-1], _Element) and data[:1].isspace():
             last.spaced |= last.start == self._text.tell() and self._since(last.start - 1).isspace()
-        self._text.write(data)
-        inner.append(self.write(data))
+        if data:
+            self._text.write(data)
+            inner.append(self.write(data))
 
     def _since(self, start: int) -> str:
         """Returns the text of the block from this place on."""
@@ -160,7 +176,7 @@ class Tagged:
             self._open.append(element)
 
     def _stop(self, closing: str, tag: str) -> None:
-        """Ends the last element of this tag. A lone end is a mark; so is a footnote's number with
+        """Ends the last element of this tag. A lone end is a mark; so is that of a footnote with
         its tags."""
         if all(each.tag != tag for each in self._open):
             self._mark(closing)
@@ -169,12 +185,20 @@ class Tagged:
             self._give_up()
         element = self._open.pop()
         element.closing, text = closing, self._since(element.start)
-        if tag == "sup" and text and not any(map(str.isalpha, text)):
+        if self._is_note(tag, text, self._since(element.start - 2)[: -len(text)]):
             element.opening, element.closing, element.inner = element.written(), "", []
             self._text.seek(element.start)
             self._text.truncate()
         element.end = self._text.tell()
         element.verbatim |= bool(_ADDRESS.fullmatch(text.strip()))
+
+    def _is_note(self, tag: str, text: str, before: str) -> bool:
+        """Tells whether this is the mark of a footnote, behind the two characters `before`."""
+        letters = any(map(str.isalpha, text))
+        if not text or tag not in ("a", "sup") or (tag == "a" and letters):
+            return False
+        behind = bool(_ENDS.search(before))
+        return behind and bool(_NOTE.fullmatch(text)) if letters or tag == "a" else True
 
     def _give_up(self) -> None:
         """Makes a lone tag of the last open element, which has no end in its block."""
@@ -192,11 +216,14 @@ class Markup(Tagged, HTMLParser):
         self._skipped: list[str] = []  # the tags from the outermost block that is not translated
         self._ended = ""
         # The parser takes n² steps for tags without an end.
-        tags, end, rest = _LONG_NUMBER.sub("\ufffd", html).rpartition(">")
+        tags, end, self._rest = _LONG_NUMBER.sub("\ufffd", html).rpartition(">")
         self.feed(tags + end)
         self.close()
+        rest, unended = self._rest, ""
+        if not self._is_raw and (found := _UNENDED.search(rest)):
+            rest, unended = rest[: found.start()], rest[found.start() :]
         self.handle_data(self.rawdata + (rest if self._is_raw else unescape(rest)))
-        self._end_block("")
+        self._end_block(unended)
 
     def write(self, text: str) -> str:
         return escape(text, quote=False)
@@ -266,6 +293,13 @@ class Markup(Tagged, HTMLParser):
     def unknown_decl(self, data: str) -> None:
         self._mark(f"<![{data}]]>")
 
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        """Reads a comment. One without an end has all that follows, as in browsers."""
+        if (end := super().parse_comment(i, report)) < 0:
+            self._mark(self.rawdata[i:] + self._rest)
+            end, self._rest = len(self.rawdata), ""
+        return end
+
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         """Reads `<![…`, as Python 3.14 and browsers do: a comment, unless it is a CDATA section."""
         cdata = self.rawdata.startswith("<![CDATA[", i)
@@ -326,33 +360,50 @@ class _Placing:
         each_step: Callable[[], object],
     ) -> None:
         paragraph, results = translated
-        self.block, self.each_step = block, each_step
+        self.block, self.write, self.each_step = block, write, each_step
+        self.lone = [
+            one for one in block.inner if isinstance(one, _Element) and one.start == one.end
+        ]
+        self.placed: set[_Element] = set()  # those between sentences
+        self.inside: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+        """Number of a word → places and tags in it."""
         self.sentences: list[_Sentence] = []
         self.starts: list[int] = []  # of the sentences, in the text of the block
         self.words: list[str] = []
-        self.gaps = [""]  # before and after the words
-        read = 0
-        for gap, sentence, result in zip(
-            paragraph.gaps, paragraph.sentences, results, strict=False
+        read = len(paragraph.gaps[0])
+        self.gaps = [self._gap(0, read)]  # before and after the words
+        for sentence, result, gap in zip(
+            paragraph.sentences, results, paragraph.gaps[1:], strict=False
         ):
-            read += len(gap)
             self.starts.append(read)
             self.sentences.append(_Sentence.read(sentence, read, result, len(self.words)))
             read, end = read + len(sentence), 0
-            self.gaps[-1] += write(gap)
             for begin, stop in _spans(result.text, result.tokens):
                 self.gaps[-1] += write(result.text[end:begin])
                 self.words.append(write(result.text[begin:stop]))
                 self.gaps.append("")
                 end = stop
-            self.gaps[-1] += write(result.text[end:])
-        self.gaps[-1] += write(paragraph.gaps[-1])
+            self.gaps[-1] += write(result.text[end:]) + self._gap(read, read + len(gap))
+            read += len(gap)
         self.before, self.after = ([list[str]() for _ in self.gaps] for _ in range(2))
         """Tags before and after each word."""
+
+    def _gap(self, start: int, end: int) -> str:
+        """Returns the text between sentences as it is in the block, with the lone tags in it."""
+        first = bisect_left(self.lone, start, key=lambda one: one.start)
+        made = ""
+        for element in self.lone[first : bisect_right(self.lone, end, key=lambda one: one.start)]:
+            made += self.write(self.block.text[start : element.start]) + element.written()
+            start = element.start
+            self.placed.add(element)
+        return made + self.write(self.block.text[start:end])
 
     def written(self) -> str:
         """Returns the translation with its tags."""
         self._place(self.block, 0, len(self.words))
+        for at, tags in self.inside.items():
+            for place, tag in reversed(tags):
+                self.words[at] = self.words[at][:place] + tag + self.words[at][place:]
         rows = zip(self.gaps, self.before, [*self.words, ""], self.after, strict=True)
         return "".join(
             part for gap, before, word, after in rows for part in (gap, *before, word, *after)
@@ -361,8 +412,11 @@ class _Placing:
     def _place(self, outer: _Element, first: int, last: int) -> None:
         """Places the elements in another one among the words from first to last."""
         taken, placed = np.zeros(last - first, dtype=bool), []
-        for number, element in enumerate(one for one in outer.inner if isinstance(one, _Element)):
+        elements = (one for one in outer.inner if isinstance(one, _Element))
+        for number, element in enumerate(one for one in elements if one not in self.placed):
             self.each_step()
+            if self._is_part(element) and self._place_inside(element, taken, first):
+                continue
             begin, stop = self._run(element, taken, first)
             taken[begin - first : stop - first] = True
             placed.append((begin, stop > begin, number, stop, element))
@@ -382,6 +436,29 @@ class _Placing:
                     self.after[begin - 1].append(tags)
                 else:
                     self.before[begin].append(tags)
+
+    def _place_inside(self, element: _Element, taken: NDArray[np.bool_], first: int) -> bool:
+        """Places an element inside of a word that has the same characters around it in the
+        translation, as CO<sub>2</sub>; tells whether it did."""
+        sentence, *more = self._near(element)
+        nested = any(isinstance(one, _Element) for one in element.inner)
+        if more or nested or not len(sentence.mass):
+            return False
+        place = bisect_right(sentence.ends, element.start)
+        begin, end = sentence.begins[place], sentence.ends[place]
+        at = sentence.first + int(sentence.on(begin, end).argmax())
+        if not first <= at < first + len(taken) or (taken[at - first] and at not in self.inside):
+            return False
+        outside = self.block.text[begin : element.start], self.block.text[element.end : end]
+        word, (head, tail) = self.words[at], map(self.write, outside)
+        stop = len(word) - len(tail)
+        before = max((place for place, _ in self.inside.get(at, [])), default=0)
+        found = before <= len(head) < stop and word.startswith(head) and word.endswith(tail)
+        if not found or element.end > end:
+            return False
+        self.inside[at] += [(len(head), element.opening), (stop, element.closing)]
+        taken[at - first] = True
+        return True
 
     def _run(self, element: _Element, taken: NDArray[np.bool_], first: int) -> tuple[int, int]:
         """Returns the run of words for an element, of those from `first` that are not taken; an
@@ -415,7 +492,9 @@ class _Placing:
         return any(one.is_inside(place) for one in near for place in (element.start, element.end))
 
     def _clings(self, element: _Element) -> bool:
-        """Tells whether a lone tag stands directly behind a word."""
+        """Tells whether a lone tag stands directly behind a word, or a raised end of one."""
+        if element.tag in ("sub", "sup") and element.start and self._is_part(element):
+            return True
         before, after = (
             self.block.text[max(0, place) : place + 1]
             for place in (element.start - 1, element.start)
@@ -431,14 +510,14 @@ def _mass(sentences: Sequence[_Sentence], start: int, end: int) -> NDArray[np.fl
 
 
 def _best(forms: Sequence[Translated]) -> Translated:
-    """Returns the first translation, or that of the lowercase form, capitalised, if a single word
-    stayed as it is only in the first one."""
+    """Returns the first translation, or that of the lowercase form, capitalised, if that of a
+    sentence is clearly likelier."""
     (paragraph, results), *others = forms
-    word = paragraph.sentences[0].lower()
-    for lower, (result,) in others:
-        if result.tokens and word in results[0].text.lower() and word not in result.text.lower():
-            text, tokens = (line[:1].upper() + line[1:] for line in (result.text, result.tokens[0]))
-            return lower, [replace(result, text=text, tokens=[tokens, *result.tokens[1:]])]
+    for lower, (other, *_) in others:
+        likelier = sum(other.log_probabilities) - sum(results[0].log_probabilities)
+        if len(results) == 1 and other.tokens and likelier > CLEARLY:
+            text, tokens = (line[:1].upper() + line[1:] for line in (other.text, other.tokens[0]))
+            return lower, [replace(other, text=text, tokens=[tokens, *other.tokens[1:]])]
     return paragraph, results
 
 

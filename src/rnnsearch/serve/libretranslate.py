@@ -32,8 +32,8 @@ Fields = TypeVar("Fields", bound="DetectFields")
 
 Detected = dict[str, Any]
 """The `language` of a text, and the `confidence` in it, in percent."""
-SURE = 50
-"""Percent that a language has if it is more probable than all others together."""
+SURE = 60
+"""Percent that a language has if it is clear."""
 
 
 def detected(text: str) -> list[Detected]:
@@ -44,8 +44,8 @@ def detected(text: str) -> list[Detected]:
 
 
 def source_language(text: str, sources: Sequence[str]) -> Detected:
-    """Returns the language of a text to be translated: one that is more probable than all others
-    together, or else, as of a single word, the most probable one of the sources."""
+    """Returns the language of a text to be translated: one that is clear, or else, as of most
+    single words, the most probable one of the sources."""
     ranked = detected(text)
     known = [one for one in ranked if one["language"] in map(base, sources)]
     best = [one for one in ranked[:1] if one["confidence"] > SURE] or known
@@ -139,7 +139,7 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
     that is in the target language, or among others in none that is served, stays as it is. Raises
     HTTPException."""
     given, target, options = as_list(fields.q), fields.target, service.options
-    auto = fields.source == "auto"
+    auto = fields.source.lower() == "auto"
     check_limit("the request", len(given), "texts", options.sentences)
     check_limit("the request", sum(map(len, given)), "characters", options.characters)
     sources = [model.source for model in service.models if base(model.target) == base(target)]

@@ -26,7 +26,6 @@ from rnnsearch.serve.work_queue import (
     WORDS,
     QueuedTask,
     WorkQueue,
-    check_awaited,
     check_limit,
 )
 from rnnsearch.text.language_codes import base
@@ -306,7 +305,9 @@ class Service:
         remedy = "divide it by full stops or line breaks"
         check_limit(where, max(words, subwords), "words or subwords", self.options.words, remedy)
         numbers = group.nbest * words**2  # a translation has about as many words
-        return QueuedTask(group, (parts, typed), subwords, numbers)
+        usual = translator.settings.search.beam
+        size = subwords * max(group.beam, usual) // usual
+        return QueuedTask(group, (parts, typed), size, numbers)
 
     async def _results(self, make: Callable[[], list[QueuedTask]]) -> list[Any]:
         """Makes tasks in another thread and returns their results. Whatever happens, no work is
@@ -326,11 +327,12 @@ class Service:
         """Works on a batch, in the models' thread. Raises AbandonedError once no client waits for
         it."""
         translator, items = group.model.translator, [task.item for task in tasks]
+        each_step = partial(self.queue.let_overtake, tasks)
         if group.choices:
             return [translator.choices(text, prefix, group.choices) for text, prefix in items]
         if not group.beam:
             scorer = translator.scorer(group.posterior, exact=not group.posterior, scored=False)
-            return scorer.force_encoded(items, each_step=partial(self.queue.let_overtake, tasks))
+            return scorer.force_encoded(items, each_step=each_step)
         parts = [part for own, _ in items for part in own]
         asked = {
             "search.beam": group.beam,
@@ -338,11 +340,7 @@ class Service:
             "search.batch_size": len(parts),
         }
         settings = changed(translator.settings, asked)
-        results = iter(
-            translator.translate_parts(
-                parts, settings=settings, each_step=partial(check_awaited, tasks)
-            )
-        )
+        results = iter(translator.translate_parts(parts, settings=settings, each_step=each_step))
         target = translator.target
         translated = [
             retyped(joined([next(results) for _ in own], target.text), typed, target)

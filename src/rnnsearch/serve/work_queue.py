@@ -50,9 +50,9 @@ def busy(what: str, status: int = 503) -> HTTPException:
 class QueuedTask:
     """A unit of work: a sentence in parts, or a pair.
 
-    group: only tasks of one group share a batch. size: length in words; for a pair, that of a
-    sentence that takes as long. numbers: of its alignments, as expected. due: the place in the
-    queue, in words. future: of the result; once it is done or cancelled, nobody waits.
+    group: only tasks of one group share a batch. size: length in words; for a pair or a wide beam,
+    that of a usual sentence that takes as long. numbers: of its alignments, as expected. due: the
+    place in the queue, in words. future: of the result; once it is done or cancelled, nobody waits.
     """
 
     group: Hashable
@@ -109,12 +109,14 @@ class WorkQueue:
                 self._changed.clear()
 
     def let_overtake(self, tasks: Sequence[QueuedTask]) -> None:
-        """Works on waiting tasks that are much shorter than these, one batch at a time. Called in
-        the models' thread while it works on them. Raises AbandonedError as `check_awaited` does."""
+        """Works on waiting tasks that are much shorter than these, one batch at a time, unless
+        these are of a usual length. Called in the models' thread while it works on them. Raises
+        AbandonedError if nobody waits for any of these tasks."""
         largest = max(task.size for task in tasks) // OVERTAKING
-        if shorter := self._next_batch(largest):
+        if largest >= USUAL_WORDS and (shorter := self._next_batch(largest)):
             self._work_on(tasks[0].future.get_loop(), shorter)
-        check_awaited(tasks)
+        if all(task.future.done() for task in tasks):
+            raise AbandonedError
 
     def _work_on(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[QueuedTask]) -> None:
         """Works on tasks, in the models' thread, and sets their results in the event loop."""
@@ -150,12 +152,6 @@ class WorkQueue:
             if len(tasks) == 1 or isinstance(error, AbandonedError):
                 return [error] * len(tasks)
         return [result for task in tasks for result in self._results([task])]
-
-
-def check_awaited(tasks: Sequence[QueuedTask]) -> None:
-    """Raises AbandonedError if nobody waits for any of these tasks."""
-    if all(task.future.done() for task in tasks):
-        raise AbandonedError
 
 
 def _set_results(tasks: Sequence[QueuedTask], results: Sequence[Any]) -> None:

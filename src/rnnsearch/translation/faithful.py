@@ -295,7 +295,7 @@ class Faithful:
         """Adds the source words that the network cannot read at all, where they are missing."""
         ids = np.asarray(sentence.ids[:-1])
         places = np.asarray(sentence.word_of[:-1])
-        for place, text in enumerate(sentence.words):
+        for place, text in _unbound(sentence, made):
             own = ids[places == place]
             # the start of a word is a subword of its own
             unread = UNK in own and (own != UNK).sum() <= 1
@@ -411,13 +411,19 @@ class Glossary:
         }
         self.longest = max(map(len, self.terms), default=0)
 
+    def _translation(self, words: tuple[str, ...]) -> tuple[str, ...] | None:
+        return self.terms.get(words) or self.terms.get(tuple(map(str.lower, words)))
+
     def mark(self, sentence: EncodedSentence) -> EncodedSentence:
         """Finds the terms in a sentence, the longest first where several begin."""
         words, terms, first = sentence.words, [], 0
         while first < len(words):
             for end in range(min(first + self.longest, len(words)), first, -1):
                 found = tuple(words[first:end])
-                translation = self.terms.get(found) or self.terms.get(tuple(map(str.lower, found)))
+                translation = self._translation(found)
+                if not translation and end == len(words) and found[-1].endswith("."):
+                    *before, last = self._translation((*found[:-1], found[-1][:-1])) or [""]
+                    translation = (*before, last.removesuffix(".") + ".") if last else None
                 if translation:
                     terms.append(Term(first, end, translation))
                     first = end - 1
@@ -452,11 +458,7 @@ def _with_terms(sentence: EncodedSentence, kept: Sequence[Word], made: list[Word
         ]
         if (found := best_run(gains)) is None or sum(attended[0]) > sum(attended[1]):
             continue
-        first, end = found
-        while end - first > 1 and len(made[first].text) <= LONGEST_ARTICLE < len(
-            term.translation[0]
-        ):
-            first += 1
+        first, end = _own_run(made, *found, sentence.words[term.first : term.end], term.translation)
         run = made[first:end]
         copied = [copy(text, run, term.first) for text in term.translation]
         if [word.text.lower() for word in run] == [text.lower() for text in term.translation]:
@@ -465,6 +467,30 @@ def _with_terms(sentence: EncodedSentence, kept: Sequence[Word], made: list[Word
             copied[0] = replace(copied[0], text=copied[0].text[:1].upper() + copied[0].text[1:])
         made[first:end] = copied
     return made
+
+
+def _own_run(
+    made: Sequence[Word], first: int, end: int, term: Sequence[str], translation: Sequence[str]
+) -> tuple[int, int]:
+    """Returns the run of words without the punctuation around it that is not the term's, and
+    without articles in front of it, which read the same word as the next one."""
+
+    def is_foreign(word: Word) -> bool:
+        return word.text not in term and not any(map(str.isalnum, word.text))
+
+    while end - first > 1 and is_foreign(made[end - 1]):
+        end -= 1
+    while end - first > 1 and (
+        is_foreign(made[first])
+        or (
+            made[first].text not in term
+            and made[first].text.strip("'").isalpha()
+            and made[first].read == made[first + 1].read
+            and len(made[first].text) <= LONGEST_ARTICLE < len(translation[0])
+        )
+    ):
+        first += 1
+    return first, end
 
 
 def best_run(gains: Iterable[float]) -> tuple[int, int] | None:
