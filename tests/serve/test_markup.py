@@ -197,29 +197,6 @@ def test_an_element_searches_the_sentences_in_which_it_lies(
         page.rendered([(paragraph, results)], iter([1]).__next__)
 
 
-@pytest.mark.parametrize(
-    ("given", "capitalised", "lower", "gain", "expected"),
-    [
-        ("Milk", "Faites", "lait", 0.2, "Lait"),
-        ("Red Wine", "Rouge", "vin rouge", 2, "Vin rouge"),
-        ("City:", "City :", "ville :", 1, "Ville :"),
-        ("France", "France", "réfrigérateur", -3, "France"),
-        ("Save", "Enregistrer", "garder", 0.1, "Enregistrer"),
-    ],
-)
-def test_capitalised_words_alone_are_read_in_lowercase_if_that_is_likelier(
-    given: str, capitalised: str, lower: str, gain: float, expected: str
-) -> None:
-    page, made = Markup(f"<li>{given}</li>"), []
-    assert page.texts == [given, given.lower()]
-    for form, text, score in zip(page.texts, (capitalised, lower), (-4, -4 + gain), strict=True):
-        read, words = form.split(), text.split()
-        weights = np.ones((len(words), len(read) + 1), dtype=np.float32)
-        result = Translation(text, words, [*read, "</s>"], 0.0, [score], weights)
-        made.append((Paragraphs([form], ["", ""]), [result]))
-    assert page.rendered(made) == f"<li>{expected}</li>"
-
-
 PARTS = "<b>|</b>|<i class='x'>|</i>|<br>|<p>|</p>|<img src=a>|<code>|</code>|<!--c-->|a|b | c| |é|&amp;|."
 
 

@@ -263,6 +263,8 @@ FAITHFUL = [
     "The man SEES the woman.",
     "The 👍🏽🎉 man {{ name }} sees %d <b>books</b> for $1,234.56, 12 thousand %s.",
     "🌷 <br/>",
+    "Woman",
+    "The Man!",
     "## The **man** sees ~~the~~ [book](https://example.org/a_b) `a b` now.",
     "The “man” sees **the woman** ![with](a.png) the [**old** book](b.md)[^1] ** of 20 m².",
     "The man pays 10 000,25 at 5:30 pm on +33 1 45 67, in C:\\a or get_name().",

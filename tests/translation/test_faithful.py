@@ -18,6 +18,7 @@ from rnnsearch.translation.faithful import (
     Glossary,
     encode_faithfully,
     faithful_words,
+    in_lowercase,
     read_glossary,
 )
 from rnnsearch.translation.numbers import Numbers, converted, read_figure
@@ -216,6 +217,28 @@ def test_what_is_put_in_place_of_words(
         sentence, target.split(), weights, [0.9, 0.8, 0.2][: len(read)], FAITHFUL
     )
     assert (words, confidence) == (found, sure)
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("Book", "book"),
+        ("The Book:", "the book :"),
+        ("Pierre reads", "pierre reads"),
+        ("the Book", None),
+        ("A book of Pierre", None),
+        ("USA", None),
+        ("McDonald reads", None),
+        ("Book 2", None),
+        ("!", None),
+    ],
+)
+def test_labels_are_read_in_lowercase_too(codec: Codec, line: str, read: str | None) -> None:
+    sentence = encoded(codec, line)
+    found = in_lowercase(codec, sentence, "fr")
+    assert (found is None) == (read is None)
+    if found is not None and read is not None:
+        assert (found.words, found.ids) == (sentence.words, encoded(codec, read).ids)
 
 
 DOUBTFUL = """

@@ -22,6 +22,7 @@ from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.kernels.products import Converted
 from rnnsearch.translation.batching import READ_AHEAD
 from rnnsearch.translation.faithful import LONGEST_ARTICLE
+from rnnsearch.translation.translator import likelier
 from rnnsearch.word_links import merge_subwords
 
 LINES = [
@@ -379,3 +380,17 @@ def test_an_ensemble_is_of_one_direction(tiny_backward_run: Path, tiny_run: Path
     thrice, once = Translator.load(run, run, run), Translator.load(run)
     assert all(map(same, thrice.translate(LINES), once.translate(LINES)))
     assert all(map(same, thrice.force(PAIRS), once.force(PAIRS)))
+
+
+@pytest.mark.parametrize(
+    ("gain", "tokens", "expected"),
+    [(0.2, ["Lait"], "Lait"), (0.1, ["Lait"], "Faites"), (-3, ["Lait"], "Faites"), (2, [], "Faites")],
+)
+def test_a_label_is_that_of_the_likelier_reading(
+    gain: float, tokens: list[str], expected: str
+) -> None:
+    weights = np.ones((1, 2), dtype=np.float32)
+    one = Translation("Faites", ["Faites"], ["Milk", "</s>"], 0.0, [-3, -1], weights)
+    other = Translation("".join(tokens), tokens, ["Milk", "</s>"], 0.0, [-4 + gain], weights)
+    assert likelier(one, other).text == expected
+    assert likelier(one, None) is one

@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape, unescape
 from html.parser import HTMLParser
 from io import StringIO
@@ -51,8 +51,6 @@ _UNENDED = re.compile(r"<[A-Za-z/!?]")
 """The beginning of a tag, which browsers do not show."""
 _SPACES = str.maketrans("\t\r\n\f", "    ")
 _PLAIN = str.maketrans(f"’`´{JOINER}\u00a0\u202f", "'''   ")
-CLEARLY = 0.15
-"""Difference of log probabilities by which a lowercase form has to be likelier."""
 _NEVER = -1e9
 """Gain of a word that another element has."""
 
@@ -87,13 +85,6 @@ class _Block(_Element):
 
     text: str = ""
 
-    @property
-    def forms(self) -> list[str]:
-        """Returns the text as it is to be translated. A network may read a capitalised word or two
-        as a name, so it gets them in lowercase, too."""
-        text = self.text.translate(_SPACES)
-        return [text, text.lower()] if text.istitle() and len(text.split()) < 4 else [text]
-
 
 class Tagged:
     """A text with tags."""
@@ -104,10 +95,9 @@ class Tagged:
 
     @property
     def texts(self) -> list[str]:
-        """Returns what is to be translated: the text of each block, and a few capitalised words in
-        lowercase, too."""
+        """Returns what is to be translated: the text of each block."""
         blocks = (part for part in self._parts if isinstance(part, _Block))
-        return [form for block in blocks for form in block.forms]
+        return [block.text.translate(_SPACES) for block in blocks]
 
     def write(self, text: str) -> str:
         """Returns plain text as it is written between tags."""
@@ -122,8 +112,7 @@ class Tagged:
         made = []
         for part in self._parts:
             if isinstance(part, _Block):
-                best = _best([next(left) for _ in part.forms])
-                part = _Placing(part, best, self.write, each_step).written()
+                part = _Placing(part, next(left), self.write, each_step).written()
             made.append(part)
         return "".join(made)
 
@@ -507,18 +496,6 @@ def _mass(sentences: Sequence[_Sentence], start: int, end: int) -> NDArray[np.fl
     """Returns the mass of the source words in this part of the block, for each word of these
     sentences."""
     return np.concatenate([one.on(start, end) for one in sentences])
-
-
-def _best(forms: Sequence[Translated]) -> Translated:
-    """Returns the first translation, or that of the lowercase form, capitalised, if that of a
-    sentence is clearly likelier."""
-    (paragraph, results), *others = forms
-    for lower, (other, *_) in others:
-        likelier = sum(other.log_probabilities) - sum(results[0].log_probabilities)
-        if len(results) == 1 and other.tokens and likelier > CLEARLY:
-            text, tokens = (line[:1].upper() + line[1:] for line in (other.text, other.tokens[0]))
-            return lower, [replace(other, text=text, tokens=[tokens, *other.tokens[1:]])]
-    return paragraph, results
 
 
 def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:

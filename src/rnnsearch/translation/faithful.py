@@ -103,6 +103,8 @@ LONGEST_ARTICLE = 3
 """Longest word in front of a term's translation that stays, because it may be an article or a
 preposition."""
 
+LONGEST_LABEL = 3
+"""Most words of a label."""
 CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
     **dict.fromkeys(("euro", "euros"), "€"),
     **dict.fromkeys(("dollar", "dollars"), "$"),
@@ -137,6 +139,19 @@ def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> E
     encoded = codec.encode_words([part for parts in read for part in parts])
     place_of = [place for place, parts in enumerate(read) for _ in parts] + [len(words)]
     return EncodedSentence(list(words), encoded.ids, [place_of[part] for part in encoded.word_of])
+
+
+def in_lowercase(codec: Codec, part: EncodedSentence, target: str) -> EncodedSentence | None:
+    """Returns a label of a few words with its capitals read in lowercase, for a network may take
+    them for names; None for other text. target: the language of the translation."""
+    words = list(filter(_has_text, part.words))
+    forms = all(word.isalpha() and word in (word.lower(), word.capitalize()) for word in words)
+    if part.beginning.places or not (forms and 0 < len(words) <= LONGEST_LABEL):
+        return None
+    if words[0] == words[0].lower():
+        return None
+    read = encode_faithfully(codec, [word.lower() for word in part.words], target)
+    return replace(part, ids=read.ids, word_of=read.word_of)
 
 
 @lru_cache(maxsize=1 << 16)

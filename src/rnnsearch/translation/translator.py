@@ -64,6 +64,8 @@ SEARCHED_ELEMENTS = 1 << 29
 × 12 hypotheses with 30,000 words each: 23 million."""
 
 MOST_CHOICES = 500
+CLEARLY = 0.15
+"""Difference of log probabilities by which a label in lowercase has to be likelier."""
 
 
 class Translator:
@@ -308,10 +310,24 @@ class Translator:
         """
         settings = settings or self.settings
         search, full = settings.search, [part for part in parts if part.words]
+        lower = self._in_lowercase(full) if settings.translation.faithful else {}
         searched, cost = partial(self._best, settings, each_step), partial(self._cost, search.beam)
         work = partial(in_halves, cost=cost, most=SEARCHED_ELEMENTS, work=searched)
-        done = iter(batched_by_length(full, lambda part: len(part.ids), search.batch_size, work))
-        return [next(done) if part.words else empty_translation() for part in parts]
+        every = [*full, *lower.values()]
+        done = batched_by_length(every, lambda part: len(part.ids), search.batch_size, work)
+        others = dict(zip(lower, done[len(full) :], strict=True))
+        best = (likelier(one, others.get(place)) for place, one in enumerate(done[: len(full)]))
+        return [next(best) if part.words else empty_translation() for part in parts]
+
+    def _in_lowercase(self, parts: Sequence[EncodedSentence]) -> dict[int, EncodedSentence]:
+        """Returns the labels among the parts as they are read in lowercase, by their places."""
+        from rnnsearch.translation.faithful import in_lowercase
+
+        target = self.target.tokeniser.language
+        read = (
+            (place, in_lowercase(self.source, part, target)) for place, part in enumerate(parts)
+        )
+        return {place: one for place, one in read if one is not None}
 
     def _best(
         self, settings: Settings, each_step: Callable[[], object], some: list[EncodedSentence]
@@ -477,6 +493,12 @@ class Translator:
             doubtful_numbers=doubtful,
             unknown_words=[word for word in begun.unknown if word not in sentence.words],
         )
+
+
+def likelier(one: Translation, other: Translation | None) -> Translation:
+    """Returns the other translation if it is clearly likelier, given what was read."""
+    gain = sum(other.log_probabilities) - sum(one.log_probabilities) if other else 0.0
+    return other if other and other.tokens and gain > CLEARLY else one
 
 
 def distinct(hypotheses: Iterable[Translation]) -> Translation:

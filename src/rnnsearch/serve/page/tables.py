@@ -14,11 +14,14 @@ from rnnsearch.translation import (
     numbers,
     source_lines,
     target_words,
+    translator,
 )
 
 TABLES = {
     "STAND_INS": faithful.STAND_INS,
     "CURRENCIES": faithful.CURRENCIES,
+    "LONGEST_LABEL": faithful.LONGEST_LABEL,
+    "CLEARLY": translator.CLEARLY,
     "EMPHASIS": moses.EMPHASIS,
     "STRAIGHT": faithful.STRAIGHT,
     "NAMES": amounts.NAMES,

@@ -5,7 +5,7 @@
 import { readAmounts } from "./amounts.js";
 import { holdMeasures, readMeasures } from "./measures.js";
 import { isNumber, Numbers, readFigure } from "./numbers.js";
-import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES } from "./tables.js";
+import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES, LONGEST_LABEL } from "./tables.js";
 import { RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
@@ -63,6 +63,17 @@ export function encodeWordsFaithfully(codec, words, target = "") {
   const { ids, wordOf } = codec.encodeWords(read.flat());
   const placeOf = [...read.flatMap((parts, place) => parts.map(() => place)), words.length];
   return { words, ids, wordOf: wordOf.map((part) => placeOf[part]) };
+}
+
+/** Returns a label of a few words as it is read in lowercase; null for other text. */
+export function inLowercase(codec, part, target) {
+  const words = part.words.filter(hasText);
+  const plain = (text) => [text.toLowerCase(), capitalised(text)].includes(text);
+  const label = words.length > 0 && words.length <= LONGEST_LABEL;
+  if (!label || !words.every((text) => /^\p{L}+$/u.test(text) && plain(text))) return null;
+  if (words[0] === words[0].toLowerCase()) return null;
+  const lower = part.words.map((text) => text.toLowerCase());
+  return { ...encodeWordsFaithfully(codec, lower, target), words: part.words };
 }
 
 /** Returns the kind of a word that is copied letter by letter; undefined for others. */
@@ -229,9 +240,10 @@ export class Faithful {
   }
 }
 
+const hasText = (text) => /[\p{L}\p{N}]/u.test(text);
+
 /** Writes a capital at the beginning if the source has one. */
 function begunLarge({ words }, made) {
-  const hasText = (text) => /[\p{L}\p{N}]/u.test(text);
   const first = words.find(hasText) ?? "";
   const at = made.findIndex((one) => hasText(one.text));
   if (at < 0 || made[at].copied !== null || !/^\p{Lu}/u.test(first)) return;

@@ -3,10 +3,12 @@
 
 import { Beginning } from "./beginning.js";
 import { Codec, inWords } from "./codec.js";
-import { encodeWordsFaithfully, Faithful, faithfulWords, WordFilter } from "./faithful.js";
+import { encodeWordsFaithfully, Faithful, faithfulWords, inLowercase } from "./faithful.js";
+import { WordFilter } from "./faithful.js";
 import { Network } from "./network.js";
 import { search } from "./search.js";
 import { cut, joinedParts, sentences } from "./sentences.js";
+import { CLEARLY } from "./tables.js";
 import { readTensors } from "./tensors.js";
 
 const END = "</s>";
@@ -27,6 +29,7 @@ export class Translator {
     const languages = [text.source.language, text.target.language];
     this.faithful = new Faithful(this.source, bits ? new WordFilter(bits) : null, languages);
     this.rules = text.source;
+    this.labels = new Map(); // words of a label → how it is read in lowercase
     this.network = new Network(readTensors(bytes), text.wiring, plain);
   }
 
@@ -75,7 +78,8 @@ export class Translator {
   }
 
   encodeFaithfully(words) {
-    return encodeWordsFaithfully(this.source, words, this.target.language);
+    const label = this.labels.get(words.join(" "));
+    return label ?? encodeWordsFaithfully(this.source, words, this.target.language);
   }
 
   /** Returns what the encoder makes of these ids; that of the last sentence is kept, with the steps
@@ -88,6 +92,18 @@ export class Translator {
 
   async part(encoded, settings, show, pause) {
     if (encoded.ids.length === 1 && !encoded.words.length) return [NOTHING];
+    const reads = settings.faithful && !settings.prefix;
+    const lower = reads ? inLowercase(this.source, encoded, this.target.language) : null;
+    const others = lower ? await this.searched(lower, settings, null, pause) : [];
+    const found = await this.searched(encoded, settings, show, pause);
+    if (!others[0]?.tokens.length || logProbability(others[0]) - logProbability(found[0]) <= CLEARLY) {
+      return found;
+    }
+    this.labels.set(encoded.words.join(" "), lower);
+    return others;
+  }
+
+  async searched(encoded, settings, show, pause) {
     await pause();
     const walk = search(this.network, this.annotated(encoded.ids), settings);
     let next = walk.next();
@@ -125,6 +141,8 @@ export class Translator {
     };
   }
 }
+
+const logProbability = (one) => one.log_probabilities.reduce((sum, p) => sum + p, 0);
 
 /** Returns the confidence of each word, as evaluation/confidence.py computes it. */
 function wordConfidence(logProbabilities, wordOf, words, [slope, bias]) {
