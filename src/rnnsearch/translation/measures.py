@@ -28,7 +28,7 @@ _FRENCH = {
 }
 UNITS = {"en": _COMMON | _ENGLISH, "fr": _COMMON | _FRENCH}
 """Language → unit → what the network reads instead."""
-STAND_INS = {
+UNIT_STAND_INS = {
     "km": r"^(?:km|kilom[eè]tres?|kilometers?)(?=\.?$)",
     "kg": r"^(?:kg|kilos?|kilogram(?:me)?s?)(?=\.?$)",
     **dict.fromkeys(("billion", "milliard", "milliards"), r"^(?:milliard|billion)(?=s?\.?$)"),
@@ -40,7 +40,7 @@ WRITTEN = {
 }
 """Language → unit of the other language → its own."""
 MEASURE = re.compile(r"(\d[\d.,]*)?([^\W\d_]+)(\.?)")
-LARGE = ("trillion", "tn")
+TRILLIONS = ("trillion", "tn")
 MONEY = re.compile(r"[$£€]|EUR|ECUs?|USD|GBP|euros?|dollars?|pounds?")
 MANY = re.compile(r"people|[a-z]+s")
 """What is counted: 5m people are millions."""
@@ -73,7 +73,7 @@ def _measures(words: Sequence[str], languages: tuple[str, str]) -> Iterator[_Mea
         after = "".join(words[place + 1 : place + 2])
         millions = figure and unit == "m" and source == "en"
         beside = words if millions else [*words[max(number - 1, 0) : number], after]
-        money = unit not in LARGE and any(map(MONEY.fullmatch, beside))
+        money = unit not in TRILLIONS and any(map(MONEY.fullmatch, beside))
         counted = (millions and MANY.fullmatch(after)) or after in ("/", "'")
         if number >= 0 and words[number][:1].isdecimal() and not (money or counted):
             yield _Measure(place, number, figure, unit, stop, UNITS[source][unit])
@@ -90,14 +90,14 @@ def hold_measures(words: Sequence[str], made: list[Word], languages: tuple[str, 
     held before. Returns the measures to check: those whose size is not found."""
     doubtful = list[str]()
     for each in _measures(words, languages):
-        if each.read == each.unit or each.read not in STAND_INS:
+        if each.read == each.unit or each.read not in UNIT_STAND_INS:
             continue
         unit = WRITTEN[languages[1]].get(each.unit, each.unit)
         near = {
             *(at + 1 for at, word in enumerate(made[:-1]) if word.copied == each.number),
             *(at for at, word in enumerate(made) if word.read in (each.number, each.place)),
         }
-        pattern = STAND_INS[each.read]
+        pattern = UNIT_STAND_INS[each.read]
         held = [at for at in near if made[at].copied is None and re.match(pattern, made[at].text)]
         if held:
             text = re.sub(pattern, unit, made[held[0]].text)

@@ -1,7 +1,7 @@
 // Units and sizes behind a number (500ml, 5 km, 2 trillion), as translation/measures.py has them.
 
 import { copy, insert } from "./target_words.js";
-import { LARGE, MANY, MEASURE, MONEY, UNIT_STAND_INS, UNITS, WRITTEN } from "./tables.js";
+import { MANY, MEASURE, MONEY, TRILLIONS, UNIT_STAND_INS, UNITS, WRITTEN } from "./tables.js";
 
 /** Returns the measures of a source sentence: the place of the unit, that of its number, the number
  *  in the same word, a full stop there, and what is read instead of the unit. */
@@ -14,7 +14,7 @@ function measuresOf(words, [source, target]) {
     const after = words[place + 1] ?? "";
     const millions = figure && unit === "m" && source === "en";
     const beside = millions ? words : [words[number - 1] ?? "", after];
-    const money = !LARGE.includes(unit) && beside.some((one) => MONEY.test(one));
+    const money = !TRILLIONS.includes(unit) && beside.some((one) => MONEY.test(one));
     const counted = (millions && MANY.test(after)) || after === "/" || after === "'";
     if (!/^\p{Nd}/u.test(words[number] ?? "") || money || counted) return [];
     return [{ place, number, figure, unit, stop, read: UNITS[source][unit] }];
