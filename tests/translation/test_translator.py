@@ -21,7 +21,7 @@ from rnnsearch.config import changed
 from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.kernels.products import Converted
 from rnnsearch.translation.batching import READ_AHEAD
-from rnnsearch.translation.faithful import LONGEST_ARTICLE
+from rnnsearch.translation.terms import LONGEST_ARTICLE
 from rnnsearch.translation.translator import likelier
 from rnnsearch.word_links import merge_subwords
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rnnsearch.records import Translation
 from rnnsearch.serve.paragraphs import Translated, split_paragraphs
 from rnnsearch.text.codec import JOINER
-from rnnsearch.translation.faithful import best_run
+from rnnsearch.translation.terms import best_run
 from rnnsearch.translation.translator import Translator
 
 _NAMES = """

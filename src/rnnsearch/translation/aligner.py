@@ -30,7 +30,7 @@ from rnnsearch.text.links import (
 )
 from rnnsearch.text.tokens import given_words
 from rnnsearch.text.vocabulary import END
-from rnnsearch.translation.faithful import best_run
+from rnnsearch.translation.terms import best_run
 from rnnsearch.translation.translator import Translator
 from rnnsearch.word_links import Link, format_links, hard_links, threshold_links
 

@@ -30,7 +30,8 @@ from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.amounts import read_amounts
 from rnnsearch.translation.measures import hold_measures, read_measures
 from rnnsearch.translation.numbers import FIGURE, Numbers, is_number, read_figure
-from rnnsearch.translation.target_words import RARE, Weights, Word, copy, insert
+from rnnsearch.translation.target_words import RARE, Weights, Word, copy, has_text, insert
+from rnnsearch.translation.terms import with_terms
 
 _EMOJI = (
     "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa"
@@ -99,9 +100,6 @@ STAND_INS: dict[str, list[str]] = {
 STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
 """Typographic quotation mark → what a network reads instead if it cannot read it."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
-LONGEST_ARTICLE = 3
-"""Longest word in front of a term's translation that stays, because it may be an article or a
-preposition."""
 
 LONGEST_LABEL = 3
 """Most words of a label."""
@@ -144,7 +142,7 @@ def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> E
 def in_lowercase(codec: Codec, part: EncodedSentence, target: str) -> EncodedSentence | None:
     """Returns a label of a few words with its capitals read in lowercase, for a network may take
     them for names; None for other text. target: the language of the translation."""
-    words = list(filter(_has_text, part.words))
+    words = list(filter(has_text, part.words))
     forms = all(word.isalpha() and word in (word.lower(), word.capitalize()) for word in words)
     if part.beginning.places or not (forms and 0 < len(words) <= LONGEST_LABEL):
         return None
@@ -212,7 +210,7 @@ class Faithful:
         doubtful: list[str] = []
         if settings.replace_unk and not settings.faithful:
             made = list(self._unknown(sentence, made))
-        made = _with_terms(sentence, kept, made)
+        made = with_terms(sentence, kept, made)
         if settings.faithful:
             sentence = self._unwritten(sentence, kept)
             if len(sentence.ids) == 1:  # the network translated an empty sentence
@@ -375,16 +373,12 @@ def enclosed(words: Sequence[str]) -> dict[int, range]:
 
 def _begun_large(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
     """Writes a capital at the beginning if the source has one."""
-    first = next(filter(_has_text, sentence.words), "")
-    at = next((at for at, word in enumerate(made) if _has_text(word.text)), None)
+    first = next(filter(has_text, sentence.words), "")
+    at = next((at for at, word in enumerate(made) if has_text(word.text)), None)
     if at is not None and made[at].copied is None and first[:1].isupper():
         text = made[at].text
         made[at] = replace(made[at], text=text[:1].upper() + text[1:])
     return made
-
-
-def _has_text(word: str) -> bool:
-    return any(map(str.isalnum, word))
 
 
 def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
@@ -458,66 +452,6 @@ def _unbound(sentence: EncodedSentence, made: Iterable[Word]) -> list[tuple[int,
         for place in range(term.first, term.end)
     }
     return [(place, text) for place, text in enumerate(sentence.words) if place not in bound]
-
-
-def _with_terms(sentence: EncodedSentence, kept: Sequence[Word], made: list[Word]) -> list[Word]:
-    """Replaces the run of words that attends to a term by the term's translation. Short words in
-    front of it stay; so does the run if the beginning attends more to the term."""
-    for term in sentence.terms:
-        attended = [
-            [float(word.row[term.first : term.end].sum()) for word in words]
-            for words in (kept, made)
-        ]
-        gains = [
-            2 * own - float(word.row.sum()) for own, word in zip(attended[1], made, strict=True)
-        ]
-        if (found := best_run(gains)) is None or sum(attended[0]) > sum(attended[1]):
-            continue
-        first, end = _own_run(made, *found, sentence.words[term.first : term.end], term.translation)
-        run = made[first:end]
-        copied = [copy(text, run, term.first) for text in term.translation]
-        if [word.text.lower() for word in run] == [text.lower() for text in term.translation]:
-            copied = [replace(word, copied=term.first) for word in run]
-        elif first == 0 and run[0].text[:1].isupper():
-            copied[0] = replace(copied[0], text=copied[0].text[:1].upper() + copied[0].text[1:])
-        made[first:end] = copied
-    return made
-
-
-def _own_run(
-    made: Sequence[Word], first: int, end: int, term: Sequence[str], translation: Sequence[str]
-) -> tuple[int, int]:
-    """Returns the run of words without the punctuation around it that is not the term's, and
-    without articles in front of it, which read the same word as the next one."""
-
-    def is_foreign(word: Word) -> bool:
-        return word.text not in term and not any(map(str.isalnum, word.text))
-
-    while end - first > 1 and is_foreign(made[end - 1]):
-        end -= 1
-    while end - first > 1 and (
-        is_foreign(made[first])
-        or (
-            made[first].text not in term
-            and made[first].text.strip("'").isalpha()
-            and made[first].read == made[first + 1].read
-            and len(made[first].text) <= LONGEST_ARTICLE < len(translation[0])
-        )
-    ):
-        first += 1
-    return first, end
-
-
-def best_run(gains: Iterable[float]) -> tuple[int, int] | None:
-    """Returns the run [first, end) with the largest sum; None if no gain is above 0."""
-    found, best, begin, total = None, 0.0, 0, 0.0
-    for place, gain in enumerate(gains):
-        if total <= 0:
-            begin, total = place, 0.0
-        total += gain
-        if total > best:
-            found, best = (begin, place + 1), total
-    return found
 
 
 def _terms_of(line: str) -> list[str]:

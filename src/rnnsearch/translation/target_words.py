@@ -38,6 +38,11 @@ class Word:
         return place if self.row[place] > 0 and place < len(self.row) - 1 else None
 
 
+def has_text(word: str) -> bool:
+    """Tells whether a word has letters or digits."""
+    return any(map(str.isalnum, word))
+
+
 def copy(text: str, run: Sequence[Word], place: int) -> Word:
     """Returns the word that replaces a run of words by the source word at `place`."""
     return Word(text, mean(run), COPIED, place)
