@@ -46,7 +46,7 @@ _LONG_NUMBER = re.compile(r"&#\d{4000,};?")
 _NOTE = re.compile(r"\[[^\[\]]+\]|\(?(?:[a-z]|[ivx]{2,4}|[\d,*†‡§]{1,5})\)?|TM")
 """Marks of footnotes."""
 _ENDS = re.compile(r"^$|[a-zß-öø-ÿ]{2}$|[.,;:!?\"'»”’)\]]$")
-"""The begin of a text or the end of a word, where such a mark may have letters."""
+"""The beginning of a text or the end of a word, where such a mark may have letters."""
 _UNENDED = re.compile(r"<[A-Za-z/!?]")
 """The beginning of a tag, which browsers do not show."""
 _SPACES = str.maketrans("\t\r\n\f", "    ")
