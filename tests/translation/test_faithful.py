@@ -6,19 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from letters import words_and_letters
 from refusals import refusal
 
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
-from rnnsearch.text.subword_training import train_subwords
-from rnnsearch.text.tokens import Tokeniser
-from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
+from rnnsearch.text.vocabulary import UNK, WordFilter
 from rnnsearch.translation.faithful import (
     Faithful,
     Glossary,
     encode_faithfully,
     faithful_words,
-    in_lowercase,
+    in_other_case,
     read_glossary,
 )
 from rnnsearch.translation.numbers import Numbers, converted, read_figure
@@ -38,14 +37,7 @@ def encoded(codec: Codec, line: str) -> EncodedSentence:
 
 @pytest.fixture(scope="module")
 def codec() -> Codec:
-    """English words of one subword each, letters for all others, and no emoji."""
-    words = "the a said Peter reads book love you now stop it costs euros in to XX 12"
-    counts = dict.fromkeys(words.split(), 1000)
-    counts |= dict.fromkeys(
-        "$%{}_<>=abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/.@-#\"'", 1
-    )
-    subwords = train_subwords(counts, "bpe", 200)
-    return Codec(Tokeniser("moses", "en", False), Vocabulary(subwords.vocabulary()), subwords)
+    return words_and_letters()
 
 
 def table(text: str) -> list[tuple[str, ...]]:
@@ -225,7 +217,9 @@ def test_what_is_put_in_place_of_words(
         ("Book", "book"),
         ("The Book:", "the book :"),
         ("Pierre reads", "pierre reads"),
-        ("the Book", None),
+        ("the Book", "The Book"),
+        ("- love you !", "- Love you !"),
+        ("the book reads now", None),
         ("A book of Pierre", None),
         ("USA", None),
         ("McDonald reads", None),
@@ -233,9 +227,9 @@ def test_what_is_put_in_place_of_words(
         ("!", None),
     ],
 )
-def test_labels_are_read_in_lowercase_too(codec: Codec, line: str, read: str | None) -> None:
+def test_labels_are_read_in_the_other_case_too(codec: Codec, line: str, read: str | None) -> None:
     sentence = encoded(codec, line)
-    found = in_lowercase(codec, sentence, "fr")
+    found = in_other_case(codec, sentence, "fr")
     assert (found is None) == (read is None)
     if found is not None and read is not None:
         assert (found.words, found.ids) == (sentence.words, encoded(codec, read).ids)

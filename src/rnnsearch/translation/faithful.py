@@ -28,6 +28,14 @@ from rnnsearch.text.formats.lines import plain_field, raw_lines
 from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.amounts import read_amounts
+from rnnsearch.translation.case import (
+    begins_small,
+    first_word,
+    in_capitals,
+    is_label,
+    label_in_other_case,
+    with_capital,
+)
 from rnnsearch.translation.measures import hold_measures, read_measures
 from rnnsearch.translation.numbers import FIGURE, Numbers, is_number, read_figure
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, has_text, insert
@@ -101,8 +109,6 @@ STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
 """Typographic quotation mark → what a network reads instead if it cannot read it."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 
-LONGEST_LABEL = 3
-"""Most words of a label."""
 CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
     **dict.fromkeys(("euro", "euros"), "€"),
     **dict.fromkeys(("dollar", "dollars"), "$"),
@@ -125,30 +131,43 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
 
 def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> EncodedSentence:
     """Encodes the words of a source line in the forms that the network reads best. `words` of the
-    result are still those of the line. target: the language of the translation."""
+    result are still those of the line. target: the language of the translation; none if the words
+    are those of a translation."""
     languages = codec.tokeniser.language, target
     instead = read_measures(words, languages)
     instead |= read_amounts(words, languages, lambda sign: _is_unread(codec, sign))
     instead |= dict.fromkeys(enclosed(words), "")
+    begun = with_capital(words) if target and _lacks_capital(codec, words) else words
+    first, capitals = first_word(words), in_capitals(words)
     read = [
-        codec.words(instead[place]) if place in instead else _as_read(codec, word, place == 0)
-        for place, word in enumerate(words)
+        codec.words(instead[place])
+        if place in instead
+        else _as_read(codec, word, place == first, capitals)
+        for place, word in enumerate(begun)
     ]
     encoded = codec.encode_words([part for parts in read for part in parts])
     place_of = [place for place, parts in enumerate(read) for _ in parts] + [len(words)]
     return EncodedSentence(list(words), encoded.ids, [place_of[part] for part in encoded.word_of])
 
 
-def in_lowercase(codec: Codec, part: EncodedSentence, target: str) -> EncodedSentence | None:
-    """Returns a label of a few words with its capitals read in lowercase, for a network may take
-    them for names; None for other text. target: the language of the translation."""
-    words = list(filter(has_text, part.words))
-    forms = all(word.isalpha() and word in (word.lower(), word.capitalize()) for word in words)
-    if part.beginning.places or not (forms and 0 < len(words) <= LONGEST_LABEL):
+def _lacks_capital(codec: Codec, words: Sequence[str]) -> bool:
+    """Tells whether a sentence begins with a small letter, and the network has read capitals."""
+    first = first_word(words)
+    return (
+        first is not None
+        and begins_small(words)
+        and not (codec.tokeniser.lowercase or is_label(words) or kind_of(words[first]))
+    )
+
+
+def in_other_case(codec: Codec, part: EncodedSentence, target: str) -> EncodedSentence | None:
+    """Returns a label as it is read in lowercase, for a network may take words with capitals for
+    names; one in lowercase, with a capital; None for other text. target: the language of the
+    translation."""
+    other = label_in_other_case(part.words)
+    if other is None or codec.tokeniser.lowercase or part.beginning.places:
         return None
-    if words[0] == words[0].lower():
-        return None
-    read = encode_faithfully(codec, [word.lower() for word in part.words], target)
+    read = encode_faithfully(codec, other, target)
     return replace(part, ids=read.ids, word_of=read.word_of)
 
 
@@ -163,14 +182,15 @@ def _is_unread(codec: Codec, word: str) -> bool:
     return UNK in codec.word_ids([word])[0]
 
 
-def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
-    """Returns the words to read instead of this one: a stand-in, or capitals in lowercase."""
+def _as_read(codec: Codec, word: str, first: bool, capitals: bool = False) -> list[str]:
+    """Returns the words to read instead of this one: a stand-in, or capitals in lowercase.
+    capitals: all of the sentence has them, which are then in no word a sign of a name."""
     if (kind := kind_of(word)) is not None:
         figure = read_figure(word.replace(JOINER, " "), codec.tokeniser.language)
         return codec.words(figure) if kind == "figure" else STAND_INS[kind]
     if word in STRAIGHT and _is_unread(codec, word):
         return [STRAIGHT[word]]
-    if len(word) < 2 or not word.isupper():
+    if not word.isupper() or not (capitals or len(word) > 1):
         return [word]
     forms = [
         word,
@@ -178,6 +198,9 @@ def _as_read(codec: Codec, word: str, first: bool) -> list[str]:
     ]
     sizes = codec.word_ids(forms)[1]
     best = min(range(len(forms)), key=lambda form: sizes[form])
+    if capitals:
+        best = min((1, 2), key=lambda form: sizes[form])
+        return [forms[best] if sizes[best] <= sizes[0] else word]
     return [forms[best] if 2 * sizes[best] <= sizes[0] else word]  # else it may be an acronym
 
 
@@ -328,8 +351,7 @@ class Faithful:
             if len(word) > 3 and word.isupper() and kind_of(word) is None
             if _as_read(self.source, word, place == 0) != [word]
         }
-        long = [word for word in words if len(word) > 1 and word.isalpha()]
-        whole = len(long) > 1 and all(word.isupper() for word in long)
+        whole = in_capitals(words)
         return [
             (
                 replace(word, text=word.text.upper())

@@ -41,6 +41,7 @@ from rnnsearch.translation.beginning import (
     with_typed,
     word_functions,
 )
+from rnnsearch.translation.case import begins_small, with_small_letter
 from rnnsearch.translation.networks import Networks, sums_of, warn_of_edits
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
@@ -65,7 +66,7 @@ SEARCHED_ELEMENTS = 1 << 29
 
 MOST_CHOICES = 500
 CLEARLY = 0.15
-"""Difference of log probabilities by which a label in lowercase has to be likelier."""
+"""Difference of log probabilities by which a label in the other case has to be likelier."""
 
 
 class Translator:
@@ -310,22 +311,23 @@ class Translator:
         """
         settings = settings or self.settings
         search, full = settings.search, [part for part in parts if part.words]
-        lower = self._in_lowercase(full) if settings.translation.faithful else {}
+        recased = self._in_other_case(full) if settings.translation.faithful else {}
         searched, cost = partial(self._best, settings, each_step), partial(self._cost, search.beam)
         work = partial(in_halves, cost=cost, most=SEARCHED_ELEMENTS, work=searched)
-        every = [*full, *lower.values()]
+        every = [*full, *recased.values()]
         done = batched_by_length(every, lambda part: len(part.ids), search.batch_size, work)
-        others = dict(zip(lower, done[len(full) :], strict=True))
+        others = dict(zip(recased, done[len(full) :], strict=True))
         best = (likelier(one, others.get(place)) for place, one in enumerate(done[: len(full)]))
         return [next(best) if part.words else empty_translation() for part in parts]
 
-    def _in_lowercase(self, parts: Sequence[EncodedSentence]) -> dict[int, EncodedSentence]:
-        """Returns the labels among the parts as they are read in lowercase, by their places."""
-        from rnnsearch.translation.faithful import in_lowercase
+    def _in_other_case(self, parts: Sequence[EncodedSentence]) -> dict[int, EncodedSentence]:
+        """Returns the labels among the parts as they are read in the other case, by their
+        places."""
+        from rnnsearch.translation.faithful import in_other_case
 
         target = self.target.tokeniser.language
         read = (
-            (place, in_lowercase(self.source, part, target)) for place, part in enumerate(parts)
+            (place, in_other_case(self.source, part, target)) for place, part in enumerate(parts)
         )
         return {place: one for place, one in read if one is not None}
 
@@ -481,6 +483,8 @@ class Translator:
             words, alignment, confidence, doubtful = self._faithful(
                 sentence, words, alignment, confidence, settings
             )
+        if settings.faithful and not begun.kept and begins_small(sentence.words):
+            words = with_small_letter(words, self.target)
         return Translation(
             text=self.target.text(words),
             tokens=words,

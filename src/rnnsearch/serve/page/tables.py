@@ -9,6 +9,7 @@ from rnnsearch.text import moses, vocabulary
 from rnnsearch.translation import (
     amounts,
     beginning,
+    case,
     faithful,
     measures,
     numbers,
@@ -20,7 +21,7 @@ from rnnsearch.translation import (
 TABLES = {
     "STAND_INS": faithful.STAND_INS,
     "CURRENCIES": faithful.CURRENCIES,
-    "LONGEST_LABEL": faithful.LONGEST_LABEL,
+    "LONGEST_LABEL": case.LONGEST_LABEL,
     "CLEARLY": translator.CLEARLY,
     "EMPHASIS": moses.EMPHASIS,
     "STRAIGHT": faithful.STRAIGHT,

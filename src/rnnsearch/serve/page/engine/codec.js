@@ -12,7 +12,7 @@ export class Codec {
   constructor(side) {
     const { words, subwords, pieces } = side;
     const order = (some) => new Map([...some.entries()].map(([place, one]) => [one, place]));
-    this.language = side.language;
+    Object.assign(this, { language: side.language, lowercase: side.lowercase });
     this.tokeniser = makeTokeniser(side);
     this.vocabulary = words;
     this.ids = new Map([...order(words)].filter(([, id]) => id > UNK));

@@ -3,9 +3,11 @@
 // text/vocabulary.py makes it.
 
 import { readAmounts } from "./amounts.js";
+import { beginsSmall, capitalised, firstWord, hasText, inCapitals } from "./case.js";
+import { isLabel, isUpper, labelInOtherCase, withCapital } from "./case.js";
 import { holdMeasures, readMeasures } from "./measures.js";
 import { isNumber, Numbers, readFigure } from "./numbers.js";
-import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES, LONGEST_LABEL } from "./tables.js";
+import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES } from "./tables.js";
 import { RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
@@ -51,29 +53,35 @@ export function faithfulWords(codec, given) {
 }
 
 /** Encodes the words of a line, which are its own, whatever they are read as. target: the language
- *  of the translation. */
+ *  of the translation; none if the words are those of a translation. */
 export function encodeWordsFaithfully(codec, words, target = "") {
   const instead = readMeasures(words, [codec.language, target]);
   const amounts = readAmounts(words, [codec.language, target], (sign) => isUnread(codec, sign));
   for (const [place, text] of amounts) instead.set(place, text);
   for (const place of enclosed(codec, words).keys()) instead.set(place, "");
-  const read = words.map((text, at) =>
-    instead.has(at) ? codec.tokeniser.words(instead.get(at)) : asRead(codec, text, at === 0),
+  const begun = target && lacksCapital(codec, words) ? withCapital(words) : words;
+  const [first, capitals] = [firstWord(words), inCapitals(words)];
+  const read = begun.map((text, at) =>
+    instead.has(at)
+      ? codec.tokeniser.words(instead.get(at))
+      : asRead(codec, text, at === first, capitals),
   );
   const { ids, wordOf } = codec.encodeWords(read.flat());
   const placeOf = [...read.flatMap((parts, place) => parts.map(() => place)), words.length];
   return { words, ids, wordOf: wordOf.map((part) => placeOf[part]) };
 }
 
-/** Returns a label of a few words as it is read in lowercase; null for other text. */
-export function inLowercase(codec, part, target) {
-  const words = part.words.filter(hasText);
-  const plain = (text) => [text.toLowerCase(), capitalised(text)].includes(text);
-  const label = words.length > 0 && words.length <= LONGEST_LABEL;
-  if (!label || !words.every((text) => /^\p{L}+$/u.test(text) && plain(text))) return null;
-  if (words[0] === words[0].toLowerCase()) return null;
-  const lower = part.words.map((text) => text.toLowerCase());
-  return { ...encodeWordsFaithfully(codec, lower, target), words: part.words };
+/** Tells whether a sentence begins with a small letter, and the network has read capitals. */
+function lacksCapital(codec, words) {
+  if (codec.lowercase || !beginsSmall(words) || isLabel(words)) return false;
+  return kindOf(codec, words[firstWord(words)]) === undefined;
+}
+
+/** Returns a label as it is read in lowercase; one in lowercase, with a capital; null for other
+ *  text. */
+export function inOtherCase(codec, part, target) {
+  const other = codec.lowercase ? null : labelInOtherCase(part.words);
+  return other && { ...encodeWordsFaithfully(codec, other, target), words: part.words };
 }
 
 /** Returns the kind of a word that is copied letter by letter; undefined for others. */
@@ -84,18 +92,20 @@ export function kindOf(codec, text) {
 
 const isUnread = (codec, text) => codec.encodeWords([text]).ids.includes(UNK);
 
-/** Returns the words to read instead of this one: a stand-in, or capitals in lowercase. */
-function asRead(codec, text, first) {
+/** Returns the words to read instead of this one: a stand-in, or capitals in lowercase. capitals: all
+ *  of the sentence has them. */
+function asRead(codec, text, first, capitals = false) {
   const kind = kindOf(codec, text);
   const plain = text.replaceAll(JOINER, " ");
   if (kind === "figure") return codec.tokeniser.words(readFigure(plain, codec.language));
   if (kind) return STAND_INS[kind];
   if (Object.hasOwn(STRAIGHT, text) && isUnread(codec, text)) return [STRAIGHT[text]];
-  if ([...text].length < 2 || !isUpper(text)) return [text];
+  if (!isUpper(text) || !(capitals || [...text].length > 1)) return [text];
   const lower = [text.toLowerCase(), capitalised(text)];
   const forms = [text, ...(first ? lower.reverse() : lower)];
   const sizes = forms.map((form) => codec.parts(form).length);
-  const least = Math.min(...sizes);
+  const least = Math.min(...(capitals ? sizes.slice(1) : sizes));
+  if (capitals) return [least <= sizes[0] ? forms[sizes.indexOf(least, 1)] : text];
   return [2 * least <= sizes[0] ? forms[sizes.indexOf(least)] : text]; // else it may be an acronym
 }
 
@@ -220,8 +230,7 @@ export class Faithful {
       if ([...text].length <= 3 || !isUpper(text) || kindOf(this.codec, text)) return false;
       return asRead(this.codec, text, place === 0)[0] !== text;
     });
-    const long = words.filter((text) => /^\p{L}{2,}$/u.test(text));
-    const whole = long.length > 1 && long.every(isUpper);
+    const whole = inCapitals(words);
     return made.map((one) => {
       const read = lowered[one.read] && Math.max(...one.row) > 0.5;
       const stays = one.copied !== null || !(whole || read);
@@ -239,8 +248,6 @@ export class Faithful {
     return parts.length > 1 && parts.every((part) => this.knows(part));
   }
 }
-
-const hasText = (text) => /[\p{L}\p{N}]/u.test(text);
 
 /** Writes a capital at the beginning if the source has one. */
 function begunLarge({ words }, made) {
@@ -273,9 +280,3 @@ const asWords = ({ words, alignment, confidence, steps }) =>
 const numbersOf = (words) => [...words.keys()].filter((place) => isNumber(words[place]));
 const isStandIn = (text, standIns) =>
   text.includes(UNKNOWN) || standIns.some((one) => text.toLowerCase().includes(one.toLowerCase()));
-const isUpper = (text) => text === text.toUpperCase() && text !== text.toLowerCase();
-
-function capitalised(text) {
-  const [first = "", ...rest] = text;
-  return first.toUpperCase() + rest.join("").toLowerCase();
-}

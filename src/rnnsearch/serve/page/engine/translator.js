@@ -2,8 +2,9 @@
 // are those of the HTTP service.
 
 import { Beginning } from "./beginning.js";
+import { beginsSmall, withSmallLetter } from "./case.js";
 import { Codec, inWords } from "./codec.js";
-import { encodeWordsFaithfully, Faithful, faithfulWords, inLowercase } from "./faithful.js";
+import { encodeWordsFaithfully, Faithful, faithfulWords, inOtherCase } from "./faithful.js";
 import { WordFilter } from "./faithful.js";
 import { Network } from "./network.js";
 import { search } from "./search.js";
@@ -29,7 +30,7 @@ export class Translator {
     const languages = [text.source.language, text.target.language];
     this.faithful = new Faithful(this.source, bits ? new WordFilter(bits) : null, languages);
     this.rules = text.source;
-    this.labels = new Map(); // words of a label → how it is read in lowercase
+    this.labels = new Map(); // words of a label → how it is read in the other case
     this.network = new Network(readTensors(bytes), text.wiring, plain);
   }
 
@@ -93,13 +94,13 @@ export class Translator {
   async part(encoded, settings, show, pause) {
     if (encoded.ids.length === 1 && !encoded.words.length) return [NOTHING];
     const reads = settings.faithful && !settings.prefix;
-    const lower = reads ? inLowercase(this.source, encoded, this.target.language) : null;
-    const others = lower ? await this.searched(lower, settings, null, pause) : [];
+    const recased = reads ? inOtherCase(this.source, encoded, this.target.language) : null;
+    const others = recased ? await this.searched(recased, settings, null, pause) : [];
     const found = await this.searched(encoded, settings, show, pause);
     if (!others[0]?.tokens.length || logProbability(others[0]) - logProbability(found[0]) <= CLEARLY) {
       return found;
     }
-    this.labels.set(encoded.words.join(" "), lower);
+    this.labels.set(encoded.words.join(" "), recased);
     return others;
   }
 
@@ -130,7 +131,11 @@ export class Translator {
       steps: words.map((_, word) => [...wordOf.keys()].filter((k) => wordOf[k] === word)),
       doubtful_numbers: [],
     };
-    const held = faithful ? this.faithful.holdRest(encoded, found, prefix?.kept ?? 0) : found;
+    const kept = prefix?.kept ?? 0;
+    const held = faithful ? this.faithful.holdRest(encoded, found, kept) : found;
+    if (faithful && !kept && beginsSmall(encoded.words)) {
+      held.words = withSmallLetter(held.words, this.target, this.faithful.filter);
+    }
     const unknown = (prefix?.unknown ?? []).filter((word) => !encoded.words.includes(word));
     return {
       ...{ text: (prefix ?? this.target).text(held.words), tokens: held.words },

@@ -1,0 +1,69 @@
+// The case in which the words of a sentence are read, and that of the first word of a translation,
+// as translation/case.py has them.
+
+import { LONGEST_LABEL } from "./tables.js";
+
+const UNK = 1;
+
+export const hasText = (text) => /[\p{L}\p{N}]/u.test(text);
+export const isUpper = (text) => text === text.toUpperCase() && text !== text.toLowerCase();
+const isAlpha = (text) => /^\p{L}+$/u.test(text);
+
+export function capitalised(text) {
+  const [first = "", ...rest] = text;
+  return first.toUpperCase() + rest.join("").toLowerCase();
+}
+
+/** Returns the place of the first word with letters or digits; -1 if there is none. */
+export const firstWord = (words) => words.findIndex(hasText);
+
+/** Tells whether the first word has letters alone, apostrophes and hyphens apart, and no capital. */
+export function beginsSmall(words) {
+  const text = words[firstWord(words)] ?? "";
+  return /^\p{Ll}/u.test(text) && text === text.toLowerCase() && isAlpha(text.replace(/['-]/g, ""));
+}
+
+/** Returns the words, the first of those with letters or digits with a capital. */
+export function withCapital(words) {
+  const first = firstWord(words);
+  return words.map((text, place) => (place === first ? begun(text, "toUpperCase") : text));
+}
+
+/** Tells whether a sentence of several words has capitals alone. */
+export function inCapitals(words) {
+  const long = words.filter((text) => /^\p{L}{2,}$/u.test(text));
+  return long.length > 1 && long.every(isUpper);
+}
+
+/** Tells whether a sentence is a few words of letters, each in lowercase or with a capital, or all
+ *  in capitals. */
+export function isLabel(words) {
+  const some = words.filter(hasText);
+  if (!some.length || some.length > LONGEST_LABEL || !some.every(isAlpha)) return false;
+  const plain = (text) => [text.toLowerCase(), capitalised(text)].includes(text);
+  return inCapitals(words) || some.every(plain);
+}
+
+/** Returns a label in lowercase; one in lowercase, with a capital; null for other text. */
+export function labelInOtherCase(words) {
+  if (!isLabel(words)) return null;
+  return beginsSmall(words) ? withCapital(words) : words.map((text) => text.toLowerCase());
+}
+
+/** Returns the words of a translation, the first of which begins with a small letter, unless it has
+ *  a capital everywhere. filter: a WordFilter, or null. */
+export function withSmallLetter(words, target, filter) {
+  const first = firstWord(words);
+  const text = words[first] ?? "";
+  const lower = begun(text, "toLowerCase");
+  if (text === "I" && target.language === "en") return words;
+  const [ids, sizes] = [target.encodeWords([lower]).ids, [text, lower].map((one) => target.parts(one))];
+  const known = !ids.includes(UNK) && (!filter || filter.has(lower));
+  if (sizes[1].length > sizes[0].length || !known) return words;
+  return words.map((one, place) => (place === first ? lower : one));
+}
+
+function begun(text, form) {
+  const [first = "", ...rest] = text;
+  return first[form]() + rest.join("");
+}

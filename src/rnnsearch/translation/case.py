@@ -1,0 +1,74 @@
+"""The case in which the words of a sentence are read, and that of the first word of a translation.
+
+Networks learn from text whose sentences begin with capitals, and take words in capitals for names.
+page/engine/case.js has the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.vocabulary import UNK
+from rnnsearch.translation.target_words import has_text
+
+LONGEST_LABEL = 3
+"""Most words of a label."""
+
+
+def first_word(words: Sequence[str]) -> int | None:
+    """Returns the place of the first word with letters or digits."""
+    return next((place for place, word in enumerate(words) if has_text(word)), None)
+
+
+def begins_small(words: Sequence[str]) -> bool:
+    """Tells whether the first word has letters alone, apostrophes and hyphens apart, and no
+    capital."""
+    first = first_word(words)
+    word = words[first] if first is not None else ""
+    letters = word.replace("'", "").replace("-", "")
+    return word[:1].islower() and word == word.lower() and letters.isalpha()
+
+
+def with_capital(words: Sequence[str]) -> list[str]:
+    """Returns the words, the first of those with letters or digits with a capital."""
+    first = first_word(words)
+    return [
+        word[:1].upper() + word[1:] if place == first else word for place, word in enumerate(words)
+    ]
+
+
+def in_capitals(words: Sequence[str]) -> bool:
+    """Tells whether a sentence of several words has capitals alone."""
+    long = [word for word in words if len(word) > 1 and word.isalpha()]
+    return len(long) > 1 and all(word.isupper() for word in long)
+
+
+def is_label(words: Sequence[str]) -> bool:
+    """Tells whether a sentence is a few words of letters, each in lowercase or with a capital, or
+    all in capitals."""
+    text = list(filter(has_text, words))
+    if not 0 < len(text) <= LONGEST_LABEL or not all(map(str.isalpha, text)):
+        return False
+    return in_capitals(words) or all(word in (word.lower(), word.capitalize()) for word in text)
+
+
+def label_in_other_case(words: Sequence[str]) -> list[str] | None:
+    """Returns a label in lowercase; one in lowercase, with a capital; None for other text."""
+    if not is_label(words):
+        return None
+    return with_capital(words) if begins_small(words) else [word.lower() for word in words]
+
+
+def with_small_letter(words: Sequence[str], target: Codec) -> list[str]:
+    """Returns the words of a translation, the first of which begins with a small letter, unless it
+    has a capital everywhere: English "I", and what is unknown or has more subwords in lowercase."""
+    first = first_word(words)
+    word = words[first] if first is not None else ""
+    lower = word[:1].lower() + word[1:]
+    if word == "I" and target.tokeniser.language == "en":
+        return list(words)
+    ids, sizes = target.word_ids([word, lower])
+    known = target.known is None or lower in target.known
+    if sizes[1] > sizes[0] or UNK in ids[sizes[0] :] or not known:
+        return list(words)
+    return [lower if place == first else word for place, word in enumerate(words)]

@@ -1,0 +1,88 @@
+"""Sentences in lowercase and in capitals are read as training text is written; translations begin as the source."""
+
+from __future__ import annotations
+
+import pytest
+from letters import words_and_letters
+
+from rnnsearch.text.codec import Codec
+from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.vocabulary import Vocabulary, WordFilter
+from rnnsearch.translation.case import begins_small, is_label, with_small_letter
+from rnnsearch.translation.faithful import encode_faithfully, faithful_words
+
+
+@pytest.fixture(scope="module")
+def codec() -> Codec:
+    return words_and_letters()
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("love you and books now", "Love you and books now"),
+        ("- it's 12 books", "It's 12 books"),  # bullets are not read
+        ("a@b.org costs you 12 euros now", "XX costs you 12 euros now"),
+        ("iPad costs you 12 euros now", "iPad costs you 12 euros now"),
+        ("12 books cost you euros", "12 books cost you euros"),
+        ("love you", "love you"),  # a label is searched in both cases
+        ("PETER READS A BOOK", "Peter reads a book"),
+        ("Peter reads a BOOK", "Peter reads a book"),
+        ("Peter reads A", "Peter reads A"),
+        ("DON'T STOP IT", "Don't stop it"),
+    ],
+)
+def test_the_case_that_is_read(codec: Codec, line: str, read: str) -> None:
+    words = faithful_words(codec, line)
+    found = encode_faithfully(codec, words, "fr")
+    expected = codec.encode(read)
+    assert (found.words, found.ids) == (words, expected.ids)
+
+
+def test_text_of_a_translation_and_of_lowercase_networks_stays(codec: Codec) -> None:
+    words = ["love", "you", "and", "books"]
+    assert encode_faithfully(codec, words).ids == codec.encode_words(words).ids
+    lowercase = Codec(Tokeniser("moses", "en", True), codec.vocabulary, codec.subwords)
+    assert encode_faithfully(lowercase, words, "fr").ids == codec.encode_words(words).ids
+
+
+@pytest.mark.parametrize(
+    ("words", "small", "label"),
+    [
+        ("see you", True, True),
+        ("See You !", False, True),
+        ("SEE YOU", False, True),
+        ("USA", False, False),
+        ("sEe", False, False),
+        ("it 's fine", True, False),
+        ("see you all soon", True, False),
+        ("日本", False, True),
+        ("! ?", False, False),
+    ],
+)
+def test_kinds_of_text(words: str, small: bool, label: bool) -> None:
+    assert (begins_small(words.split()), is_label(words.split())) == (small, label)
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "written"),
+    [
+        ("en", "Books are here", "books are here"),
+        ("en", "I read", "I read"),
+        ("it", "I read", "i read"),
+        ("en", "Peter reads", "Peter reads"),
+        ("en", "Unknown words", "Unknown words"),
+        ("en", "« Books »", "« books »"),
+        ("en", "! ?", "! ?"),
+        ("en", "", ""),
+    ],
+)
+def test_the_first_letter_of_a_translation(language: str, words: str, written: str) -> None:
+    known = WordFilter.of(["books", "i", "peters"])
+    side = Codec(
+        Tokeniser("moses", language, False),
+        Vocabulary(["books", "Books", "i", "I", "Peter", "peter", "unknown"]),
+        None,
+        known,
+    )
+    assert with_small_letter(words.split(), side) == written.split()
