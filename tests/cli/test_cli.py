@@ -95,6 +95,8 @@ MISTAKES = """
 nosuch → No such command 'nosuch'
 translate → Missing argument
 translate {run} {three} --nosuch → (see rnnsearch translate --help)
+translate --model en-fr → (a run or model is named without an option, as in rnnsearch translate RUN)
+align --run x a b → without an option, as in rnnsearch align RUN
 train demo --data x --out y stopping.max_updates=20 → (a setting is --set stopping.max_updates=20)
 translate - → no run to load
 translate nosuch → there is no folder and no installed model 'nosuch' (

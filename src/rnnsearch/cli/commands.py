@@ -158,8 +158,15 @@ def failed(error: Exception) -> int:
     if hasattr(error, "format_message"):  # a usage error
         context, message = getattr(error, "ctx", None), error.format_message()
         command = context.command_path if context else PROGRAM
-        setting = re.search(r"extra argument.*\((\w+\.\w+=[^\s)]*)", message)
-        remedy = f"a setting is --set {setting[1]}" if setting else f"see {command} --help"
+        remedy = f"see {command} --help"
+        if setting := re.search(r"extra argument.*\((\w+\.\w+=[^\s)]*)", message):
+            remedy = f"a setting is --set {setting[1]}"
+        elif (
+            context
+            and re.search(r"option: --(run|model)\b", message)
+            and "RUN" in context.get_usage()
+        ):
+            remedy = f"a run or model is named without an option, as in {command} RUN"
         if message:  # without a command there is none: the help has been shown
             complain(one_line(f"{PROGRAM}: {message} ({remedy})"))
         return BAD_INPUT
