@@ -26,6 +26,8 @@ def codec() -> Codec:
         ("iPad costs you 12 euros now", "iPad costs you 12 euros now"),
         ("12 books cost you euros", "12 books cost you euros"),
         ("love you", "love you"),  # a label is searched in both cases
+        ("love you, peter, and xx now", "Love you, Peter, and XX now"),
+        ("love You, peter, and books", "Love You, peter, and books"),
         ("PETER READS A BOOK", "Peter reads a book"),
         ("Peter reads a BOOK", "Peter reads a book"),
         ("Peter reads A", "Peter reads A"),

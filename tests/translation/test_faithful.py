@@ -218,6 +218,8 @@ def test_what_is_put_in_place_of_words(
         ("The Book:", "the book :"),
         ("Pierre reads", "pierre reads"),
         ("the Book", "The Book"),
+        ("peter reads", "Peter reads"),
+        ("xx", "XX"),
         ("- love you !", "- Love you !"),
         ("the book reads now", None),
         ("A book of Pierre", None),

@@ -52,13 +52,6 @@ def is_label(words: Sequence[str]) -> bool:
     return in_capitals(words) or all(word in (word.lower(), word.capitalize()) for word in text)
 
 
-def label_in_other_case(words: Sequence[str]) -> list[str] | None:
-    """Returns a label in lowercase; one in lowercase, with a capital; None for other text."""
-    if not is_label(words):
-        return None
-    return with_capital(words) if begins_small(words) else [word.lower() for word in words]
-
-
 def with_small_letter(words: Sequence[str], target: Codec) -> list[str]:
     """Returns the words of a translation, the first of which begins with a small letter, unless it
     has a capital everywhere: English "I", and what is unknown or has more subwords in lowercase."""

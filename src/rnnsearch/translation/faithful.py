@@ -33,7 +33,6 @@ from rnnsearch.translation.case import (
     first_word,
     in_capitals,
     is_label,
-    label_in_other_case,
     with_capital,
 )
 from rnnsearch.translation.measures import hold_measures, read_measures
@@ -137,7 +136,7 @@ def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> E
     instead = read_measures(words, languages)
     instead |= read_amounts(words, languages, lambda sign: _is_unread(codec, sign))
     instead |= dict.fromkeys(enclosed(words), "")
-    begun = with_capital(words) if target and _lacks_capital(codec, words) else words
+    begun = words if not target or is_label(words) else _with_capitals(codec, words)
     first, capitals = first_word(words), in_capitals(words)
     read = [
         codec.words(instead[place])
@@ -150,23 +149,32 @@ def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> E
     return EncodedSentence(list(words), encoded.ids, [place_of[part] for part in encoded.word_of])
 
 
-def _lacks_capital(codec: Codec, words: Sequence[str]) -> bool:
-    """Tells whether a sentence begins with a small letter, and the network has read capitals."""
+def _with_capitals(codec: Codec, words: Sequence[str]) -> Sequence[str]:
+    """Returns the words with a capital where a sentence begins with a small letter, and, if it has
+    no capitals, in words that then have far fewer subwords (*france*, *usa*)."""
     first = first_word(words)
-    return (
-        first is not None
-        and begins_small(words)
-        and not (codec.tokeniser.lowercase or is_label(words) or kind_of(words[first]))
-    )
+    if first is None or codec.tokeniser.lowercase:
+        return words
+    begun = with_capital(words) if begins_small(words) and not kind_of(words[first]) else words
+    if any(word != word.lower() for word in words):
+        return begun
+    return [
+        _least(codec, [word, word.title(), word.upper()])
+        if word.replace("-", "").isalpha() and kind_of(word) is None
+        else word
+        for word in begun
+    ]
 
 
 def in_other_case(codec: Codec, part: EncodedSentence, target: str) -> EncodedSentence | None:
     """Returns a label as it is read in lowercase, for a network may take words with capitals for
-    names; one in lowercase, with a capital; None for other text. target: the language of the
+    names; one in lowercase, with capitals; None for other text. target: the language of the
     translation."""
-    other = label_in_other_case(part.words)
-    if other is None or codec.tokeniser.lowercase or part.beginning.places:
+    words = part.words
+    if not is_label(words) or codec.tokeniser.lowercase or part.beginning.places:
         return None
+    small = begins_small(words)
+    other = _with_capitals(codec, words) if small else [word.lower() for word in words]
     read = encode_faithfully(codec, other, target)
     return replace(part, ids=read.ids, word_of=read.word_of)
 
@@ -196,12 +204,18 @@ def _as_read(codec: Codec, word: str, first: bool, capitals: bool = False) -> li
         word,
         *((word.capitalize(), word.lower()) if first else (word.lower(), word.capitalize())),
     ]
+    if not capitals:
+        return [_least(codec, forms)]  # it may be an acronym
+    sizes = codec.word_ids(forms)[1]
+    best = min((1, 2), key=lambda form: sizes[form])
+    return [forms[best] if sizes[best] <= sizes[0] else word]
+
+
+def _least(codec: Codec, forms: Sequence[str]) -> str:
+    """Returns the form of a word with the fewest subwords if they are far fewer; else the first."""
     sizes = codec.word_ids(forms)[1]
     best = min(range(len(forms)), key=lambda form: sizes[form])
-    if capitals:
-        best = min((1, 2), key=lambda form: sizes[form])
-        return [forms[best] if sizes[best] <= sizes[0] else word]
-    return [forms[best] if 2 * sizes[best] <= sizes[0] else word]  # else it may be an acronym
+    return forms[best if 2 * sizes[best] <= sizes[0] else 0]
 
 
 @dataclass(frozen=True)

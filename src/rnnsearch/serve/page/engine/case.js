@@ -44,12 +44,6 @@ export function isLabel(words) {
   return inCapitals(words) || some.every(plain);
 }
 
-/** Returns a label in lowercase; one in lowercase, with a capital; null for other text. */
-export function labelInOtherCase(words) {
-  if (!isLabel(words)) return null;
-  return beginsSmall(words) ? withCapital(words) : words.map((text) => text.toLowerCase());
-}
-
 /** Returns the words of a translation, the first of which begins with a small letter, unless it has
  *  a capital everywhere. filter: a WordFilter, or null. */
 export function withSmallLetter(words, target, filter) {

@@ -4,7 +4,7 @@
 
 import { readAmounts } from "./amounts.js";
 import { beginsSmall, capitalised, firstWord, hasText, inCapitals } from "./case.js";
-import { isLabel, isUpper, labelInOtherCase, withCapital } from "./case.js";
+import { isLabel, isUpper, withCapital } from "./case.js";
 import { holdMeasures, readMeasures } from "./measures.js";
 import { isNumber, Numbers, readFigure } from "./numbers.js";
 import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES } from "./tables.js";
@@ -59,7 +59,7 @@ export function encodeWordsFaithfully(codec, words, target = "") {
   const amounts = readAmounts(words, [codec.language, target], (sign) => isUnread(codec, sign));
   for (const [place, text] of amounts) instead.set(place, text);
   for (const place of enclosed(codec, words).keys()) instead.set(place, "");
-  const begun = target && lacksCapital(codec, words) ? withCapital(words) : words;
+  const begun = !target || isLabel(words) ? words : withCapitals(codec, words);
   const [first, capitals] = [firstWord(words), inCapitals(words)];
   const read = begun.map((text, at) =>
     instead.has(at)
@@ -71,17 +71,27 @@ export function encodeWordsFaithfully(codec, words, target = "") {
   return { words, ids, wordOf: wordOf.map((part) => placeOf[part]) };
 }
 
-/** Tells whether a sentence begins with a small letter, and the network has read capitals. */
-function lacksCapital(codec, words) {
-  if (codec.lowercase || !beginsSmall(words) || isLabel(words)) return false;
-  return kindOf(codec, words[firstWord(words)]) === undefined;
+/** Returns the words with a capital where a sentence begins with a small letter, and, if it has no
+ *  capitals, in words that then have far fewer subwords (france, usa). */
+function withCapitals(codec, words) {
+  const first = words[firstWord(words)];
+  if (first === undefined || codec.lowercase) return words;
+  const begun = beginsSmall(words) && !kindOf(codec, first) ? withCapital(words) : words;
+  if (words.some((text) => text !== text.toLowerCase())) return begun;
+  const plain = (text) => /^[\p{L}-]*\p{L}[\p{L}-]*$/u.test(text) && !kindOf(codec, text);
+  const title = (text) => text.split("-").map(capitalised).join("-");
+  return begun.map((text) =>
+    plain(text) ? least(codec, [text, title(text), text.toUpperCase()]) : text,
+  );
 }
 
-/** Returns a label as it is read in lowercase; one in lowercase, with a capital; null for other
+/** Returns a label as it is read in lowercase; one in lowercase, with capitals; null for other
  *  text. */
-export function inOtherCase(codec, part, target) {
-  const other = codec.lowercase ? null : labelInOtherCase(part.words);
-  return other && { ...encodeWordsFaithfully(codec, other, target), words: part.words };
+export function inOtherCase(codec, { words }, target) {
+  if (codec.lowercase || !isLabel(words)) return null;
+  const small = beginsSmall(words);
+  const other = small ? withCapitals(codec, words) : words.map((text) => text.toLowerCase());
+  return { ...encodeWordsFaithfully(codec, other, target), words };
 }
 
 /** Returns the kind of a word that is copied letter by letter; undefined for others. */
@@ -103,10 +113,17 @@ function asRead(codec, text, first, capitals = false) {
   if (!isUpper(text) || !(capitals || [...text].length > 1)) return [text];
   const lower = [text.toLowerCase(), capitalised(text)];
   const forms = [text, ...(first ? lower.reverse() : lower)];
+  if (!capitals) return [least(codec, forms)]; // it may be an acronym
   const sizes = forms.map((form) => codec.parts(form).length);
-  const least = Math.min(...(capitals ? sizes.slice(1) : sizes));
-  if (capitals) return [least <= sizes[0] ? forms[sizes.indexOf(least, 1)] : text];
-  return [2 * least <= sizes[0] ? forms[sizes.indexOf(least)] : text]; // else it may be an acronym
+  const best = sizes[2] < sizes[1] ? 2 : 1;
+  return [sizes[best] <= sizes[0] ? forms[best] : text];
+}
+
+/** Returns the form of a word with the fewest subwords if they are far fewer; else the first. */
+function least(codec, forms) {
+  const sizes = forms.map((form) => codec.parts(form).length);
+  const fewest = Math.min(...sizes);
+  return forms[2 * fewest <= sizes[0] ? sizes.indexOf(fewest) : 0];
 }
 
 /** Returns a map of the places of marks of Markdown: [first, end] of the words that two of them
