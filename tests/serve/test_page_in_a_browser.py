@@ -271,6 +271,7 @@ FAITHFUL = [
     "The man & A WOMAN'S BOOK IN U.S.",
     "A MAN'S BOOK IS IN THE U.S.",
     "get_name() sees the man now",
+    "The Woman Sees the Books of Zdravković",
     "3 men see the woman's book, friend",
     "## The **man** sees ~~the~~ [book](https://example.org/a_b) `a b` now.",
     "The “man” sees **the woman** ![with](a.png) the [**old** book](b.md)[^1] ** of 20 m².",

@@ -43,6 +43,14 @@ def in_capitals(words: Sequence[str]) -> bool:
     return len(long) > 1 and all(word.isupper() for word in long)
 
 
+def in_title_case(words: Sequence[str]) -> bool:
+    """Tells whether a sentence has a capital in each word of four letters or more, and has several
+    of them beyond a label's: *How To Change Your Password*."""
+    long = [word for word in words if len(word) > 3 and word.isalpha()]
+    capitals = all(word[0].isupper() for word in long) and not in_capitals(words)
+    return capitals and len(long) > 1 and sum(map(has_text, words)) > LONGEST_LABEL
+
+
 def is_label(words: Sequence[str]) -> bool:
     """Tells whether a sentence is a few words of letters, each in lowercase or with a capital, or
     all in capitals."""

@@ -32,6 +32,7 @@ from rnnsearch.translation.case import (
     begins_small,
     first_word,
     in_capitals,
+    in_title_case,
     is_label,
     with_capital,
 )
@@ -108,6 +109,8 @@ STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
 """Typographic quotation mark → what a network reads instead if it cannot read it."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 
+NAME_SUBWORDS = 4
+"""Number of subwords from which on a word of a title is taken for a name."""
 CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
     **dict.fromkeys(("euro", "euros"), "€"),
     **dict.fromkeys(("dollar", "dollars"), "$"),
@@ -167,16 +170,27 @@ def _with_capitals(codec: Codec, words: Sequence[str]) -> Sequence[str]:
 
 
 def in_other_case(codec: Codec, part: EncodedSentence, target: str) -> EncodedSentence | None:
-    """Returns a label as it is read in lowercase, for a network may take words with capitals for
-    names; one in lowercase, with capitals; None for other text. target: the language of the
-    translation."""
-    words = part.words
-    if not is_label(words) or codec.tokeniser.lowercase or part.beginning.places:
+    """Returns a label or a title as it is read in lowercase, for a network may take words with
+    capitals for names; a label in lowercase, with capitals; None for other text. target: the
+    language of the translation."""
+    words, label = part.words, is_label(part.words)
+    if codec.tokeniser.lowercase or part.beginning.places or not (label or in_title_case(words)):
         return None
     small = begins_small(words)
-    other = _with_capitals(codec, words) if small else [word.lower() for word in words]
+    other = _with_capitals(codec, words) if small else _without_capitals(codec, words, label)
     read = encode_faithfully(codec, other, target)
     return replace(part, ids=read.ids, word_of=read.word_of)
+
+
+def _without_capitals(codec: Codec, words: Sequence[str], label: bool) -> list[str]:
+    """Returns the words in lowercase but for names, those that then have more subwords; in a title,
+    also but for its first word and for those that have many subwords anyway."""
+    begin, found = first_word(words), []
+    for place, word in enumerate(words):
+        capital, lower = codec.word_ids([word, word.lower()])[1]
+        stays = not label and (place == begin or lower == capital >= NAME_SUBWORDS)
+        found.append(word if stays or lower > capital else word.lower())
+    return found
 
 
 @lru_cache(maxsize=1 << 16)

@@ -22,6 +22,7 @@ TABLES = {
     "STAND_INS": faithful.STAND_INS,
     "CURRENCIES": faithful.CURRENCIES,
     "LONGEST_LABEL": case.LONGEST_LABEL,
+    "NAME_SUBWORDS": faithful.NAME_SUBWORDS,
     "CLEARLY": translator.CLEARLY,
     "EMPHASIS": moses.EMPHASIS,
     "STRAIGHT": faithful.STRAIGHT,

@@ -35,6 +35,13 @@ export function inCapitals(words) {
   return long.length > 1 && long.every(isUpper);
 }
 
+/** Tells whether a sentence has a capital in each word of four letters or more. */
+export function inTitleCase(words) {
+  const long = words.filter((text) => /^\p{L}{4,}$/u.test(text));
+  const capitals = long.every((text) => /^\p{Lu}/u.test(text)) && !inCapitals(words);
+  return capitals && long.length > 1 && words.filter(hasText).length > LONGEST_LABEL;
+}
+
 /** Tells whether a sentence is a few words of letters, each in lowercase or with a capital, or all
  *  in capitals. */
 export function isLabel(words) {

@@ -4,11 +4,11 @@
 
 import { readAmounts } from "./amounts.js";
 import { beginsSmall, capitalised, firstWord, hasText, inCapitals } from "./case.js";
-import { isLabel, isUpper, withCapital } from "./case.js";
+import { inTitleCase, isLabel, isUpper, withCapital } from "./case.js";
 import { holdMeasures, readMeasures } from "./measures.js";
 import { isNumber, Numbers, readFigure } from "./numbers.js";
 import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES } from "./tables.js";
-import { RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
+import { NAME_SUBWORDS, RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
@@ -85,13 +85,26 @@ function withCapitals(codec, words) {
   );
 }
 
-/** Returns a label as it is read in lowercase; one in lowercase, with capitals; null for other
- *  text. */
+/** Returns a label or a title as it is read in lowercase; a label in lowercase, with capitals; null
+ *  for other text. */
 export function inOtherCase(codec, { words }, target) {
-  if (codec.lowercase || !isLabel(words)) return null;
+  const label = isLabel(words);
+  if (codec.lowercase || !(label || inTitleCase(words))) return null;
   const small = beginsSmall(words);
-  const other = small ? withCapitals(codec, words) : words.map((text) => text.toLowerCase());
+  const other = small ? withCapitals(codec, words) : withoutCapitals(codec, words, label);
   return { ...encodeWordsFaithfully(codec, other, target), words };
+}
+
+/** Returns the words in lowercase but for names, those that then have more subwords; in a title, also
+ *  but for its first word and for those that have many subwords anyway. */
+function withoutCapitals(codec, words, label) {
+  const begin = firstWord(words);
+  return words.map((text, place) => {
+    const [capital, lower] = [text, text.toLowerCase()].map((one) => codec.parts(one).length);
+    const rare = lower === capital && lower >= NAME_SUBWORDS;
+    const stays = !label && (place === begin || rare);
+    return stays || lower > capital ? text : text.toLowerCase();
+  });
 }
 
 /** Returns the kind of a word that is copied letter by letter; undefined for others. */
