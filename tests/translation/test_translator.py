@@ -22,7 +22,7 @@ from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.kernels.products import Converted
 from rnnsearch.translation.batching import READ_AHEAD
 from rnnsearch.translation.terms import LONGEST_ARTICLE
-from rnnsearch.translation.translator import likelier
+from rnnsearch.translation.translator import CLEARLY, COPIES, likelier
 from rnnsearch.word_links import merge_subwords
 
 LINES = [
@@ -384,19 +384,21 @@ def test_an_ensemble_is_of_one_direction(tiny_backward_run: Path, tiny_run: Path
 
 
 @pytest.mark.parametrize(
-    ("gain", "tokens", "expected"),
+    ("gain", "tokens", "least", "expected"),
     [
-        (0.2, ["Lait"], "Lait"),
-        (0.1, ["Lait"], "Faites"),
-        (-3, ["Lait"], "Faites"),
-        (2, [], "Faites"),
+        (0.2, ["Lait"], CLEARLY, "Lait"),
+        (0.1, ["Lait"], CLEARLY, "Faites"),
+        (-3, ["Lait"], CLEARLY, "Faites"),
+        (2, [], CLEARLY, "Faites"),
+        (-1, ["Lait"], COPIES, "Lait"),
+        (-2, ["Lait"], COPIES, "Faites"),
     ],
 )
 def test_a_label_is_that_of_the_likelier_reading(
-    gain: float, tokens: list[str], expected: str
+    gain: float, tokens: list[str], least: float, expected: str
 ) -> None:
     weights = np.ones((1, 2), dtype=np.float32)
     one = Translation("Faites", ["Faites"], ["Milk", "</s>"], 0.0, [-3, -1], weights)
     other = Translation("".join(tokens), tokens, ["Milk", "</s>"], 0.0, [-4 + gain], weights)
-    assert likelier(one, other).text == expected
-    assert likelier(one, None) is one
+    assert likelier(one, other, least).text == expected
+    assert likelier(one, None, least) is one

@@ -41,7 +41,7 @@ from rnnsearch.translation.beginning import (
     with_typed,
     word_functions,
 )
-from rnnsearch.translation.case import begins_small, with_small_letter
+from rnnsearch.translation.case import begins_small, in_title_case, with_small_letter
 from rnnsearch.translation.networks import Networks, sums_of, warn_of_edits
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
@@ -67,6 +67,8 @@ SEARCHED_ELEMENTS = 1 << 29
 MOST_CHOICES = 500
 CLEARLY = 0.15
 """Difference of log probabilities by which a label in the other case has to be likelier."""
+COPIES = -1.5
+"""The same of a title in lowercase: as it is written, its words may be copied, which is likely."""
 
 
 class Translator:
@@ -317,7 +319,10 @@ class Translator:
         every = [*full, *recased.values()]
         done = batched_by_length(every, lambda part: len(part.ids), search.batch_size, work)
         others = dict(zip(recased, done[len(full) :], strict=True))
-        best = (likelier(one, others.get(place)) for place, one in enumerate(done[: len(full)]))
+        best = (
+            likelier(one, others.get(place), COPIES if in_title_case(part.words) else CLEARLY)
+            for place, (part, one) in enumerate(zip(full, done, strict=False))
+        )
         return [next(best) if part.words else empty_translation() for part in parts]
 
     def _in_other_case(self, parts: Sequence[EncodedSentence]) -> dict[int, EncodedSentence]:
@@ -499,10 +504,11 @@ class Translator:
         )
 
 
-def likelier(one: Translation, other: Translation | None) -> Translation:
-    """Returns the other translation if it is clearly likelier, given what was read."""
+def likelier(one: Translation, other: Translation | None, least: float) -> Translation:
+    """Returns the other translation if, given what was read, its log probability is larger by more
+    than `least`."""
     gain = sum(other.log_probabilities) - sum(one.log_probabilities) if other else 0.0
-    return other if other and other.tokens and gain > CLEARLY else one
+    return other if other and other.tokens and gain > least else one
 
 
 def distinct(hypotheses: Iterable[Translation]) -> Translation:

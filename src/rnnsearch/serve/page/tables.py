@@ -24,6 +24,7 @@ TABLES = {
     "LONGEST_LABEL": case.LONGEST_LABEL,
     "NAME_SUBWORDS": faithful.NAME_SUBWORDS,
     "CLEARLY": translator.CLEARLY,
+    "COPIES": translator.COPIES,
     "EMPHASIS": moses.EMPHASIS,
     "STRAIGHT": faithful.STRAIGHT,
     "NAMES": amounts.NAMES,

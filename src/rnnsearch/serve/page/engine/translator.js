@@ -2,14 +2,14 @@
 // are those of the HTTP service.
 
 import { Beginning } from "./beginning.js";
-import { beginsSmall, withSmallLetter } from "./case.js";
+import { beginsSmall, inTitleCase, withSmallLetter } from "./case.js";
 import { Codec, inWords } from "./codec.js";
 import { encodeWordsFaithfully, Faithful, faithfulWords, inOtherCase } from "./faithful.js";
 import { WordFilter } from "./faithful.js";
 import { Network } from "./network.js";
 import { search } from "./search.js";
 import { cut, joinedParts, sentences } from "./sentences.js";
-import { CLEARLY } from "./tables.js";
+import { CLEARLY, COPIES } from "./tables.js";
 import { readTensors } from "./tensors.js";
 
 const END = "</s>";
@@ -97,9 +97,9 @@ export class Translator {
     const recased = reads ? inOtherCase(this.source, encoded, this.target.language) : null;
     const others = recased ? await this.searched(recased, settings, null, pause) : [];
     const found = await this.searched(encoded, settings, show, pause);
-    if (!others[0]?.tokens.length || logProbability(others[0]) - logProbability(found[0]) <= CLEARLY) {
-      return found;
-    }
+    const least = inTitleCase(encoded.words) ? COPIES : CLEARLY;
+    const gain = others[0]?.tokens.length ? logProbability(others[0]) - logProbability(found[0]) : least;
+    if (gain <= least) return found;
     this.labels.set(encoded.words.join(" "), recased);
     return others;
   }
