@@ -34,7 +34,7 @@ from rnnsearch.training.setup import trainer_of
 from rnnsearch.training.trainer import Trainer
 from rnnsearch.translation.translator import Translator
 
-amount = pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.slow)])
+amount = pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
 
 
 def fuzz(check: Callable[..., None], examples: int, *strategies: st.SearchStrategy[Any]) -> None:

@@ -146,17 +146,14 @@ def test_a_rank_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.processes
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_training_after_an_update(
-    number: signal.Signals, tiny_store: Path, tmp_path: Path
-) -> None:
+def test_a_signal_ends_the_training_after_an_update(tiny_store: Path, tmp_path: Path) -> None:
     changes = (ENDLESS, "stopping.save_every=50", "stopping.validate_every=100000")
     training = start(
         train_words(tiny_store, tmp_path / "run", *changes), tmp_path / "said", torchrun(*TWO)
     )
     until_saved(training, tmp_path / "run")
     ranks = children(training.pid)
-    os.kill(training.pid, number)
+    os.kill(training.pid, signal.SIGTERM)
     assert training.wait(600) != 0
     nobody_left(ranks)
     assert "interrupted after" in (tmp_path / "said").read_text()
@@ -168,16 +165,12 @@ def test_a_signal_ends_the_training_after_an_update(
 def test_torchrun_learns_the_same_and_goes_on_after_a_kill(
     tiny_store: Path, whole_run: Path, tmp_path: Path
 ) -> None:
-    """The first time rank 1 is killed, the second time rank 0."""
-    launcher = torchrun(*TWO, "--max-restarts", "3")
+    launcher = torchrun(*TWO, "--max-restarts", "1")
     training = start(train_words(tiny_store, tmp_path / "killed"), tmp_path / "said", launcher)
     until_saved(training, tmp_path / "killed")
-    victims = sorted(children(training.pid))
-    for rank in (1, 0):
-        os.kill(victims[rank], signal.SIGKILL)
-        nobody_left(victims)
-        until_saved(training, tmp_path / "killed")
-        victims = sorted(children(training.pid))
+    ranks = sorted(children(training.pid))
+    os.kill(ranks[0], signal.SIGKILL)
+    nobody_left(ranks)
     assert training.wait(600) == 0, (tmp_path / "said").read_text()
     assert_same_checkpoint(whole_run, tmp_path / "killed")
 
@@ -250,7 +243,7 @@ sys.exit(2)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's scheduler")
 def test_threads_let_go_before_the_interpreter_ends() -> None:
-    for _ in range(3):
+    for _ in range(2):
         environment = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
         environment |= {"TORCHELASTIC_RUN_ID": "test", "TORCHELASTIC_RESTART_COUNT": "0"}
         environment |= {"LOCAL_RANK": "0", "GROUP_WORLD_SIZE": "1"}
