@@ -169,7 +169,7 @@ class Detokeniser {
     if (":–٫٬".includes(word) && inNumber) return [true, true];
     if (is.cjk([...word][0])) return [Boolean(before) && is.cjk([...before].at(-1)), false];
     if (is.opens(word)) return [false, true];
-    if (is.spaced(word)) return [false, false];
+    if (is.spaced(word)) return [/^[!?]$/.test(word) && /[!?]$/.test(before), false];
     if (is.ends(word) || (place && is.contraction(word))) return [true, false];
     if (is.elision(word) && /^\p{L}/u.test(after)) return [false, true];
     if (is.emphasis(word)) {
