@@ -144,6 +144,7 @@ one sign of a long number | costs 4,061 € now | costs € 4,061 € et | 0 2 1
 no mark is in front | 1.5 - Peter | 1.5 - Pierre | 0 1 2 | 1.5 - Pierre
 emoji are added | Peter reads 😀 a book | Pierre lit un livre | 0 1 3 4 | Pierre lit 😀 un livre
 emoji stay together | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Peter | Pierre | 5 | 👨‍👩‍👧‍👦 👍🏽 🇫🇷 1️⃣ ❤️ Pierre
+a heart of two letters | Peter <3 a book <3 | Pierre un livre | 0 2 3 | Pierre <3 un livre <3
 emoji are as many as they are | 🎉🎉🎉 Peter 🎉🎉 🎉 | Pierre | 1 | 🎉🎉🎉 Pierre 🎉🎉 🎉
 unknown words are as many as they are | Ж reads Ж | lit | 1 | Ж lit Ж
 marks of Markdown are around their words | # the **red** book | le livre rouge | 1 5 3 | #  le livre ** rouge **

@@ -80,7 +80,7 @@ COPIED_PATTERNS = {
         r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
     ),
     "figure": FIGURE,
-    "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*",
+    "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*|(?<!\S)<3+(?!\S)",
     "mark": (  # of Markdown
         rf"{EMPHASIS}|\[\^\w+\]|!\[|\](?:\([^()\s]*\)|\[[^\[\]\s]*\])|^#{{1,6}}\s+"
     ),
