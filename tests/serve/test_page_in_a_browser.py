@@ -268,6 +268,7 @@ FAITHFUL = [
     "the man",
     "- the woman sees, and it's a book of 3 men",
     "THE MAN",
+    "WOMAN!!!",
     "The man & A WOMAN'S BOOK IN U.S.",
     "A MAN'S BOOK IS IN THE U.S.",
     "get_name() sees the man now",

@@ -55,6 +55,7 @@ def test_text_of_a_translation_and_of_lowercase_networks_stays(codec: Codec) -> 
         ("See You !", False, True),
         ("SEE YOU", False, True),
         ("USA", False, False),
+        ("BOOKS !", False, True),
         ("sEe", False, False),
         ("it 's fine", True, False),
         ("see you all soon", True, False),

@@ -13,6 +13,8 @@ from rnnsearch.translation.target_words import has_text
 
 LONGEST_LABEL = 3
 """Most words of a label."""
+LONGEST_ACRONYM = 4
+"""Letters of a single word in capitals that may be an acronym."""
 
 
 def first_word(words: Sequence[str]) -> int | None:
@@ -38,9 +40,10 @@ def with_capital(words: Sequence[str]) -> list[str]:
 
 
 def in_capitals(words: Sequence[str]) -> bool:
-    """Tells whether a sentence of several words has capitals alone."""
+    """Tells whether a sentence has capitals alone, and is no acronym."""
     long = [word for word in words if len(word) > 1 and word.isalpha()]
-    return len(long) > 1 and all(word.isupper() for word in long)
+    several = len(long) > 1 or any(len(word) > LONGEST_ACRONYM for word in long)
+    return several and all(word.isupper() for word in long)
 
 
 def in_title_case(words: Sequence[str]) -> bool:

@@ -21,6 +21,7 @@ from rnnsearch.translation import (
 TABLES = {
     "STAND_INS": faithful.STAND_INS,
     "CURRENCIES": faithful.CURRENCIES,
+    "LONGEST_ACRONYM": case.LONGEST_ACRONYM,
     "LONGEST_LABEL": case.LONGEST_LABEL,
     "NAME_SUBWORDS": faithful.NAME_SUBWORDS,
     "CLEARLY": translator.CLEARLY,

@@ -1,7 +1,7 @@
 // The case in which the words of a sentence are read, and that of the first word of a translation,
 // as translation/case.py has them.
 
-import { LONGEST_LABEL } from "./tables.js";
+import { LONGEST_ACRONYM, LONGEST_LABEL } from "./tables.js";
 
 const UNK = 1;
 
@@ -29,10 +29,11 @@ export function withCapital(words) {
   return words.map((text, place) => (place === first ? begun(text, "toUpperCase") : text));
 }
 
-/** Tells whether a sentence of several words has capitals alone. */
+/** Tells whether a sentence has capitals alone, and is no acronym. */
 export function inCapitals(words) {
   const long = words.filter((text) => /^\p{L}{2,}$/u.test(text));
-  return long.length > 1 && long.every(isUpper);
+  const several = long.length > 1 || long.some((text) => [...text].length > LONGEST_ACRONYM);
+  return several && long.every(isUpper);
 }
 
 /** Tells whether a sentence has a capital in each word of four letters or more. */
