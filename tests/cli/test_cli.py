@@ -20,6 +20,10 @@ from rnnsearch.cli.options import WIDE
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
+ELSEWHERE = r"docs/|(?<!README)\.md\b|https?://(?!127\.0\.0\.1|example\.org)"
+"""What an installed package does not have: pages of the documentation; web addresses but for example ones."""
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_an_example(command: Command, name: str) -> None:
     shown = command(f"{name} --help")
@@ -28,6 +32,7 @@ def test_help_shows_an_example(command: Command, name: str) -> None:
     assert f"Example: rnnsearch {name}" in " ".join(shown.out.split())
     assert "--quiet" in shown.out
     assert "--debug" in shown.out
+    assert not re.search(ELSEWHERE, shown.out)
 
 
 @pytest.mark.parametrize("columns", [40, WIDE - 1, WIDE])
