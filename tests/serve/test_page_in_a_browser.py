@@ -274,6 +274,7 @@ FAITHFUL = [
     "get_name() sees the man now",
     "The Woman Sees the Books of Zdravković",
     "3 men see the woman's book, friend",
+    "the woman of munich sees 3 men now",
     "## The **man** sees ~~the~~ [book](https://example.org/a_b) `a b` now.",
     "The “man” sees **the woman** ![with](a.png) the [**old** book](b.md)[^1] ** of 20 m².",
     "The man pays 10 000,25 at 5:30 pm on +33 1 45 67, in C:\\a or get_name().",

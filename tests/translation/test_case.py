@@ -9,7 +9,8 @@ from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary, WordFilter
 from rnnsearch.translation.case import begins_small, is_label, with_small_letter
-from rnnsearch.translation.faithful import encode_faithfully, faithful_words
+from rnnsearch.translation.copied import faithful_words
+from rnnsearch.translation.reading import encode_faithfully
 
 
 @pytest.fixture(scope="module")

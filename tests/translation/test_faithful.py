@@ -12,15 +12,14 @@ from refusals import refusal
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.vocabulary import UNK, WordFilter
+from rnnsearch.translation.copied import faithful_words
 from rnnsearch.translation.faithful import (
     Faithful,
     Glossary,
-    encode_faithfully,
-    faithful_words,
-    in_other_case,
     read_glossary,
 )
 from rnnsearch.translation.numbers import Numbers, converted, read_figure
+from rnnsearch.translation.reading import encode_faithfully, in_other_case
 from rnnsearch.translation.target_words import COPIED, Word
 
 WORDS = """
@@ -225,6 +224,8 @@ def test_what_is_put_in_place_of_words(
         ("Love You And Peter: The Book", "Love you and Peter : the book"),
         ("Love You and the Book of it", "Love you and the book of it"),
         ("Love You and the book of it", None),
+        ("love you now munich", "Love you now Munich"),
+        ("love you now the book", None),
         ("- love you !", "- Love you !"),
         ("the book reads now", None),
         ("A book of Pierre", None),

@@ -22,7 +22,7 @@ from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.kernels.products import Converted
 from rnnsearch.translation.batching import READ_AHEAD
 from rnnsearch.translation.terms import LONGEST_ARTICLE
-from rnnsearch.translation.translator import CLEARLY, COPIES, likelier
+from rnnsearch.translation.translator import likelier
 from rnnsearch.word_links import merge_subwords
 
 LINES = [
@@ -386,12 +386,12 @@ def test_an_ensemble_is_of_one_direction(tiny_backward_run: Path, tiny_run: Path
 @pytest.mark.parametrize(
     ("gain", "tokens", "least", "expected"),
     [
-        (0.2, ["Lait"], CLEARLY, "Lait"),
-        (0.1, ["Lait"], CLEARLY, "Faites"),
-        (-3, ["Lait"], CLEARLY, "Faites"),
-        (2, [], CLEARLY, "Faites"),
-        (-1, ["Lait"], COPIES, "Lait"),
-        (-2, ["Lait"], COPIES, "Faites"),
+        (0.2, ["Lait"], 0.15, "Lait"),
+        (0.1, ["Lait"], 0.15, "Faites"),
+        (-3, ["Lait"], 0.15, "Faites"),
+        (2, [], 0.15, "Faites"),
+        (-1, ["Lait"], -1.5, "Lait"),
+        (-2, ["Lait"], -1.5, "Faites"),
     ],
 )
 def test_a_label_is_that_of_the_likelier_reading(

@@ -24,7 +24,7 @@ from rnnsearch.text.moses import FIRST_WORDS, Detokeniser, WholeWords
 from rnnsearch.text.tokens import changes
 from rnnsearch.text.vocabulary import SPECIALS
 from rnnsearch.training.loss import needs_links
-from rnnsearch.translation import faithful
+from rnnsearch.translation.copied import COPIED_PATTERNS
 
 EXPORTABLE = {
     "cell": ("gated",),
@@ -150,7 +150,7 @@ def write_browser_model(run: Run, folder: Path) -> int:
     network = run.load_network()
     tables = run.settings.search, run.settings.translation
     search = {key: value for table in tables for key, value in table if key in SEARCH}
-    copied = {kind: in_javascript(pattern) for kind, pattern in faithful.COPIED_PATTERNS.items()}
+    copied = {kind: in_javascript(pattern) for kind, pattern in COPIED_PATTERNS.items()}
     text = {
         "format": 1,
         "wiring": run.settings.model.wiring,

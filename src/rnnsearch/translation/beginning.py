@@ -34,7 +34,8 @@ def word_functions(codec: Codec, faithful: bool, target: str = "") -> WordFuncti
     word is copied letter by letter. target: the language into which a source line is translated."""
     if not faithful:
         return codec.words, codec.encode_words, lambda word: None
-    from rnnsearch.translation.faithful import encode_faithfully, faithful_words, kind_of
+    from rnnsearch.translation.copied import faithful_words, kind_of
+    from rnnsearch.translation.reading import encode_faithfully
 
     encode = partial(encode_faithfully, codec, target=target)
     return partial(faithful_words, codec), encode, kind_of

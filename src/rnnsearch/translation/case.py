@@ -15,6 +15,9 @@ LONGEST_LABEL = 3
 """Most words of a label."""
 LONGEST_ACRONYM = 4
 """Letters of a single word in capitals that may be an acronym."""
+LEAST_GAINS = {"label": 0.15, "title": -1.5, "sentence": 1.0}
+"""By how much the log probability of the translation has to be larger if the source is read in the
+other case. A title's words, as they are written, may be copied, which is likely."""
 
 
 def first_word(words: Sequence[str]) -> int | None:
@@ -61,6 +64,12 @@ def is_label(words: Sequence[str]) -> bool:
     if not 0 < len(text) <= LONGEST_LABEL or not all(map(str.isalpha, text)):
         return False
     return in_capitals(words) or all(word in (word.lower(), word.capitalize()) for word in text)
+
+
+def least_gain(words: Sequence[str]) -> float:
+    """Returns the one of LEAST_GAINS that holds for these words."""
+    kinds = {"label": is_label(words), "title": in_title_case(words), "sentence": True}
+    return next(LEAST_GAINS[kind] for kind, true in kinds.items() if true)
 
 
 def with_small_letter(words: Sequence[str], target: Codec) -> list[str]:

@@ -4,9 +4,7 @@ of a glossary.
 
 A network that writes subwords invents some words and misspells names. An invented word is replaced
 as UNK is (Luong et al. 2015; Jean et al. 2015): by the source word with the largest weight, or by
-its entry in the dictionary. The source is encoded accordingly. A word in capitals is read in
-lowercase if it then has far fewer subwords. What is to be copied letter by letter is one word: the
-network reads a stand-in for an address or a placeholder, and nothing for a tag or a run of emoji.
+its entry in the dictionary. What the network reads instead of some words is in reading.py.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -23,213 +21,23 @@ import numpy as np
 from rnnsearch.arguments import require
 from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
-from rnnsearch.text.codec import JOINER, Codec, EncodedSentence, Term
+from rnnsearch.text.codec import Codec, EncodedSentence, Term
 from rnnsearch.text.formats.lines import plain_field, raw_lines
-from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
-from rnnsearch.translation.amounts import read_amounts
-from rnnsearch.translation.case import (
-    begins_small,
-    first_word,
-    in_capitals,
-    in_title_case,
-    is_label,
-    with_capital,
-)
-from rnnsearch.translation.measures import hold_measures, read_measures
-from rnnsearch.translation.numbers import FIGURE, Numbers, is_number, read_figure
+from rnnsearch.translation.case import in_capitals
+from rnnsearch.translation.copied import STAND_INS, enclosed, faithful_words, kind_of
+from rnnsearch.translation.measures import hold_measures
+from rnnsearch.translation.numbers import Numbers, is_number
+from rnnsearch.translation.reading import as_read
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, has_text, insert
 from rnnsearch.translation.terms import with_terms
 
-_EMOJI = (
-    "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa"
-    "\U0001f400-\U0001fbff"
-)
-# joiners, skin tones, flags of regions
-_JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
-_CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
-_FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w(-]|[.@]\w)"
-COPIED_PATTERNS = {
-    "front": (
-        r"^(?:(?:[-–—+*•●○◦▪▸►■◆‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]:?"
-        r"|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
-        r"|(?:[a-z]|[ivx]{2,5})\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+"
-    ),
-    "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
-    "address": (
-        r"<https?://[^\s<>]+>|(?:https?://|www\.)[^\s<>\"]+"
-        r"|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
-        r"|(?<!\w)[A-Za-z]:\\[^\s<>\"]*|\\\\\w[^\s<>\"]+"
-        r"|(?<![^\s(\"'=])(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
-        rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?"
-    ),
-    "escape": r"\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
-    "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
-    "placeholder": (
-        r"(?<!\w)%[A-Za-z_]\w+%(?!\w)"
-        r"|%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
-        r"|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<[%?][^<>]*[%?]>|\[\[[^\[\]]+\]\]|__\w+__"
-        r"|[$#%]?\{\s*(?:[^{}\s]+\s*)?\}|\{\s*\w+\s*,(?:[^{}]|\{[^{}]*\})*\}"
-        r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])"
-    ),
-    "code": (
-        r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*(?:,\s[^()\s]+)*\)"
-        r"|\d{4}-\d\d-\d\dT[\w:.+-]*\w|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
-        r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
-        r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
-        r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
-    ),
-    "figure": FIGURE,
-    "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*|(?<!\S)<3+(?!\S)",
-    "mark": (  # of Markdown
-        rf"{EMPHASIS}|\[\^\w+\]|!\[|\](?:\([^()\s]*\)|\[[^\[\]\s]*\])|^#{{1,6}}\s+"
-    ),
-    "snippet": r"`[^`]+`",
-}
-"""Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the
-sentence. What is in front of a sentence (bullets, numbers, quoted lines) is copied with its
-spaces."""
-ANY_COPIED = re.compile(
-    "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COPIED_PATTERNS.items())
-)
-STAND_INS: dict[str, list[str]] = {
-    "front": [],
-    "tag": [],
-    "escape": [],
-    "emoji": [],
-    "mark": [],
-    "number": ["12"],
-    "address": ["XX"],
-    "placeholder": ["XX"],
-    "code": ["XX"],
-    "snippet": ["XX"],
-}
-"""Kind → the words that the network reads instead."""
-STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
-"""Typographic quotation mark → what a network reads instead if it cannot read it."""
-AFTER_ADDRESS = ".,;:!?\"')]}»”’"
-
-NAME_SUBWORDS = 4
-"""Number of subwords from which on a word of a title is taken for a name."""
 CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
     **dict.fromkeys(("euro", "euros"), "€"),
     **dict.fromkeys(("dollar", "dollars"), "$"),
     **dict.fromkeys(("pound", "pounds", "livre", "livres"), "£"),
 }
 """Word of a currency, in English and French → its sign."""
-
-
-def faithful_words(codec: Codec, line: str) -> list[str]:
-    """Splits a source line into words. What is copied letter by letter is one word."""
-    words: list[str] = []
-    end = 0
-    line = line.lstrip().replace("’", "'")
-    for found in ANY_COPIED.finditer(line):
-        copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
-        words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
-        end = found.start() + len(copied)
-    return words + codec.words(line[end:])
-
-
-def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> EncodedSentence:
-    """Encodes the words of a source line in the forms that the network reads best. `words` of the
-    result are still those of the line. target: the language of the translation; none if the words
-    are those of a translation."""
-    languages = codec.tokeniser.language, target
-    instead = read_measures(words, languages)
-    instead |= read_amounts(words, languages, lambda sign: _is_unread(codec, sign))
-    instead |= dict.fromkeys(enclosed(words), "")
-    begun = words if not target or is_label(words) else _with_capitals(codec, words)
-    first, capitals = first_word(words), in_capitals(words)
-    read = [
-        codec.words(instead[place])
-        if place in instead
-        else _as_read(codec, word, place == first, capitals)
-        for place, word in enumerate(begun)
-    ]
-    encoded = codec.encode_words([part for parts in read for part in parts])
-    place_of = [place for place, parts in enumerate(read) for _ in parts] + [len(words)]
-    return EncodedSentence(list(words), encoded.ids, [place_of[part] for part in encoded.word_of])
-
-
-def _with_capitals(codec: Codec, words: Sequence[str]) -> Sequence[str]:
-    """Returns the words with a capital where a sentence begins with a small letter, and, if it has
-    no capitals, in words that then have far fewer subwords (*france*, *usa*)."""
-    first = first_word(words)
-    if first is None or codec.tokeniser.lowercase:
-        return words
-    begun = with_capital(words) if begins_small(words) and not kind_of(words[first]) else words
-    if any(word != word.lower() for word in words):
-        return begun
-    return [
-        _least(codec, [word, word.title(), word.upper()])
-        if word.replace("-", "").isalpha() and kind_of(word) is None
-        else word
-        for word in begun
-    ]
-
-
-def in_other_case(codec: Codec, part: EncodedSentence, target: str) -> EncodedSentence | None:
-    """Returns a label or a title as it is read in lowercase, for a network may take words with
-    capitals for names; a label in lowercase, with capitals; None for other text. target: the
-    language of the translation."""
-    words, label = part.words, is_label(part.words)
-    if codec.tokeniser.lowercase or part.beginning.places or not (label or in_title_case(words)):
-        return None
-    small = begins_small(words)
-    other = _with_capitals(codec, words) if small else _without_capitals(codec, words, label)
-    read = encode_faithfully(codec, other, target)
-    return replace(part, ids=read.ids, word_of=read.word_of)
-
-
-def _without_capitals(codec: Codec, words: Sequence[str], label: bool) -> list[str]:
-    """Returns the words in lowercase but for names, those that then have more subwords; in a title,
-    also but for its first word and for those that have many subwords anyway."""
-    begin, found = first_word(words), []
-    for place, word in enumerate(words):
-        capital, lower = codec.word_ids([word, word.lower()])[1]
-        stays = not label and (place == begin or lower == capital >= NAME_SUBWORDS)
-        found.append(word if stays or lower > capital else word.lower())
-    return found
-
-
-@lru_cache(maxsize=1 << 16)
-def kind_of(word: str) -> str | None:
-    """Returns the kind of a word that is copied letter by letter; None for others."""
-    found = ANY_COPIED.fullmatch(word.replace(JOINER, " "))
-    return found and found.lastgroup
-
-
-def _is_unread(codec: Codec, word: str) -> bool:
-    return UNK in codec.word_ids([word])[0]
-
-
-def _as_read(codec: Codec, word: str, first: bool, capitals: bool = False) -> list[str]:
-    """Returns the words to read instead of this one: a stand-in, or capitals in lowercase.
-    capitals: all of the sentence has them, which are then in no word a sign of a name."""
-    if (kind := kind_of(word)) is not None:
-        figure = read_figure(word.replace(JOINER, " "), codec.tokeniser.language)
-        return codec.words(figure) if kind == "figure" else STAND_INS[kind]
-    if word in STRAIGHT and _is_unread(codec, word):
-        return [STRAIGHT[word]]
-    if not word.isupper() or not (capitals or len(word) > 1):
-        return [word]
-    forms = [
-        word,
-        *((word.capitalize(), word.lower()) if first else (word.lower(), word.capitalize())),
-    ]
-    if not capitals:
-        return [_least(codec, forms)]  # it may be an acronym
-    sizes = codec.word_ids(forms)[1]
-    best = min((1, 2), key=lambda form: sizes[form])
-    return [forms[best] if sizes[best] <= sizes[0] else word]
-
-
-def _least(codec: Codec, forms: Sequence[str]) -> str:
-    """Returns the form of a word with the fewest subwords if they are far fewer; else the first."""
-    sizes = codec.word_ids(forms)[1]
-    best = min(range(len(forms)), key=lambda form: sizes[form])
-    return forms[best if 2 * sizes[best] <= sizes[0] else 0]
 
 
 @dataclass(frozen=True)
@@ -377,7 +185,7 @@ class Faithful:
             place
             for place, word in enumerate(words)
             if len(word) > 3 and word.isupper() and kind_of(word) is None
-            if _as_read(self.source, word, place == 0) != [word]
+            if as_read(self.source, word, place == 0) != [word]
         }
         whole = in_capitals(words)
         return [
@@ -399,26 +207,6 @@ class Faithful:
             return True
         parts = [part for part in re.split(r"[-'’./&]", word) if part]
         return len(parts) > 1 and all(self.knows(part) for part in parts)
-
-
-def enclosed(words: Sequence[str]) -> dict[int, range]:
-    """Returns, for the places of marks of Markdown, the places of the words that two of them
-    enclose: [words](address), **words**, ~~words~~."""
-    pairs, opened = list[tuple[int, int]](), dict[str, int]()
-    for place, word in enumerate(words):
-        if re.fullmatch(EMPHASIS, word):
-            if word in opened:
-                pairs.append((opened.pop(word), place))
-            else:
-                opened[word] = place
-        elif word in ("[", "!["):
-            opened["["] = place
-        elif word[:1] == "]" and "[" in opened:
-            first = opened.pop("[")
-            if kind_of(word) == "mark":
-                pairs.append((first, place))
-    inner = {pair: range(pair[0] + 1, pair[1]) for pair in pairs}
-    return {place: words for pair, words in inner.items() if words for place in pair}
 
 
 def _begun_large(sentence: EncodedSentence, made: list[Word]) -> list[Word]:

@@ -41,7 +41,7 @@ from rnnsearch.translation.beginning import (
     with_typed,
     word_functions,
 )
-from rnnsearch.translation.case import begins_small, in_title_case, with_small_letter
+from rnnsearch.translation.case import begins_small, least_gain, with_small_letter
 from rnnsearch.translation.networks import Networks, sums_of, warn_of_edits
 from rnnsearch.translation.source_lines import (
     MOST_WORDS,
@@ -65,10 +65,6 @@ SEARCHED_ELEMENTS = 1 << 29
 × 12 hypotheses with 30,000 words each: 23 million."""
 
 MOST_CHOICES = 500
-CLEARLY = 0.15
-"""Difference of log probabilities by which a label in the other case has to be likelier."""
-COPIES = -1.5
-"""The same of a title in lowercase: as it is written, its words may be copied, which is likely."""
 
 
 class Translator:
@@ -320,15 +316,14 @@ class Translator:
         done = batched_by_length(every, lambda part: len(part.ids), search.batch_size, work)
         others = dict(zip(recased, done[len(full) :], strict=True))
         best = (
-            likelier(one, others.get(place), COPIES if in_title_case(part.words) else CLEARLY)
+            likelier(one, others.get(place), least_gain(part.words))
             for place, (part, one) in enumerate(zip(full, done, strict=False))
         )
         return [next(best) if part.words else empty_translation() for part in parts]
 
     def _in_other_case(self, parts: Sequence[EncodedSentence]) -> dict[int, EncodedSentence]:
-        """Returns the labels among the parts as they are read in the other case, by their
-        places."""
-        from rnnsearch.translation.faithful import in_other_case
+        """Returns the parts that are also read in another case, so read, by their places."""
+        from rnnsearch.translation.reading import in_other_case
 
         target = self.target.tokeniser.language
         read = (

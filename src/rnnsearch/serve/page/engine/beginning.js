@@ -1,7 +1,8 @@
 // The given beginning of a sentence's translation, which the search completes, as
 // translation/beginning.py has it.
 
-import { encodeWordsFaithfully, faithfulWords, kindOf } from "./faithful.js";
+import { faithfulWords, kindOf } from "./copied.js";
+import { encodeWordsFaithfully } from "./reading.js";
 import { LONGEST_UNFINISHED } from "./tables.js";
 
 const [EOS, UNK] = [0, 1];

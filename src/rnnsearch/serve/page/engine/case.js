@@ -1,7 +1,7 @@
 // The case in which the words of a sentence are read, and that of the first word of a translation,
 // as translation/case.py has them.
 
-import { LONGEST_ACRONYM, LONGEST_LABEL } from "./tables.js";
+import { LEAST_GAINS, LONGEST_ACRONYM, LONGEST_LABEL } from "./tables.js";
 
 const UNK = 1;
 
@@ -51,6 +51,10 @@ export function isLabel(words) {
   const plain = (text) => [text.toLowerCase(), capitalised(text)].includes(text);
   return inCapitals(words) || some.every(plain);
 }
+
+/** Returns the one of LEAST_GAINS that holds for these words. */
+export const leastGain = (words) =>
+  LEAST_GAINS[isLabel(words) ? "label" : inTitleCase(words) ? "title" : "sentence"];
 
 /** Returns the words of a translation, the first of which begins with a small letter, unless it has
  *  a capital everywhere. filter: a WordFilter, or null. */

@@ -2,18 +2,16 @@
 // translation/faithful.py has it, and the filter of words that training's target text held, as
 // text/vocabulary.py makes it.
 
-import { readAmounts } from "./amounts.js";
-import { beginsSmall, capitalised, firstWord, hasText, inCapitals } from "./case.js";
-import { inTitleCase, isLabel, isUpper, withCapital } from "./case.js";
-import { holdMeasures, readMeasures } from "./measures.js";
-import { isNumber, Numbers, readFigure } from "./numbers.js";
-import { AFTER_ADDRESS, CURRENCIES, EMPHASIS, HASHES } from "./tables.js";
-import { NAME_SUBWORDS, RARE, SEEDS, STAND_INS, STRAIGHT } from "./tables.js";
+import { capitalised, hasText, inCapitals, isUpper } from "./case.js";
+import { enclosed, kindOf } from "./copied.js";
+import { holdMeasures } from "./measures.js";
+import { isNumber, Numbers } from "./numbers.js";
+import { asRead } from "./reading.js";
+import { CURRENCIES, HASHES, RARE, SEEDS, STAND_INS } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
 const UNKNOWN = "<unk>";
-const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
 
 export class WordFilter {
   constructor(bits) {
@@ -36,130 +34,6 @@ function hashed(data, seed) {
   value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
   return (value ^ (value >>> 16)) >>> 0;
-}
-
-/** Returns the words of a line; what is copied letter by letter is one word. */
-export function faithfulWords(codec, given) {
-  const line = given.trimStart().replaceAll("’", "'");
-  const words = [];
-  let end = 0;
-  for (const { 0: found, index, groups } of line.matchAll(codec.copied.all)) {
-    let copied = found;
-    while (groups.address && AFTER_ADDRESS.includes(copied.at(-1))) copied = copied.slice(0, -1);
-    words.push(...codec.tokeniser.words(line.slice(end, index)), copied.replace(/\s/gu, JOINER));
-    end = index + copied.length;
-  }
-  return [...words, ...codec.tokeniser.words(line.slice(end))];
-}
-
-/** Encodes the words of a line, which are its own, whatever they are read as. target: the language
- *  of the translation; none if the words are those of a translation. */
-export function encodeWordsFaithfully(codec, words, target = "") {
-  const instead = readMeasures(words, [codec.language, target]);
-  const amounts = readAmounts(words, [codec.language, target], (sign) => isUnread(codec, sign));
-  for (const [place, text] of amounts) instead.set(place, text);
-  for (const place of enclosed(codec, words).keys()) instead.set(place, "");
-  const begun = !target || isLabel(words) ? words : withCapitals(codec, words);
-  const [first, capitals] = [firstWord(words), inCapitals(words)];
-  const read = begun.map((text, at) =>
-    instead.has(at)
-      ? codec.tokeniser.words(instead.get(at))
-      : asRead(codec, text, at === first, capitals),
-  );
-  const { ids, wordOf } = codec.encodeWords(read.flat());
-  const placeOf = [...read.flatMap((parts, place) => parts.map(() => place)), words.length];
-  return { words, ids, wordOf: wordOf.map((part) => placeOf[part]) };
-}
-
-/** Returns the words with a capital where a sentence begins with a small letter, and, if it has no
- *  capitals, in words that then have far fewer subwords (france, usa). */
-function withCapitals(codec, words) {
-  const first = words[firstWord(words)];
-  if (first === undefined || codec.lowercase) return words;
-  const begun = beginsSmall(words) && !kindOf(codec, first) ? withCapital(words) : words;
-  if (words.some((text) => text !== text.toLowerCase())) return begun;
-  const plain = (text) => /^[\p{L}-]*\p{L}[\p{L}-]*$/u.test(text) && !kindOf(codec, text);
-  const title = (text) => text.split("-").map(capitalised).join("-");
-  return begun.map((text) =>
-    plain(text) ? least(codec, [text, title(text), text.toUpperCase()]) : text,
-  );
-}
-
-/** Returns a label or a title as it is read in lowercase; a label in lowercase, with capitals; null
- *  for other text. */
-export function inOtherCase(codec, { words }, target) {
-  const label = isLabel(words);
-  if (codec.lowercase || !(label || inTitleCase(words))) return null;
-  const small = beginsSmall(words);
-  const other = small ? withCapitals(codec, words) : withoutCapitals(codec, words, label);
-  return { ...encodeWordsFaithfully(codec, other, target), words };
-}
-
-/** Returns the words in lowercase but for names, those that then have more subwords; in a title, also
- *  but for its first word and for those that have many subwords anyway. */
-function withoutCapitals(codec, words, label) {
-  const begin = firstWord(words);
-  return words.map((text, place) => {
-    const [capital, lower] = [text, text.toLowerCase()].map((one) => codec.parts(one).length);
-    const rare = lower === capital && lower >= NAME_SUBWORDS;
-    const stays = !label && (place === begin || rare);
-    return stays || lower > capital ? text : text.toLowerCase();
-  });
-}
-
-/** Returns the kind of a word that is copied letter by letter; undefined for others. */
-export function kindOf(codec, text) {
-  const groups = codec.copied.whole.exec(text.replaceAll(JOINER, " "))?.groups ?? {};
-  return Object.keys(groups).find((kind) => groups[kind] !== undefined);
-}
-
-const isUnread = (codec, text) => codec.encodeWords([text]).ids.includes(UNK);
-
-/** Returns the words to read instead of this one: a stand-in, or capitals in lowercase. capitals: all
- *  of the sentence has them. */
-function asRead(codec, text, first, capitals = false) {
-  const kind = kindOf(codec, text);
-  const plain = text.replaceAll(JOINER, " ");
-  if (kind === "figure") return codec.tokeniser.words(readFigure(plain, codec.language));
-  if (kind) return STAND_INS[kind];
-  if (Object.hasOwn(STRAIGHT, text) && isUnread(codec, text)) return [STRAIGHT[text]];
-  if (!isUpper(text) || !(capitals || [...text].length > 1)) return [text];
-  const lower = [text.toLowerCase(), capitalised(text)];
-  const forms = [text, ...(first ? lower.reverse() : lower)];
-  if (!capitals) return [least(codec, forms)]; // it may be an acronym
-  const sizes = forms.map((form) => codec.parts(form).length);
-  const best = sizes[2] < sizes[1] ? 2 : 1;
-  return [sizes[best] <= sizes[0] ? forms[best] : text];
-}
-
-/** Returns the form of a word with the fewest subwords if they are far fewer; else the first. */
-function least(codec, forms) {
-  const sizes = forms.map((form) => codec.parts(form).length);
-  const fewest = Math.min(...sizes);
-  return forms[2 * fewest <= sizes[0] ? sizes.indexOf(fewest) : 0];
-}
-
-/** Returns a map of the places of marks of Markdown: [first, end] of the words that two of them
- *  enclose: [words](address), **words**, ~~words~~. */
-function enclosed(codec, words) {
-  const [paired, opened, emphasis] = [new Map(), new Map(), new RegExp(`^(?:${EMPHASIS})$`, "u")];
-  const pair = (kind, last) => {
-    const first = opened.get(kind);
-    opened.delete(kind);
-    if (first + 1 < last) for (const place of [first, last]) paired.set(place, [first + 1, last]);
-  };
-  words.forEach((text, place) => {
-    if (emphasis.test(text)) {
-      if (opened.has(text)) pair(text, place);
-      else opened.set(text, place);
-    } else if (text === "[" || text === "![") {
-      opened.set("[", place);
-    } else if (text.startsWith("]") && opened.has("[")) {
-      if (kindOf(codec, text) === "mark") pair("[", place);
-      else opened.delete("[");
-    }
-  });
-  return paired;
 }
 
 /** filter: a WordFilter, or null. languages: source, target. */

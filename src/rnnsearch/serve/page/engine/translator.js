@@ -2,14 +2,14 @@
 // are those of the HTTP service.
 
 import { Beginning } from "./beginning.js";
-import { beginsSmall, inTitleCase, withSmallLetter } from "./case.js";
+import { beginsSmall, leastGain, withSmallLetter } from "./case.js";
 import { Codec, inWords } from "./codec.js";
-import { encodeWordsFaithfully, Faithful, faithfulWords, inOtherCase } from "./faithful.js";
-import { WordFilter } from "./faithful.js";
+import { faithfulWords } from "./copied.js";
+import { Faithful, WordFilter } from "./faithful.js";
 import { Network } from "./network.js";
+import { encodeWordsFaithfully, inOtherCase } from "./reading.js";
 import { search } from "./search.js";
 import { cut, joinedParts, sentences } from "./sentences.js";
-import { CLEARLY, COPIES } from "./tables.js";
 import { readTensors } from "./tensors.js";
 
 const END = "</s>";
@@ -97,7 +97,7 @@ export class Translator {
     const recased = reads ? inOtherCase(this.source, encoded, this.target.language) : null;
     const others = recased ? await this.searched(recased, settings, null, pause) : [];
     const found = await this.searched(encoded, settings, show, pause);
-    const least = inTitleCase(encoded.words) ? COPIES : CLEARLY;
+    const least = leastGain(encoded.words);
     const gain = others[0]?.tokens.length ? logProbability(others[0]) - logProbability(found[0]) : least;
     if (gain <= least) return found;
     this.labels.set(encoded.words.join(" "), recased);

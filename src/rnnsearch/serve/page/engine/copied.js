@@ -1,0 +1,48 @@
+// What is copied letter by letter from the source, as translation/copied.py has it.
+
+import { AFTER_ADDRESS, EMPHASIS } from "./tables.js";
+
+export const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
+
+/** Returns the words of a line; what is copied letter by letter is one word. */
+export function faithfulWords(codec, given) {
+  const line = given.trimStart().replaceAll("’", "'");
+  const words = [];
+  let end = 0;
+  for (const { 0: found, index, groups } of line.matchAll(codec.copied.all)) {
+    let copied = found;
+    while (groups.address && AFTER_ADDRESS.includes(copied.at(-1))) copied = copied.slice(0, -1);
+    words.push(...codec.tokeniser.words(line.slice(end, index)), copied.replace(/\s/gu, JOINER));
+    end = index + copied.length;
+  }
+  return [...words, ...codec.tokeniser.words(line.slice(end))];
+}
+
+/** Returns the kind of a word that is copied letter by letter; undefined for others. */
+export function kindOf(codec, text) {
+  const groups = codec.copied.whole.exec(text.replaceAll(JOINER, " "))?.groups ?? {};
+  return Object.keys(groups).find((kind) => groups[kind] !== undefined);
+}
+
+/** Returns a map of the places of marks of Markdown: [first, end] of the words that two of them
+ *  enclose: [words](address), **words**, ~~words~~. */
+export function enclosed(codec, words) {
+  const [paired, opened, emphasis] = [new Map(), new Map(), new RegExp(`^(?:${EMPHASIS})$`, "u")];
+  const pair = (kind, last) => {
+    const first = opened.get(kind);
+    opened.delete(kind);
+    if (first + 1 < last) for (const place of [first, last]) paired.set(place, [first + 1, last]);
+  };
+  words.forEach((text, place) => {
+    if (emphasis.test(text)) {
+      if (opened.has(text)) pair(text, place);
+      else opened.set(text, place);
+    } else if (text === "[" || text === "![") {
+      opened.set("[", place);
+    } else if (text.startsWith("]") && opened.has("[")) {
+      if (kindOf(codec, text) === "mark") pair("[", place);
+      else opened.delete("[");
+    }
+  });
+  return paired;
+}

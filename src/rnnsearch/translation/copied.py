@@ -1,0 +1,117 @@
+"""What is copied letter by letter from the source: each is one word, for which the network reads a
+stand-in, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from rnnsearch.text.codec import JOINER, Codec
+from rnnsearch.text.moses import EMPHASIS
+from rnnsearch.translation.numbers import FIGURE
+
+_EMOJI = (
+    "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa"
+    "\U0001f400-\U0001fbff"
+)
+# joiners, skin tones, flags of regions
+_JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+_CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
+_FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w(-]|[.@]\w)"
+COPIED_PATTERNS = {
+    "front": (
+        r"^(?:(?:[-–—+*•●○◦▪▸►■◆‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]:?"
+        r"|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
+        r"|(?:[a-z]|[ivx]{2,5})\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+"
+    ),
+    "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
+    "address": (
+        r"<https?://[^\s<>]+>|(?:https?://|www\.)[^\s<>\"]+"
+        r"|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
+        r"|(?<!\w)[A-Za-z]:\\[^\s<>\"]*|\\\\\w[^\s<>\"]+"
+        r"|(?<![^\s(\"'=])(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
+        rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?"
+    ),
+    "escape": r"\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
+    "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
+    "placeholder": (
+        r"(?<!\w)%[A-Za-z_]\w+%(?!\w)"
+        r"|%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
+        r"|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<[%?][^<>]*[%?]>|\[\[[^\[\]]+\]\]|__\w+__"
+        r"|[$#%]?\{\s*(?:[^{}\s]+\s*)?\}|\{\s*\w+\s*,(?:[^{}]|\{[^{}]*\})*\}"
+        r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])"
+    ),
+    "code": (
+        r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*(?:,\s[^()\s]+)*\)"
+        r"|\d{4}-\d\d-\d\dT[\w:.+-]*\w|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
+        r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
+        r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
+        r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
+    ),
+    "figure": FIGURE,
+    "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*|(?<!\S)<3+(?!\S)",
+    "mark": (  # of Markdown
+        rf"{EMPHASIS}|\[\^\w+\]|!\[|\](?:\([^()\s]*\)|\[[^\[\]\s]*\])|^#{{1,6}}\s+"
+    ),
+    "snippet": r"`[^`]+`",
+}
+"""Kind → what is copied letter by letter. Punctuation at the end of an address belongs to the
+sentence. What is in front of a sentence (bullets, numbers, quoted lines) is copied with its
+spaces."""
+ANY_COPIED = re.compile(
+    "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COPIED_PATTERNS.items())
+)
+STAND_INS: dict[str, list[str]] = {
+    "front": [],
+    "tag": [],
+    "escape": [],
+    "emoji": [],
+    "mark": [],
+    "number": ["12"],
+    "address": ["XX"],
+    "placeholder": ["XX"],
+    "code": ["XX"],
+    "snippet": ["XX"],
+}
+"""Kind → the words that the network reads instead."""
+AFTER_ADDRESS = ".,;:!?\"')]}»”’"
+
+
+def faithful_words(codec: Codec, line: str) -> list[str]:
+    """Splits a source line into words. What is copied letter by letter is one word."""
+    words: list[str] = []
+    end = 0
+    line = line.lstrip().replace("’", "'")
+    for found in ANY_COPIED.finditer(line):
+        copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
+        words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
+        end = found.start() + len(copied)
+    return words + codec.words(line[end:])
+
+
+@lru_cache(maxsize=1 << 16)
+def kind_of(word: str) -> str | None:
+    """Returns the kind of a word that is copied letter by letter; None for others."""
+    found = ANY_COPIED.fullmatch(word.replace(JOINER, " "))
+    return found and found.lastgroup
+
+
+def enclosed(words: Sequence[str]) -> dict[int, range]:
+    """Returns, for the places of marks of Markdown, the places of the words that two of them
+    enclose: [words](address), **words**, ~~words~~."""
+    pairs, opened = list[tuple[int, int]](), dict[str, int]()
+    for place, word in enumerate(words):
+        if re.fullmatch(EMPHASIS, word):
+            if word in opened:
+                pairs.append((opened.pop(word), place))
+            else:
+                opened[word] = place
+        elif word in ("[", "!["):
+            opened["["] = place
+        elif word[:1] == "]" and "[" in opened:
+            first = opened.pop("[")
+            if kind_of(word) == "mark":
+                pairs.append((first, place))
+    inner = {pair: range(pair[0] + 1, pair[1]) for pair in pairs}
+    return {place: words for pair, words in inner.items() if words for place in pair}

@@ -1,0 +1,140 @@
+"""The forms in which the words of a source line are read: those that the network knows best.
+
+A word in capitals is read in lowercase if it then has far fewer subwords, names in text without
+capitals are read with theirs; what is copied letter by letter, as its stand-in; amounts and
+measures in words. page/engine/reading.js has the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
+from rnnsearch.text.vocabulary import UNK
+from rnnsearch.translation.amounts import read_amounts
+from rnnsearch.translation.case import (
+    begins_small,
+    first_word,
+    in_capitals,
+    in_title_case,
+    is_label,
+    with_capital,
+)
+from rnnsearch.translation.copied import STAND_INS, enclosed, kind_of
+from rnnsearch.translation.measures import read_measures
+from rnnsearch.translation.numbers import read_figure
+
+STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
+"""Typographic quotation mark → what a network reads instead if it cannot read it."""
+NAME_SUBWORDS = 4
+"""Number of subwords from which on a word of a title is taken for a name."""
+
+
+def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> EncodedSentence:
+    """Encodes the words of a source line in the forms that the network reads best. `words` of the
+    result are still those of the line. target: the language of the translation; none if the words
+    are those of a translation."""
+    languages = codec.tokeniser.language, target
+    instead = read_measures(words, languages)
+    instead |= read_amounts(words, languages, lambda sign: _is_unread(codec, sign))
+    instead |= dict.fromkeys(enclosed(words), "")
+    begun = words if not target or is_label(words) else _with_capitals(codec, words)
+    first, capitals = first_word(words), in_capitals(words)
+    read = [
+        codec.words(instead[place])
+        if place in instead
+        else as_read(codec, word, place == first, capitals)
+        for place, word in enumerate(begun)
+    ]
+    encoded = codec.encode_words([part for parts in read for part in parts])
+    place_of = [place for place, parts in enumerate(read) for _ in parts] + [len(words)]
+    return EncodedSentence(list(words), encoded.ids, [place_of[part] for part in encoded.word_of])
+
+
+def _with_capitals(codec: Codec, words: Sequence[str]) -> Sequence[str]:
+    """Returns the words with a capital where a sentence begins with a small letter, and, if it has
+    no capitals, in words that then have far fewer subwords (*france*, *usa*)."""
+    first = first_word(words)
+    if first is None or codec.tokeniser.lowercase:
+        return words
+    begun = with_capital(words) if begins_small(words) and not kind_of(words[first]) else words
+    if any(word != word.lower() for word in words):
+        return begun
+    return [
+        _least(codec, [word, word.title(), word.upper()])
+        if word.replace("-", "").isalpha() and kind_of(word) is None
+        else word
+        for word in begun
+    ]
+
+
+def in_other_case(codec: Codec, part: EncodedSentence, target: str) -> EncodedSentence | None:
+    """Returns a label or a title as it is read in lowercase, for a network may take words with
+    capitals for names; a label in lowercase, with capitals; a sentence in lowercase, with capitals
+    in all words that may be names; None for other text. target: the language of the translation."""
+    words = part.words
+    if codec.tokeniser.lowercase or part.beginning.places:
+        return None
+    if not is_label(words) and not in_title_case(words):
+        other = _with_names(codec, words)
+    else:
+        small = begins_small(words)
+        other = _with_capitals(codec, words) if small else _without_capitals(codec, words)
+    if other is None:
+        return None
+    read = encode_faithfully(codec, other, target)
+    return replace(part, ids=read.ids, word_of=read.word_of)
+
+
+def _with_names(codec: Codec, words: Sequence[str]) -> Sequence[str] | None:
+    """Returns a sentence without capitals with those of words of several subwords, which may be
+    names; None if it has no such words."""
+    begun, found = _with_capitals(codec, words), []
+    for word in begun if all(word == word.lower() for word in words) else ():
+        plain = word.isalpha() and word == word.lower() and kind_of(word) is None
+        capital, lower = codec.word_ids([word.title(), word])[1]
+        found.append(word.title() if plain and lower > 1 and capital <= lower else word)
+    return found if found and found != list(begun) else None
+
+
+def _without_capitals(codec: Codec, words: Sequence[str]) -> list[str]:
+    """Returns the words in lowercase but for names, those that then have more subwords; in a title,
+    also but for its first word and for those that have many subwords anyway."""
+    begin, label, found = first_word(words), is_label(words), list[str]()
+    for place, word in enumerate(words):
+        capital, lower = codec.word_ids([word, word.lower()])[1]
+        stays = not label and (place == begin or lower == capital >= NAME_SUBWORDS)
+        found.append(word if stays or lower > capital else word.lower())
+    return found
+
+
+def _is_unread(codec: Codec, word: str) -> bool:
+    return UNK in codec.word_ids([word])[0]
+
+
+def as_read(codec: Codec, word: str, first: bool, capitals: bool = False) -> list[str]:
+    """Returns the words to read instead of this one: a stand-in, or capitals in lowercase.
+    capitals: all of the sentence has them, which are then in no word a sign of a name."""
+    if (kind := kind_of(word)) is not None:
+        figure = read_figure(word.replace(JOINER, " "), codec.tokeniser.language)
+        return codec.words(figure) if kind == "figure" else STAND_INS[kind]
+    if word in STRAIGHT and _is_unread(codec, word):
+        return [STRAIGHT[word]]
+    if not word.isupper() or not (capitals or len(word) > 1):
+        return [word]
+    forms = [
+        word,
+        *((word.capitalize(), word.lower()) if first else (word.lower(), word.capitalize())),
+    ]
+    if not capitals:
+        return [_least(codec, forms)]  # it may be an acronym
+    sizes = codec.word_ids(forms)[1]
+    best = min((1, 2), key=lambda form: sizes[form])
+    return [forms[best] if sizes[best] <= sizes[0] else word]
+
+
+def _least(codec: Codec, forms: Sequence[str]) -> str:
+    """Returns the form of a word with the fewest subwords if they are far fewer; else the first."""
+    sizes = codec.word_ids(forms)[1]
+    best = min(range(len(forms)), key=lambda form: sizes[form])
+    return forms[best if 2 * sizes[best] <= sizes[0] else 0]
