@@ -10,7 +10,7 @@ from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary, WordFilter
 from rnnsearch.translation.case import begins_small, is_label, with_small_letter
 from rnnsearch.translation.copied import faithful_words
-from rnnsearch.translation.reading import encode_faithfully
+from rnnsearch.translation.reading import encode_faithfully, in_other_case
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +90,10 @@ def test_the_first_letter_of_a_translation(language: str, words: str, written: s
         known,
     )
     assert with_small_letter(words.split(), side) == written.split()
+
+
+def test_german_nouns_are_no_title(codec: Codec) -> None:
+    english = encode_faithfully(codec, ["The", "Book", "and", "the", "Love", "of", "it"], "fr")
+    assert in_other_case(codec, english, "fr") is not None
+    german = Codec(Tokeniser("moses", "de", False), codec.vocabulary, codec.subwords)
+    assert in_other_case(german, english, "fr") is None

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.amounts import read_amounts
 from rnnsearch.translation.case import (
@@ -28,6 +29,8 @@ STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
 """Typographic quotation mark → what a network reads instead if it cannot read it."""
 NAME_SUBWORDS = 4
 """Number of subwords from which on a word of a title is taken for a name."""
+NOUNS_IN_CAPITALS = ("de", "lb")
+"""Languages whose nouns all have capitals, as only titles do elsewhere."""
 
 
 def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> EncodedSentence:
@@ -75,12 +78,13 @@ def in_other_case(codec: Codec, part: EncodedSentence, target: str) -> EncodedSe
     words = part.words
     if codec.tokeniser.lowercase or part.beginning.places:
         return None
-    if not is_label(words) and not in_title_case(words):
+    title = in_title_case(words) and base(codec.tokeniser.language) not in NOUNS_IN_CAPITALS
+    if not is_label(words) and not title:
         other = _with_names(codec, words)
     else:
         small = begins_small(words)
         other = _with_capitals(codec, words) if small else _without_capitals(codec, words)
-    if other is None:
+    if other is None or list(other) == words:
         return None
     read = encode_faithfully(codec, other, target)
     return replace(part, ids=read.ids, word_of=read.word_of)

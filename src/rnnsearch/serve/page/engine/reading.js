@@ -6,7 +6,7 @@ import { isLabel, isUpper, withCapital } from "./case.js";
 import { enclosed, JOINER, kindOf } from "./copied.js";
 import { readMeasures } from "./measures.js";
 import { readFigure } from "./numbers.js";
-import { NAME_SUBWORDS, STAND_INS, STRAIGHT } from "./tables.js";
+import { NAME_SUBWORDS, NOUNS_IN_CAPITALS, STAND_INS, STRAIGHT } from "./tables.js";
 
 const UNK = 1;
 
@@ -47,10 +47,12 @@ function withCapitals(codec, words) {
  *  sentence in lowercase, with capitals in all words that may be names; null for other text. */
 export function inOtherCase(codec, { words }, target) {
   if (codec.lowercase) return null;
-  const cased = isLabel(words) || inTitleCase(words);
+  const nouns = NOUNS_IN_CAPITALS.includes(codec.language.split(/[-_]/)[0]);
+  const cased = isLabel(words) || (inTitleCase(words) && !nouns);
   const change = !cased ? withNames : beginsSmall(words) ? withCapitals : withoutCapitals;
   const other = change(codec, words);
-  return other && { ...encodeWordsFaithfully(codec, other, target), words };
+  if (!other || other.every((text, place) => text === words[place])) return null;
+  return { ...encodeWordsFaithfully(codec, other, target), words };
 }
 
 /** Returns a sentence without capitals with those of words of several subwords, which may be names;
