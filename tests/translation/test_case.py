@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from letters import words_and_letters
 
-from rnnsearch.text.codec import Codec
+from rnnsearch.text.codec import Codec, EncodedSentence
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary, WordFilter
 from rnnsearch.translation.case import begins_small, is_label, with_small_letter
@@ -33,6 +33,8 @@ def codec() -> Codec:
         ("Peter reads a BOOK", "Peter reads a book"),
         ("Peter reads A", "Peter reads A"),
         ("DON'T STOP IT", "Don't stop it"),
+        ("I LOVE IT AND I READ", "I love it and I read"),
+        ("<b>love you and books now", "Love you and books now"),
     ],
 )
 def test_the_case_that_is_read(codec: Codec, line: str, read: str) -> None:
@@ -78,22 +80,42 @@ def test_kinds_of_text(words: str, small: bool, label: bool) -> None:
         ("en", "Unknown words", "Unknown words"),
         ("en", "« Books »", "« books »"),
         ("en", "! ?", "! ?"),
+        ("en", "Kept i", "Kept i"),
+        ("de", "Books i", "Books i"),
         ("en", "", ""),
     ],
 )
 def test_the_first_letter_of_a_translation(language: str, words: str, written: str) -> None:
-    known = WordFilter.of(["books", "i", "peters"])
+    known = WordFilter.of(["books", "i", "kept", "peters"])
     side = Codec(
         Tokeniser("moses", language, False),
-        Vocabulary(["books", "Books", "i", "I", "Peter", "peter", "unknown"]),
+        Vocabulary(["books", "Books", "i", "I", "Peter", "peter", "unknown", "Kept", "kept"]),
         None,
         known,
     )
-    assert with_small_letter(words.split(), side) == written.split()
+    assert with_small_letter(words.split(), side, ["Kept"]) == written.split()
 
 
 def test_german_nouns_are_no_title(codec: Codec) -> None:
-    english = encode_faithfully(codec, ["The", "Book", "and", "the", "Love", "of", "it"], "fr")
+    english = encode_faithfully(codec, ["The", "Love", "and", "the", "Book", "of", "Peter"], "fr")
     assert in_other_case(codec, english, "fr") is not None
     german = Codec(Tokeniser("moses", "de", False), codec.vocabulary, codec.subwords)
     assert in_other_case(german, english, "fr") is None
+
+
+def test_a_form_that_cannot_be_read_is_not_read() -> None:
+    small = Codec(
+        Tokeniser("moses", "en", False), Vocabulary(["books", "are", "here", "now", "BBC"])
+    )
+    for line in "books are here now", "BBC BBC now", "BBC ARE HERE":
+        words = line.split()
+        read = small.encode_words(words if line != "BBC ARE HERE" else ["BBC", "are", "here"])
+        assert encode_faithfully(small, words, "fr").ids == read.ids
+
+
+def test_a_word_that_was_cut_is_not_read_whole(codec: Codec) -> None:
+    long = "munich" * 1000
+    words = ["love", "you", long, "and", "books"]
+    part = encode_faithfully(codec, words, "fr")
+    cut = EncodedSentence(words, part.ids[:100], part.word_of[:100])
+    assert in_other_case(codec, cut, "fr") is None

@@ -364,7 +364,7 @@ class Detokeniser:
         if self._is["opens"](word):
             return False, True
         if self._is["spaced"](word):
-            return word in "!?" and before[-1:] in ("!", "?"), False
+            return word in ("!", "?") and before[-1:] in ("!", "?"), False
         if self._is["ends"](word) or (place and self._is["contraction"](word)):
             return True, False
         if self._is["elision"](word) and after[:1].isalpha():

@@ -5,9 +5,10 @@ page/engine/case.js has the same rules."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from rnnsearch.text.codec import Codec
+from rnnsearch.text.codec import JOINER, Codec
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.target_words import has_text
 
@@ -15,14 +16,18 @@ LONGEST_LABEL = 3
 """Most words of a label."""
 LONGEST_ACRONYM = 4
 """Letters of a single word in capitals that may be an acronym."""
+NOUNS_IN_CAPITALS = ("de", "lb")
+"""Languages whose nouns all have capitals, as only titles do elsewhere."""
 LEAST_GAINS = {"label": 0.15, "title": -1.5, "sentence": 1.0}
 """By how much the log probability of the translation has to be larger if the source is read in the
 other case. A title's words, as they are written, may be copied, which is likely."""
 
 
 def first_word(words: Sequence[str]) -> int | None:
-    """Returns the place of the first word with letters or digits."""
-    return next((place for place, word in enumerate(words) if has_text(word)), None)
+    """Returns the place of the first word that begins with a letter or digit: of no tag, and of no
+    number in front of a sentence."""
+    found = (place for place, word in enumerate(words) if word[:1].isalnum() and JOINER not in word)
+    return next(found, None)
 
 
 def begins_small(words: Sequence[str]) -> bool:
@@ -50,11 +55,13 @@ def in_capitals(words: Sequence[str]) -> bool:
 
 
 def in_title_case(words: Sequence[str]) -> bool:
-    """Tells whether a sentence has a capital in each word of four letters or more, and has several
-    of them beyond a label's: *How To Change Your Password*."""
+    """Tells whether a sentence longer than a label has a capital in most words, and in each of
+    several words of four letters or more: *How To Change Your Password*."""
+    text = list(filter(has_text, words))
     long = [word for word in words if len(word) > 3 and word.isalpha()]
     capitals = all(word[0].isupper() for word in long) and not in_capitals(words)
-    return capitals and len(long) > 1 and sum(map(has_text, words)) > LONGEST_LABEL
+    most = 2 * sum(word[0].isupper() for word in text) > len(text)
+    return capitals and most and len(long) > 2 and len(text) > LONGEST_LABEL
 
 
 def is_label(words: Sequence[str]) -> bool:
@@ -72,13 +79,14 @@ def least_gain(words: Sequence[str]) -> float:
     return next(LEAST_GAINS[kind] for kind, true in kinds.items() if true)
 
 
-def with_small_letter(words: Sequence[str], target: Codec) -> list[str]:
+def with_small_letter(words: Sequence[str], target: Codec, kept: Collection[str]) -> list[str]:
     """Returns the words of a translation, the first of which begins with a small letter, unless it
-    has a capital everywhere: English "I", and what is unknown or has more subwords in lowercase."""
-    first = first_word(words)
+    has a capital everywhere: a noun of German, English "I", what is unknown or has more subwords in
+    lowercase, and the words `kept`."""
+    first, language = first_word(words), base(target.tokeniser.language)
     word = words[first] if first is not None else ""
     lower = word[:1].lower() + word[1:]
-    if word == "I" and target.tokeniser.language == "en":
+    if word in kept or language in NOUNS_IN_CAPITALS or (word == "I" and language == "en"):
         return list(words)
     ids, sizes = target.word_ids([word, lower])
     known = target.known is None or lower in target.known

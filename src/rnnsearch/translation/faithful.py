@@ -24,7 +24,7 @@ from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Codec, EncodedSentence, Term
 from rnnsearch.text.formats.lines import plain_field, raw_lines
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
-from rnnsearch.translation.case import in_capitals
+from rnnsearch.translation.case import first_word, in_capitals
 from rnnsearch.translation.copied import STAND_INS, enclosed, faithful_words, kind_of
 from rnnsearch.translation.measures import hold_measures
 from rnnsearch.translation.numbers import Numbers, is_number
@@ -185,7 +185,7 @@ class Faithful:
             place
             for place, word in enumerate(words)
             if len(word) > 3 and word.isupper() and kind_of(word) is None
-            if as_read(self.source, word, place == 0) != [word]
+            if as_read(self.source, word, place == first_word(words)) != [word]
         }
         whole = in_capitals(words)
         return [

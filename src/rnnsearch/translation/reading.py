@@ -14,6 +14,7 @@ from rnnsearch.text.language_codes import base
 from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.amounts import read_amounts
 from rnnsearch.translation.case import (
+    NOUNS_IN_CAPITALS,
     begins_small,
     first_word,
     in_capitals,
@@ -29,8 +30,10 @@ STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
 """Typographic quotation mark → what a network reads instead if it cannot read it."""
 NAME_SUBWORDS = 4
 """Number of subwords from which on a word of a title is taken for a name."""
-NOUNS_IN_CAPITALS = ("de", "lb")
-"""Languages whose nouns all have capitals, as only titles do elsewhere."""
+UNREAD = 1000
+"""Counts as the number of subwords of a word that the network cannot read."""
+DOTTED = ("tr", "az")
+"""Languages of which no word is read in another case: I is not the capital of i."""
 
 
 def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> EncodedSentence:
@@ -58,13 +61,16 @@ def _with_capitals(codec: Codec, words: Sequence[str]) -> Sequence[str]:
     """Returns the words with a capital where a sentence begins with a small letter, and, if it has
     no capitals, in words that then have far fewer subwords (*france*, *usa*)."""
     first = first_word(words)
-    if first is None or codec.tokeniser.lowercase:
+    if first is None or not _changes(codec):
         return words
-    begun = with_capital(words) if begins_small(words) and not kind_of(words[first]) else words
+    begun: Sequence[str] = words
+    if begins_small(words) and not kind_of(words[first]):
+        large = with_capital(words)
+        begun = words if _is_unread(codec, large[first]) else large
     if any(word != word.lower() for word in words):
         return begun
     return [
-        _least(codec, [word, word.title(), word.upper()])
+        _least(codec, [word, _capitalised(word), word.upper()])
         if word.replace("-", "").isalpha() and kind_of(word) is None
         else word
         for word in begun
@@ -74,42 +80,62 @@ def _with_capitals(codec: Codec, words: Sequence[str]) -> Sequence[str]:
 def in_other_case(codec: Codec, part: EncodedSentence, target: str) -> EncodedSentence | None:
     """Returns a label or a title as it is read in lowercase, for a network may take words with
     capitals for names; a label in lowercase, with capitals; a sentence in lowercase, with capitals
-    in all words that may be names; None for other text. target: the language of the translation."""
-    words = part.words
-    if codec.tokeniser.lowercase or part.beginning.places:
+    in all words that may be names; None for what is read in one way. target: the language of the
+    translation."""
+    words, label = part.words, is_label(part.words)
+    if not _changes(codec) or part.beginning.places:
         return None
-    title = in_title_case(words) and base(codec.tokeniser.language) not in NOUNS_IN_CAPITALS
-    if not is_label(words) and not title:
-        other = _with_names(codec, words)
+    nouns = base(codec.tokeniser.language) in NOUNS_IN_CAPITALS
+    if label and begins_small(words):
+        other = _with_capitals(codec, words)
+    elif label or (in_title_case(words) and not nouns):
+        other = _without_capitals(codec, words, label)
+    elif any(word != word.lower() for word in words):
+        return None
     else:
-        small = begins_small(words)
-        other = _with_capitals(codec, words) if small else _without_capitals(codec, words)
-    if other is None or list(other) == words:
-        return None
+        other = _with_names(codec, words)
     read = encode_faithfully(codec, other, target)
-    return replace(part, ids=read.ids, word_of=read.word_of)
+    longer = len(read.ids) > len(part.ids) + len(words)  # of a word that was cut
+    alike = list(read.ids) == list(part.ids)
+    return None if alike or longer else replace(part, ids=read.ids, word_of=read.word_of)
 
 
-def _with_names(codec: Codec, words: Sequence[str]) -> Sequence[str] | None:
+def _changes(codec: Codec) -> bool:
+    """Tells whether words are read in another case at all."""
+    return not codec.tokeniser.lowercase and base(codec.tokeniser.language) not in DOTTED
+
+
+def _with_names(codec: Codec, words: Sequence[str]) -> list[str]:
     """Returns a sentence without capitals with those of words of several subwords, which may be
-    names; None if it has no such words."""
-    begun, found = _with_capitals(codec, words), []
-    for word in begun if all(word == word.lower() for word in words) else ():
-        plain = word.isalpha() and word == word.lower() and kind_of(word) is None
-        capital, lower = codec.word_ids([word.title(), word])[1]
-        found.append(word.title() if plain and lower > 1 and capital <= lower else word)
-    return found if found and found != list(begun) else None
-
-
-def _without_capitals(codec: Codec, words: Sequence[str]) -> list[str]:
-    """Returns the words in lowercase but for names, those that then have more subwords; in a title,
-    also but for its first word and for those that have many subwords anyway."""
-    begin, label, found = first_word(words), is_label(words), list[str]()
-    for place, word in enumerate(words):
-        capital, lower = codec.word_ids([word, word.lower()])[1]
-        stays = not label and (place == begin or lower == capital >= NAME_SUBWORDS)
-        found.append(word if stays or lower > capital else word.lower())
+    names."""
+    found = []
+    for word in _with_capitals(codec, words):
+        capital, lower = _sizes(codec, [word.capitalize(), word])
+        name = word.isalpha() and word == word.lower() and kind_of(word) is None and lower > 1
+        found.append(word.capitalize() if name and capital <= min(lower, UNREAD - 1) else word)
     return found
+
+
+def _without_capitals(codec: Codec, words: Sequence[str], label: bool) -> list[str]:
+    """Returns the words in lowercase but for names, those that then have more subwords; in a title,
+    also but for its first word, acronyms, and those that have many subwords anyway."""
+    begin, english, found = first_word(words), codec.tokeniser.language == "en", []
+    for place, word in enumerate(words):
+        capital, lower = _sizes(codec, [word, word.lower()])
+        name = word != word.capitalize() or lower == capital >= NAME_SUBWORDS
+        stays = not label and (place == begin or name or (word == "I" and english))
+        found.append(word if stays or lower > capital or kind_of(word) else word.lower())
+    return found
+
+
+def _capitalised(word: str) -> str:
+    return "-".join(map(str.capitalize, word.split("-")))
+
+
+def _sizes(codec: Codec, forms: Sequence[str]) -> list[int]:
+    """Returns the number of subwords of each form of a word."""
+    each = [codec.word_ids([form])[0] for form in forms]
+    return [UNREAD if UNK in ids else len(ids) for ids in each]
 
 
 def _is_unread(codec: Codec, word: str) -> bool:
@@ -117,14 +143,15 @@ def _is_unread(codec: Codec, word: str) -> bool:
 
 
 def as_read(codec: Codec, word: str, first: bool, capitals: bool = False) -> list[str]:
-    """Returns the words to read instead of this one: a stand-in, or capitals in lowercase.
-    capitals: all of the sentence has them, which are then in no word a sign of a name."""
+    """Returns the words to read instead of this one: a stand-in; capitals in lowercase, if it has
+    far fewer subwords, or, if all of the sentence has `capitals`, not more."""
     if (kind := kind_of(word)) is not None:
         figure = read_figure(word.replace(JOINER, " "), codec.tokeniser.language)
         return codec.words(figure) if kind == "figure" else STAND_INS[kind]
     if word in STRAIGHT and _is_unread(codec, word):
         return [STRAIGHT[word]]
-    if not word.isupper() or not (capitals or len(word) > 1):
+    english = word == "I" and codec.tokeniser.language == "en"
+    if not word.isupper() or english or not (capitals or len(word) > 1):
         return [word]
     forms = [
         word,
@@ -132,13 +159,13 @@ def as_read(codec: Codec, word: str, first: bool, capitals: bool = False) -> lis
     ]
     if not capitals:
         return [_least(codec, forms)]  # it may be an acronym
-    sizes = codec.word_ids(forms)[1]
+    sizes = _sizes(codec, forms)
     best = min((1, 2), key=lambda form: sizes[form])
     return [forms[best] if sizes[best] <= sizes[0] else word]
 
 
 def _least(codec: Codec, forms: Sequence[str]) -> str:
     """Returns the form of a word with the fewest subwords if they are far fewer; else the first."""
-    sizes = codec.word_ids(forms)[1]
+    sizes = _sizes(codec, forms)
     best = min(range(len(forms)), key=lambda form: sizes[form])
     return forms[best if 2 * sizes[best] <= sizes[0] else 0]

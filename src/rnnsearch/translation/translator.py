@@ -484,7 +484,8 @@ class Translator:
                 sentence, words, alignment, confidence, settings
             )
         if settings.faithful and not begun.kept and begins_small(sentence.words):
-            words = with_small_letter(words, self.target)
+            kept = {*sentence.words, *(term.translation[0] for term in sentence.terms)}
+            words = with_small_letter(words, self.target, kept)
         return Translation(
             text=self.target.text(words),
             tokens=words,

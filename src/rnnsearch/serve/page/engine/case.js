@@ -1,21 +1,23 @@
 // The case in which the words of a sentence are read, and that of the first word of a translation,
 // as translation/case.py has them.
 
-import { LEAST_GAINS, LONGEST_ACRONYM, LONGEST_LABEL } from "./tables.js";
+import { LEAST_GAINS, LONGEST_ACRONYM, LONGEST_LABEL, NOUNS_IN_CAPITALS } from "./tables.js";
 
 const UNK = 1;
+export const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
 
 export const hasText = (text) => /[\p{L}\p{N}]/u.test(text);
 export const isUpper = (text) => text === text.toUpperCase() && text !== text.toLowerCase();
-const isAlpha = (text) => /^\p{L}+$/u.test(text);
+export const isAlpha = (text) => /^\p{L}+$/u.test(text);
 
 export function capitalised(text) {
-  const [first = "", ...rest] = text;
-  return first.toUpperCase() + rest.join("").toLowerCase();
+  const [first = "", ...rest] = text.toLowerCase();
+  return first.toUpperCase() + rest.join("");
 }
 
-/** Returns the place of the first word with letters or digits; -1 if there is none. */
-export const firstWord = (words) => words.findIndex(hasText);
+/** Returns the place of the first word that begins with a letter or digit; -1 if there is none. */
+export const firstWord = (words) =>
+  words.findIndex((text) => /^[\p{L}\p{N}]/u.test(text) && !text.includes(JOINER));
 
 /** Tells whether the first word has letters alone, apostrophes and hyphens apart, and no capital. */
 export function beginsSmall(words) {
@@ -36,11 +38,15 @@ export function inCapitals(words) {
   return several && long.every(isUpper);
 }
 
-/** Tells whether a sentence has a capital in each word of four letters or more. */
+/** Tells whether a sentence longer than a label has a capital in most words, and in each of several
+ *  words of four letters or more. */
 export function inTitleCase(words) {
-  const long = words.filter((text) => /^\p{L}{4,}$/u.test(text));
-  const capitals = long.every((text) => /^\p{Lu}/u.test(text)) && !inCapitals(words);
-  return capitals && long.length > 1 && words.filter(hasText).length > LONGEST_LABEL;
+  const isLarge = (one) => /^\p{Lu}/u.test(one);
+  const some = words.filter(hasText);
+  const long = words.filter((one) => /^\p{L}{4,}$/u.test(one));
+  const capitals = long.every(isLarge) && !inCapitals(words);
+  const most = 2 * some.filter(isLarge).length > some.length;
+  return capitals && most && long.length > 2 && some.length > LONGEST_LABEL;
 }
 
 /** Tells whether a sentence is a few words of letters, each in lowercase or with a capital, or all
@@ -57,15 +63,16 @@ export const leastGain = (words) =>
   LEAST_GAINS[isLabel(words) ? "label" : inTitleCase(words) ? "title" : "sentence"];
 
 /** Returns the words of a translation, the first of which begins with a small letter, unless it has
- *  a capital everywhere. filter: a WordFilter, or null. */
-export function withSmallLetter(words, target, filter) {
+ *  a capital everywhere. filter: a WordFilter, or null. kept: words that stay as they are. */
+export function withSmallLetter(words, target, filter, kept) {
   const first = firstWord(words);
   const text = words[first] ?? "";
   const lower = begun(text, "toLowerCase");
-  if (text === "I" && target.language === "en") return words;
-  const [ids, sizes] = [target.encodeWords([lower]).ids, [text, lower].map((one) => target.parts(one))];
-  const known = !ids.includes(UNK) && (!filter || filter.has(lower));
-  if (sizes[1].length > sizes[0].length || !known) return words;
+  const nouns = NOUNS_IN_CAPITALS.includes(target.language);
+  if (kept.includes(text) || nouns || (text === "I" && target.language === "en")) return words;
+  const sizes = [text, lower].map((one) => target.parts(one).length);
+  const known = !target.encodeWords([lower]).ids.includes(UNK) && (!filter || filter.has(lower));
+  if (sizes[1] > sizes[0] || !known) return words;
   return words.map((one, place) => (place === first ? lower : one));
 }
 

@@ -1,8 +1,7 @@
 // What is copied letter by letter from the source, as translation/copied.py has it.
 
+import { JOINER } from "./case.js";
 import { AFTER_ADDRESS, EMPHASIS } from "./tables.js";
-
-export const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
 
 /** Returns the words of a line; what is copied letter by letter is one word. */
 export function faithfulWords(codec, given) {

@@ -2,7 +2,7 @@
 // translation/faithful.py has it, and the filter of words that training's target text held, as
 // text/vocabulary.py makes it.
 
-import { capitalised, hasText, inCapitals, isUpper } from "./case.js";
+import { capitalised, firstWord, hasText, inCapitals, isUpper } from "./case.js";
 import { enclosed, kindOf } from "./copied.js";
 import { holdMeasures } from "./measures.js";
 import { isNumber, Numbers } from "./numbers.js";
@@ -132,7 +132,7 @@ export class Faithful {
   capitals({ words }, made) {
     const lowered = words.map((text, place) => {
       if ([...text].length <= 3 || !isUpper(text) || kindOf(this.codec, text)) return false;
-      return asRead(this.codec, text, place === 0)[0] !== text;
+      return asRead(this.codec, text, place === firstWord(words))[0] !== text;
     });
     const whole = inCapitals(words);
     return made.map((one) => {

@@ -2,11 +2,11 @@
 
 import { readAmounts } from "./amounts.js";
 import { beginsSmall, capitalised, firstWord, inCapitals, inTitleCase } from "./case.js";
-import { isLabel, isUpper, withCapital } from "./case.js";
-import { enclosed, JOINER, kindOf } from "./copied.js";
+import { isAlpha, isLabel, isUpper, JOINER, withCapital } from "./case.js";
+import { enclosed, kindOf } from "./copied.js";
 import { readMeasures } from "./measures.js";
 import { readFigure } from "./numbers.js";
-import { NAME_SUBWORDS, NOUNS_IN_CAPITALS, STAND_INS, STRAIGHT } from "./tables.js";
+import { DOTTED, NAME_SUBWORDS, NOUNS_IN_CAPITALS, STAND_INS, STRAIGHT, UNREAD } from "./tables.js";
 
 const UNK = 1;
 
@@ -32,11 +32,13 @@ export function encodeWordsFaithfully(codec, words, target = "") {
 /** Returns the words with a capital where a sentence begins with a small letter, and, if it has no
  *  capitals, in words that then have far fewer subwords (france, usa). */
 function withCapitals(codec, words) {
-  const first = words[firstWord(words)];
-  if (first === undefined || codec.lowercase) return words;
-  const begun = beginsSmall(words) && !kindOf(codec, first) ? withCapital(words) : words;
+  const first = firstWord(words);
+  if (first < 0 || !changes(codec)) return words;
+  const large = withCapital(words);
+  const small = beginsSmall(words) && !kindOf(codec, words[first]);
+  const begun = small && !isUnread(codec, large[first]) ? large : words;
   if (words.some((text) => text !== text.toLowerCase())) return begun;
-  const plain = (text) => /^[\p{L}-]*\p{L}[\p{L}-]*$/u.test(text) && !kindOf(codec, text);
+  const plain = (text) => isAlpha(text.replaceAll("-", "")) && !kindOf(codec, text);
   const title = (text) => text.split("-").map(capitalised).join("-");
   return begun.map((text) =>
     plain(text) ? least(codec, [text, title(text), text.toUpperCase()]) : text,
@@ -44,64 +46,76 @@ function withCapitals(codec, words) {
 }
 
 /** Returns a label or a title as it is read in lowercase; a label in lowercase, with capitals; a
- *  sentence in lowercase, with capitals in all words that may be names; null for other text. */
-export function inOtherCase(codec, { words }, target) {
-  if (codec.lowercase) return null;
-  const nouns = NOUNS_IN_CAPITALS.includes(codec.language.split(/[-_]/)[0]);
-  const cased = isLabel(words) || (inTitleCase(words) && !nouns);
-  const change = !cased ? withNames : beginsSmall(words) ? withCapitals : withoutCapitals;
-  const other = change(codec, words);
-  if (!other || other.every((text, place) => text === words[place])) return null;
-  return { ...encodeWordsFaithfully(codec, other, target), words };
+ *  sentence in lowercase, with capitals in all words that may be names; null for what is read in
+ *  one way. */
+export function inOtherCase(codec, { words, ids }, target) {
+  const label = isLabel(words);
+  if (!changes(codec)) return null;
+  const nouns = NOUNS_IN_CAPITALS.includes(codec.language);
+  let other;
+  if (label && beginsSmall(words)) other = withCapitals(codec, words);
+  else if (label || (inTitleCase(words) && !nouns)) other = withoutCapitals(codec, words, label);
+  else if (words.some((text) => text !== text.toLowerCase())) return null;
+  else other = withNames(codec, words);
+  const read = encodeWordsFaithfully(codec, other, target);
+  const longer = read.ids.length > ids.length + words.length; // of a word that was cut
+  return longer || read.ids.join() === ids.join() ? null : { ...read, words };
 }
 
-/** Returns a sentence without capitals with those of words of several subwords, which may be names;
- *  null if it has no such words. */
+/** Tells whether words are read in another case at all. */
+const changes = (codec) => !codec.lowercase && !DOTTED.includes(codec.language);
+
+/** Returns a sentence without capitals with those of words of several subwords, which may be
+ *  names. */
 function withNames(codec, words) {
-  if (words.some((text) => text !== text.toLowerCase())) return null;
-  const begun = withCapitals(codec, words);
-  const found = begun.map((text) => {
-    const plain = /^\p{L}+$/u.test(text) && text === text.toLowerCase() && !kindOf(codec, text);
-    const [capital, lower] = [capitalised(text), text].map((one) => codec.parts(one).length);
-    return plain && lower > 1 && capital <= lower ? capitalised(text) : text;
+  return withCapitals(codec, words).map((text) => {
+    const [capital, lower] = sizesOf(codec, [capitalised(text), text]);
+    const small = isAlpha(text) && text === text.toLowerCase() && !kindOf(codec, text);
+    const name = small && lower > 1 && capital <= Math.min(lower, UNREAD - 1);
+    return name ? capitalised(text) : text;
   });
-  return found.some((text, place) => text !== begun[place]) ? found : null;
 }
 
 /** Returns the words in lowercase but for names, those that then have more subwords; in a title, also
- *  but for its first word and for those that have many subwords anyway. */
-function withoutCapitals(codec, words) {
-  const [begin, label] = [firstWord(words), isLabel(words)];
+ *  but for its first word, acronyms, and those that have many subwords anyway. */
+function withoutCapitals(codec, words, label) {
+  const [begin, english] = [firstWord(words), codec.language === "en"];
   return words.map((text, place) => {
-    const [capital, lower] = [text, text.toLowerCase()].map((one) => codec.parts(one).length);
+    const [capital, lower] = sizesOf(codec, [text, text.toLowerCase()]);
     const rare = lower === capital && lower >= NAME_SUBWORDS;
-    const stays = !label && (place === begin || rare);
+    const name = text !== capitalised(text) || rare || (text === "I" && english);
+    const stays = (!label && (place === begin || name)) || kindOf(codec, text);
     return stays || lower > capital ? text : text.toLowerCase();
   });
 }
 
+/** Returns the number of subwords of each form of a word. */
+const sizesOf = (codec, forms) =>
+  forms.map((form) => (isUnread(codec, form) ? UNREAD : codec.parts(form).length));
+
 const isUnread = (codec, text) => codec.encodeWords([text]).ids.includes(UNK);
 
-/** Returns the words to read instead of this one: a stand-in, or capitals in lowercase. capitals: all
- *  of the sentence has them. */
+/** Returns the words to read instead of this one: a stand-in; capitals in lowercase, if it has far
+ *  fewer subwords, or, if all of the sentence has `capitals`, not more. */
 export function asRead(codec, text, first, capitals = false) {
   const kind = kindOf(codec, text);
   const plain = text.replaceAll(JOINER, " ");
   if (kind === "figure") return codec.tokeniser.words(readFigure(plain, codec.language));
   if (kind) return STAND_INS[kind];
   if (Object.hasOwn(STRAIGHT, text) && isUnread(codec, text)) return [STRAIGHT[text]];
-  if (!isUpper(text) || !(capitals || [...text].length > 1)) return [text];
+  const english = text === "I" && codec.language === "en";
+  if (!isUpper(text) || english || !(capitals || [...text].length > 1)) return [text];
   const lower = [text.toLowerCase(), capitalised(text)];
   const forms = [text, ...(first ? lower.reverse() : lower)];
   if (!capitals) return [least(codec, forms)]; // it may be an acronym
-  const sizes = forms.map((form) => codec.parts(form).length);
+  const sizes = sizesOf(codec, forms);
   const best = sizes[2] < sizes[1] ? 2 : 1;
   return [sizes[best] <= sizes[0] ? forms[best] : text];
 }
 
 /** Returns the form of a word with the fewest subwords if they are far fewer; else the first. */
 function least(codec, forms) {
-  const sizes = forms.map((form) => codec.parts(form).length);
+  const sizes = sizesOf(codec, forms);
   const fewest = Math.min(...sizes);
   return forms[2 * fewest <= sizes[0] ? sizes.indexOf(fewest) : 0];
 }

@@ -134,7 +134,7 @@ export class Translator {
     const kept = prefix?.kept ?? 0;
     const held = faithful ? this.faithful.holdRest(encoded, found, kept) : found;
     if (faithful && !kept && beginsSmall(encoded.words)) {
-      held.words = withSmallLetter(held.words, this.target, this.faithful.filter);
+      held.words = withSmallLetter(held.words, this.target, this.faithful.filter, encoded.words);
     }
     const unknown = (prefix?.unknown ?? []).filter((word) => !encoded.words.includes(word));
     return {
