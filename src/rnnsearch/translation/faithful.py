@@ -28,7 +28,7 @@ from rnnsearch.translation.case import first_word, in_capitals
 from rnnsearch.translation.copied import STAND_INS, enclosed, faithful_words, kind_of
 from rnnsearch.translation.measures import hold_measures
 from rnnsearch.translation.numbers import Numbers, is_number
-from rnnsearch.translation.reading import as_read
+from rnnsearch.translation.reading import in_best_form
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, has_text, insert
 from rnnsearch.translation.terms import with_terms
 
@@ -185,7 +185,7 @@ class Faithful:
             place
             for place, word in enumerate(words)
             if len(word) > 3 and word.isupper() and kind_of(word) is None
-            if as_read(self.source, word, place == first_word(words)) != [word]
+            if in_best_form(self.source, word, place == first_word(words)) != [word]
         }
         whole = in_capitals(words)
         return [

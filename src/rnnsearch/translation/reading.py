@@ -49,7 +49,7 @@ def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> E
     read = [
         codec.words(instead[place])
         if place in instead
-        else as_read(codec, word, place == first, capitals)
+        else in_best_form(codec, word, place == first, capitals)
         for place, word in enumerate(begun)
     ]
     encoded = codec.encode_words([part for parts in read for part in parts])
@@ -142,7 +142,7 @@ def _is_unread(codec: Codec, word: str) -> bool:
     return UNK in codec.word_ids([word])[0]
 
 
-def as_read(codec: Codec, word: str, first: bool, capitals: bool = False) -> list[str]:
+def in_best_form(codec: Codec, word: str, first: bool, capitals: bool = False) -> list[str]:
     """Returns the words to read instead of this one: a stand-in; capitals in lowercase, if it has
     far fewer subwords, or, if all of the sentence has `capitals`, not more."""
     if (kind := kind_of(word)) is not None:
