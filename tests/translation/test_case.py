@@ -97,7 +97,7 @@ def test_the_first_letter_of_a_translation(language: str, words: str, written: s
 
 
 def test_german_nouns_are_no_title(codec: Codec) -> None:
-    english = encode_faithfully(codec, ["The", "Love", "and", "the", "Book", "of", "Peter"], "fr")
+    english = encode_faithfully(codec, ["The", "Love", "And", "the", "Book", "of", "Peter"], "fr")
     assert in_other_case(codec, english, "fr") is not None
     german = Codec(Tokeniser("moses", "de", False), codec.vocabulary, codec.subwords)
     assert in_other_case(german, english, "fr") is None

@@ -55,13 +55,13 @@ def in_capitals(words: Sequence[str]) -> bool:
 
 
 def in_title_case(words: Sequence[str]) -> bool:
-    """Tells whether a sentence longer than a label has a capital in most words, and in each of
-    several words of four letters or more: *How To Change Your Password*."""
+    """Tells whether a sentence longer than a label has a capital in two thirds of its words, and in
+    each of several words of four letters or more: *How To Change Your Password*."""
     text = list(filter(has_text, words))
     long = [word for word in words if len(word) > 3 and word.isalpha()]
     capitals = all(word[0].isupper() for word in long) and not in_capitals(words)
-    most = 2 * sum(word[0].isupper() for word in text) > len(text)
-    return capitals and most and len(long) > 2 and len(text) > LONGEST_LABEL
+    most = 3 * sum(word[0].isupper() for word in text) >= 2 * len(text)
+    return capitals and most and len(long) > 1 and len(text) > LONGEST_LABEL
 
 
 def is_label(words: Sequence[str]) -> bool:

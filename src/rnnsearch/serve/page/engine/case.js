@@ -38,15 +38,15 @@ export function inCapitals(words) {
   return several && long.every(isUpper);
 }
 
-/** Tells whether a sentence longer than a label has a capital in most words, and in each of several
- *  words of four letters or more. */
+/** Tells whether a sentence longer than a label has a capital in two thirds of its words, and in each
+ *  of several words of four letters or more. */
 export function inTitleCase(words) {
   const isLarge = (one) => /^\p{Lu}/u.test(one);
   const some = words.filter(hasText);
   const long = words.filter((one) => /^\p{L}{4,}$/u.test(one));
   const capitals = long.every(isLarge) && !inCapitals(words);
-  const most = 2 * some.filter(isLarge).length > some.length;
-  return capitals && most && long.length > 2 && some.length > LONGEST_LABEL;
+  const most = 3 * some.filter(isLarge).length >= 2 * some.length;
+  return capitals && most && long.length > 1 && some.length > LONGEST_LABEL;
 }
 
 /** Tells whether a sentence is a few words of letters, each in lowercase or with a capital, or all
