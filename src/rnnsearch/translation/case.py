@@ -23,6 +23,11 @@ LEAST_GAINS = {"label": 0.15, "title": -1.5, "sentence": 1.0}
 other case. A title's words, as they are written, may be copied, which is likely."""
 
 
+def is_english_i(word: str, language: str) -> bool:
+    """Tells whether a word is the English I, a capital everywhere."""
+    return word == "I" and base(language) == "en"
+
+
 def first_word(words: Sequence[str]) -> int | None:
     """Returns the place of the first word that begins with a letter or digit: of no tag, and of no
     number in front of a sentence."""
@@ -83,10 +88,10 @@ def with_small_letter(words: Sequence[str], target: Codec, kept: Collection[str]
     """Returns the words of a translation, the first of which begins with a small letter, unless it
     has a capital everywhere: a noun of German, English "I", what is unknown or has more subwords in
     lowercase, and the words `kept`."""
-    first, language = first_word(words), base(target.tokeniser.language)
+    first, language = first_word(words), target.tokeniser.language
     word = words[first] if first is not None else ""
     lower = word[:1].lower() + word[1:]
-    if word in kept or language in NOUNS_IN_CAPITALS or (word == "I" and language == "en"):
+    if word in kept or base(language) in NOUNS_IN_CAPITALS or is_english_i(word, language):
         return list(words)
     ids, sizes = target.word_ids([word, lower])
     known = target.known is None or lower in target.known

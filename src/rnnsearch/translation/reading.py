@@ -19,6 +19,7 @@ from rnnsearch.translation.case import (
     first_word,
     in_capitals,
     in_title_case,
+    is_english_i,
     is_label,
     with_capital,
 )
@@ -119,11 +120,12 @@ def _with_names(codec: Codec, words: Sequence[str]) -> list[str]:
 def _without_capitals(codec: Codec, words: Sequence[str], label: bool) -> list[str]:
     """Returns the words in lowercase but for names, those that then have more subwords; in a title,
     also but for its first word, acronyms, and those that have many subwords anyway."""
-    begin, english, found = first_word(words), codec.tokeniser.language == "en", []
+    begin, found = first_word(words), []
     for place, word in enumerate(words):
         capital, lower = _sizes(codec, [word, word.lower()])
         name = word != word.capitalize() or lower == capital >= NAME_SUBWORDS
-        stays = not label and (place == begin or name or (word == "I" and english))
+        name = name or is_english_i(word, codec.tokeniser.language)
+        stays = not label and (place == begin or name)
         found.append(word if stays or lower > capital or kind_of(word) else word.lower())
     return found
 
@@ -150,8 +152,8 @@ def in_best_form(codec: Codec, word: str, first: bool, capitals: bool = False) -
         return codec.words(figure) if kind == "figure" else STAND_INS[kind]
     if word in STRAIGHT and _is_unread(codec, word):
         return [STRAIGHT[word]]
-    english = word == "I" and codec.tokeniser.language == "en"
-    if not word.isupper() or english or not (capitals or len(word) > 1):
+    stays = not word.isupper() or is_english_i(word, codec.tokeniser.language)
+    if stays or not (capitals or len(word) > 1):
         return [word]
     forms = [
         word,

@@ -1,9 +1,8 @@
 // How amounts of money are read, as translation/amounts.py has it: 30 billion dollars for $30bn, 15
 // euros for 15 € if the network cannot read the sign.
 
+import { JOINER } from "./codec.js";
 import { NAMES, NUMBER, OWNERS, SIZES, UNITS } from "./tables.js";
-
-const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
 
 /** Returns a map of places of amounts: what is read there instead of the word. */
 export function readAmounts(words, [language, target], unread) {

@@ -1,14 +1,17 @@
 // The case in which the words of a sentence are read, and that of the first word of a translation,
 // as translation/case.py has them.
 
+import { JOINER } from "./codec.js";
 import { LEAST_GAINS, LONGEST_ACRONYM, LONGEST_LABEL, NOUNS_IN_CAPITALS } from "./tables.js";
 
 const UNK = 1;
-export const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
 
 export const hasText = (text) => /[\p{L}\p{N}]/u.test(text);
 export const isUpper = (text) => text === text.toUpperCase() && text !== text.toLowerCase();
 export const isAlpha = (text) => /^\p{L}+$/u.test(text);
+
+/** Tells whether a word is the English I, a capital everywhere. */
+export const isEnglishI = (text, language) => text === "I" && language === "en";
 
 export function capitalised(text) {
   const [first = "", ...rest] = text.toLowerCase();
@@ -69,7 +72,7 @@ export function withSmallLetter(words, target, filter, kept) {
   const text = words[first] ?? "";
   const lower = begun(text, "toLowerCase");
   const nouns = NOUNS_IN_CAPITALS.includes(target.language);
-  if (kept.includes(text) || nouns || (text === "I" && target.language === "en")) return words;
+  if (kept.includes(text) || nouns || isEnglishI(text, target.language)) return words;
   const sizes = [text, lower].map((one) => target.parts(one).length);
   const known = !target.encodeWords([lower]).ids.includes(UNK) && (!filter || filter.has(lower));
   if (sizes[1] > sizes[0] || !known) return words;

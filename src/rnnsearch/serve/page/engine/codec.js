@@ -4,6 +4,7 @@ import { makeTokeniser } from "./moses.js";
 
 const [EOS, UNK] = [0, 1];
 const WORD_START = "▁";
+export const JOINER = "\u2060"; // stands for a space inside a copied word
 const REMEMBERED = 10000;
 
 /** side: {words, subwords, …}: the vocabulary from id 0 on, whether it holds BPE subwords, best

@@ -1,6 +1,6 @@
 // What is copied letter by letter from the source, as translation/copied.py has it.
 
-import { JOINER } from "./case.js";
+import { JOINER } from "./codec.js";
 import { AFTER_ADDRESS, EMPHASIS } from "./tables.js";
 
 /** Returns the words of a line; what is copied letter by letter is one word. */

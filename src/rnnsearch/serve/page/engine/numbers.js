@@ -1,11 +1,11 @@
 // Holds the numbers of a translation to those of the source, as translation/numbers.py does: its
 // functions have the same names there, and their rules.
 
+import { JOINER } from "./codec.js";
 import { AFTER_HOUR, BILLIONS, CLOCK, HALVES, LONGEST_NUMBER, MARKS } from "./tables.js";
 import { FRENCH_ORDINAL, ORDINAL, RARE, ROMAN, THOUSAND, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
 
-const JOINER = "\u2060"; // stands for a space inside a copied word, as in text/codec.py
 const isDigits = (text) => /^\p{Nd}+$/u.test(text);
 const plain = (text) => text.replaceAll(JOINER, " ");
 const bare = (text = "") => text.toLowerCase().replaceAll(".", "");

@@ -2,7 +2,8 @@
 
 import { readAmounts } from "./amounts.js";
 import { beginsSmall, capitalised, firstWord, inCapitals, inTitleCase } from "./case.js";
-import { isAlpha, isLabel, isUpper, JOINER, withCapital } from "./case.js";
+import { isAlpha, isEnglishI, isLabel, isUpper, withCapital } from "./case.js";
+import { JOINER } from "./codec.js";
 import { enclosed, kindOf } from "./copied.js";
 import { readMeasures } from "./measures.js";
 import { readFigure } from "./numbers.js";
@@ -79,11 +80,11 @@ function withNames(codec, words) {
 /** Returns the words in lowercase but for names, those that then have more subwords; in a title, also
  *  but for its first word, acronyms, and those that have many subwords anyway. */
 function withoutCapitals(codec, words, label) {
-  const [begin, english] = [firstWord(words), codec.language === "en"];
+  const begin = firstWord(words);
   return words.map((text, place) => {
     const [capital, lower] = sizesOf(codec, [text, text.toLowerCase()]);
     const rare = lower === capital && lower >= NAME_SUBWORDS;
-    const name = text !== capitalised(text) || rare || (text === "I" && english);
+    const name = text !== capitalised(text) || rare || isEnglishI(text, codec.language);
     const stays = (!label && (place === begin || name)) || kindOf(codec, text);
     return stays || lower > capital ? text : text.toLowerCase();
   });
@@ -103,8 +104,8 @@ export function asRead(codec, text, first, capitals = false) {
   if (kind === "figure") return codec.tokeniser.words(readFigure(plain, codec.language));
   if (kind) return STAND_INS[kind];
   if (Object.hasOwn(STRAIGHT, text) && isUnread(codec, text)) return [STRAIGHT[text]];
-  const english = text === "I" && codec.language === "en";
-  if (!isUpper(text) || english || !(capitals || [...text].length > 1)) return [text];
+  const stays = !isUpper(text) || isEnglishI(text, codec.language);
+  if (stays || !(capitals || [...text].length > 1)) return [text];
   const lower = [text.toLowerCase(), capitalised(text)];
   const forms = [text, ...(first ? lower.reverse() : lower)];
   if (!capitals) return [least(codec, forms)]; // it may be an acronym
