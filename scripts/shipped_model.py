@@ -307,18 +307,15 @@ def mean(base: Path, run: Path, share: float, folder: Path) -> Path:
 
 
 def finish(run: Path, arguments: argparse.Namespace, table: dict[str, Any]) -> None:
-    """Prepares the run for search: adds the words of all target texts, turns on
+    """Prepares the run for search: adds the words of all texts, turns on
     `translation.faithful`, and calibrates confidence on the development text."""
     opened = Run.open(run)
-    side = ("en", "fr").index(arguments.target)
-    lines = (
-        pair[side]
-        for source in table["source"]
-        if "dictionary" not in source
-        for pair in pairs_of(arguments.data, source["name"])
-    )
-    known = WordFilter.of({word for line in lines for word in opened.target.tokeniser.words(line)})
-    known.save(run / "words.target.bloom")
+    names = [source["name"] for source in table["source"] if "dictionary" not in source]
+    for side, codec in (("source", opened.source), ("target", opened.target)):
+        number = ("en", "fr").index(getattr(arguments, side))
+        lines = (pair[number] for name in names for pair in pairs_of(arguments.data, name))
+        known = WordFilter.of({word for line in lines for word in codec.tokeniser.words(line)})
+        known.save(run / f"words.{side}.bloom")
     write_config(run, opened.settings)
     change_translation(opened, faithful=True)
     dev = files_of(arguments.data, table["development"], (arguments.source, arguments.target))

@@ -34,6 +34,7 @@ def test_a_run_is_what_it_was_made_of(tiny_run: Path, tmp_path: Path) -> None:
         "log",
         "vocabulary.source.txt",
         "vocabulary.target.txt",
+        "words.source.bloom",
         "words.target.bloom",
     ]
     with refusal("holds a run already"):
@@ -78,7 +79,7 @@ CODEC_FILES = [
         "subwords.source.model",
         "subwords.target.model",
     ),
-    "words.target.bloom",
+    *("words.source.bloom", "words.target.bloom"),
 ]
 
 
@@ -123,7 +124,8 @@ def test_a_run_of_before_the_checksums_is_read(tiny_run: Path, tmp_path: Path) -
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     table = tomllib.loads((run / "config.toml").read_text("utf-8"))
     assert list(table["run"].pop("checksums")) == [
-        *("vocabulary.source.txt", "vocabulary.target.txt", "words.target.bloom")
+        *("vocabulary.source.txt", "vocabulary.target.txt"),
+        *("words.source.bloom", "words.target.bloom"),
     ]
     for header in (table["run"], table["run"] | {"checksums": 3}):
         (run / "config.toml").write_text(tomli_w.dumps(table | {"run": header}), "utf-8")

@@ -16,18 +16,22 @@ import pytest
 import torch
 from browser import NEEDS_CHROMIUM, Page, static_host
 from torch import Tensor
+from typed_lines import ENGLISH, FRENCH
 
 from rnnsearch.evaluation.confidence import UNSURE
 from rnnsearch.kernels import products
 from rnnsearch.kernels.int8 import Int8Linear
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.run import Run
-from rnnsearch.serve.export import export_page
+from rnnsearch.serve.export import export_page, write_browser_model
 from rnnsearch.system.tensors import quantised, scales_of
 from rnnsearch.text.formats.lines import read_lines
+from rnnsearch.translation.copied import faithful_words
+from rnnsearch.translation.reading import encode_faithfully
 from rnnsearch.translation.translator import Translator
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, NEEDS_CHROMIUM]
+SHIPPED = Path(__file__).parents[2] / "models" / "src" / "rnnsearch_models"
 UNKNOWN_WORDS = pytest.mark.filterwarnings("ignore:.*does not know these words of the beginning")
 
 ODD = [
@@ -179,6 +183,31 @@ def compare_text(page: Page, run: Path, name: str, side: str, lines: list[str]) 
             codec.decode(ours.ids)[0],
             codec.text(ours.words),
         ], line
+
+
+@pytest.mark.parametrize(
+    ("model", "typed"), [("en-fr", [*ENGLISH, *ODD]), ("fr-en", [*FRENCH, *ODD])]
+)
+def test_what_is_typed_in_haste_is_read_as_in_python(
+    opened: Page, tmp_path: Path, model: str, typed: list[str]
+) -> None:
+    """By the words that a shipped model knows."""
+    run = Run.open(SHIPPED / model)
+    write_browser_model(run, tmp_path / "model")
+    side = json.loads((tmp_path / "model" / "text.json").read_text("utf-8"))["source"]
+    codec = run.source
+    ours = [encode_faithfully(codec, faithful_words(codec, line), "xx") for line in typed]
+    work = """async () => {
+      const { Codec } = await import("./engine/codec.js");
+      const { faithfulWords } = await import("./engine/copied.js");
+      const { encodeWordsFaithfully } = await import("./engine/reading.js");
+      const [side, lines] = GIVEN, codec = new Codec(side);
+      return lines.map((line) => encodeWordsFaithfully(codec, faithfulWords(codec, line), "xx"));
+    }"""
+    found = opened.run(f"({work.replace('GIVEN', json.dumps([side, typed]))})()")
+    for line, one, other in zip(typed, ours, found, strict=True):
+        assert (other["words"], other["ids"]) == (one.words, one.ids), line
+        assert other["wordOf"] == one.word_of, line
 
 
 @pytest.mark.parametrize("name", ["words", "subwords"])

@@ -211,9 +211,7 @@ def make_codec(
         kind, size = settings.subwords, settings.vocabulary_size
         subwords = train_subwords(counts, kind, size, marks_words=not tokeniser.unspaced)
         vocabulary = Vocabulary(subwords.vocabulary())
-    met = None
-    if side == "target":
-        met = known.known.with_words(counts) if known and known.known else WordFilter.of(counts)
+    met = known.known.with_words(counts) if known and known.known else WordFilter.of(counts)
     return Codec(tokeniser, vocabulary, subwords, met)
 
 

@@ -26,6 +26,7 @@ from rnnsearch.translation.case import (
 from rnnsearch.translation.copied import STAND_INS, enclosed, kind_of
 from rnnsearch.translation.measures import read_measures
 from rnnsearch.translation.numbers import read_figure
+from rnnsearch.translation.typed import as_typed
 
 STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
 """Typographic quotation mark → what a network reads instead if it cannot read it."""
@@ -42,11 +43,14 @@ def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> E
     result are still those of the line. target: the language of the translation; none if the words
     are those of a translation."""
     languages = codec.tokeniser.language, target
-    instead = read_measures(words, languages)
+    instead = as_typed(codec, words) if target else {}
+    instead |= read_measures(words, languages)
     instead |= read_amounts(words, languages, lambda sign: _is_unread(codec, sign))
     instead |= dict.fromkeys(enclosed(words), "")
     begun = words if not target or is_label(words) else _with_capitals(codec, words)
     first, capitals = first_word(words), in_capitals(words)
+    if first in instead and begun[first] != words[first]:
+        instead[first] = instead[first][:1].upper() + instead[first][1:]
     read = [
         codec.words(instead[place])
         if place in instead

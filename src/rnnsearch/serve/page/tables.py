@@ -17,9 +17,16 @@ from rnnsearch.translation import (
     reading,
     source_lines,
     target_words,
+    typed,
 )
 
+TYPED = (
+    *("TYPED", "ACCENTS", "MOST_ACCENTS", "VOWELS", "SHORTEST_MISSPELT", "NEGATIONS"),
+    *("BEFORE_NEGATION", "SUBJECTS", "OBJECTS", "WHOLE"),
+)
+"""Tables of what people type."""
 TABLES = {
+    **{name: getattr(typed, name) for name in TYPED},
     "STAND_INS": copied.STAND_INS,
     "CURRENCIES": faithful.CURRENCIES,
     "LONGEST_ACRONYM": case.LONGEST_ACRONYM,
@@ -71,13 +78,20 @@ PATTERNS = {
     "LAST": (source_lines.LAST, ANYWHERE, "iu"),
     "AFTER_TIME": (source_lines.AFTER_TIME, AT_START, "u"),
     "NAME": (source_lines.NAME, WHOLE, "u"),
+    "ELIDED": (typed.ELIDED, WHOLE, "u"),
+    "PARTICIPLE": (typed.PARTICIPLE, ANYWHERE, "u"),
 }
 """Name → regular expression, where in a text it matches, and its flags in JavaScript."""
 
 
 def tables_module() -> str:
     """Returns the module of JavaScript."""
-    values = {name: json.dumps(value, ensure_ascii=False) for name, value in TABLES.items()}
+    begun = {
+        language: [(f"^(?:{in_javascript(form.pattern)})$", text) for form, text in forms]
+        for language, forms in typed.BEGINNINGS.items()
+    }
+    tables = TABLES | {"BEGINNINGS": begun}
+    values = {name: json.dumps(value, ensure_ascii=False) for name, value in tables.items()}
     for name, (pattern, place, flags) in PATTERNS.items():
         text = json.dumps(place.format(in_javascript(pattern.pattern)), ensure_ascii=False)
         values[name] = f'new RegExp({text}, "{flags}")'

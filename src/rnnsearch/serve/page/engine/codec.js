@@ -1,6 +1,7 @@
 // Converts lines of one side to ids and back, as text/codec.py and text/subwords.py do.
 
 import { makeTokeniser } from "./moses.js";
+import { WordFilter } from "./word_filter.js";
 
 const [EOS, UNK] = [0, 1];
 const WORD_START = "▁";
@@ -18,7 +19,9 @@ export class Codec {
     this.vocabulary = words;
     this.ids = new Map([...order(words)].filter(([, id]) => id > UNK));
     this.ranks = subwords === "bpe" ? order(pieces ?? words.slice(2)) : null;
-    this.known = new Map();
+    this.remembered = new Map(); // word → its subwords
+    this.filter = side.known ? new WordFilter(side.known) : null;
+    this.spaced = side.tokeniser === "space";
     this.copied = copiedPatterns(side.copied ?? {});
   }
 
@@ -38,12 +41,12 @@ export class Codec {
   /** Returns the subwords of a word; the word itself if the codec has none. */
   parts(word) {
     if (!this.ranks) return [word];
-    if (!this.known.has(word)) {
-      if (this.known.size >= REMEMBERED) this.known.clear();
+    if (!this.remembered.has(word)) {
+      if (this.remembered.size >= REMEMBERED) this.remembered.clear();
       const symbols = [WORD_START, ...word.replaceAll(WORD_START, "_")];
-      this.known.set(word, bytePairs(symbols, this.ranks));
+      this.remembered.set(word, bytePairs(symbols, this.ranks));
     }
-    return this.known.get(word);
+    return this.remembered.get(word);
   }
 
   /** Returns {words, wordOf} of the ids before the end of sentence. */

@@ -1,40 +1,16 @@
 // Names, numbers and unknown characters stay what they are in the source, as
-// translation/faithful.py has it, and the filter of words that training's target text held, as
-// text/vocabulary.py makes it.
+// translation/faithful.py has it.
 
 import { capitalised, firstWord, hasText, inCapitals, isUpper } from "./case.js";
 import { enclosed, kindOf } from "./copied.js";
 import { holdMeasures } from "./measures.js";
 import { isNumber, Numbers } from "./numbers.js";
 import { asRead } from "./reading.js";
-import { CURRENCIES, HASHES, RARE, SEEDS, STAND_INS } from "./tables.js";
+import { CURRENCIES, RARE, STAND_INS } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
 const UNKNOWN = "<unk>";
-
-export class WordFilter {
-  constructor(bits) {
-    this.bits = bits;
-  }
-
-  has(text) {
-    const data = new TextEncoder().encode(text);
-    const [first, second] = SEEDS.map((seed) => hashed(data, seed));
-    const places = Array.from({ length: HASHES }, (_, k) => first + k * second);
-    const size = 8 * this.bits.length;
-    return places.every((at) => (this.bits[Math.floor((at % size) / 8)] >> (at % size) % 8) & 1);
-  }
-}
-
-/** Returns the 32-bit FNV-1a hash of the bytes, finalised as in MurmurHash3. */
-function hashed(data, seed) {
-  let value = seed;
-  for (const byte of data) value = Math.imul(value ^ byte, 0x01000193);
-  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
-  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
-  return (value ^ (value >>> 16)) >>> 0;
-}
 
 /** filter: a WordFilter, or null. languages: source, target. */
 export class Faithful {

@@ -7,6 +7,7 @@ import { JOINER } from "./codec.js";
 import { enclosed, kindOf } from "./copied.js";
 import { readMeasures } from "./measures.js";
 import { readFigure } from "./numbers.js";
+import { asTyped } from "./typed.js";
 import { DOTTED, NAME_SUBWORDS, NOUNS_IN_CAPITALS, STAND_INS, STRAIGHT, UNREAD } from "./tables.js";
 
 const UNK = 1;
@@ -14,12 +15,17 @@ const UNK = 1;
 /** Encodes the words of a line, which are its own, whatever they are read as. target: the language
  *  of the translation; none if the words are those of a translation. */
 export function encodeWordsFaithfully(codec, words, target = "") {
-  const instead = readMeasures(words, [codec.language, target]);
+  const instead = target ? asTyped(codec, words) : new Map();
+  for (const [place, text] of readMeasures(words, [codec.language, target])) {
+    instead.set(place, text);
+  }
   const amounts = readAmounts(words, [codec.language, target], (sign) => isUnread(codec, sign));
   for (const [place, text] of amounts) instead.set(place, text);
   for (const place of enclosed(codec, words).keys()) instead.set(place, "");
   const begun = !target || isLabel(words) ? words : withCapitals(codec, words);
   const [first, capitals] = [firstWord(words), inCapitals(words)];
+  const large = instead.has(first) && begun[first] !== words[first];
+  if (large) instead.set(first, withCapital([instead.get(first)])[0]);
   const read = begun.map((text, at) =>
     instead.has(at)
       ? codec.tokeniser.words(instead.get(at))

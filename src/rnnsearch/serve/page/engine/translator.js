@@ -5,7 +5,7 @@ import { Beginning } from "./beginning.js";
 import { beginsSmall, leastGain, withSmallLetter } from "./case.js";
 import { Codec, inWords } from "./codec.js";
 import { faithfulWords } from "./copied.js";
-import { Faithful, WordFilter } from "./faithful.js";
+import { Faithful } from "./faithful.js";
 import { Network } from "./network.js";
 import { encodeWordsFaithfully, inOtherCase } from "./reading.js";
 import { search } from "./search.js";
@@ -25,10 +25,8 @@ export class Translator {
     this.source = new Codec(text.source);
     this.target = new Codec(text.target);
     this.target.copied = this.source.copied;
-    const { known } = text.target;
-    const bits = known && Uint8Array.from(atob(known), (letter) => letter.charCodeAt(0));
     const languages = [text.source.language, text.target.language];
-    this.faithful = new Faithful(this.source, bits ? new WordFilter(bits) : null, languages);
+    this.faithful = new Faithful(this.source, this.target.filter, languages);
     this.rules = text.source;
     this.labels = new Map(); // words of a label → how it is read in the other case
     this.network = new Network(readTensors(bytes), text.wiring, plain);

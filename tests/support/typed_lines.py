@@ -1,0 +1,58 @@
+"""What people type, with what is read instead of its words, by place; nothing if all are read as they are."""
+
+from __future__ import annotations
+
+ENGLISH = {
+    "i dont like coffee": {1: "don't"},
+    "Dont touch that": {0: "Don't"},
+    "I CANT COME": {1: "can't"},
+    "im hungry": {0: "I'm"},
+    "how r u": {1: "are", 2: "you"},
+    "Let u be a vector": {},
+    "its raining": {0: "it's"},
+    "The dog and its bone": {},
+    "Its bone is there": {},
+    "ill call you": {0: "I'll"},
+    "i feel ill": {},
+    "a beautifull freind": {1: "beautiful", 2: "friend"},
+    "Freind of mine": {},  # it may be a name
+    "a cafe in Zimlakov": {},
+    "He wears gowns and plaits": {},
+    "it costs 12 euros": {},
+}
+FRENCH = {
+    "je suis desole": {2: "désolé"},
+    "tres bien": {0: "très"},
+    "Ecole de musique": {0: "École"},
+    "je vais à l'ecole": {},  # with accents elsewhere, it may be right
+    "La marche est longue": {},
+    "j'oublie tout": {},
+    "jai faim": {0: "j'ai"},
+    "lhotel est ouvert": {0: "l'hôtel"},
+    "Lhotel est ouvert": {},
+    "bonne journee": {1: "journée"},
+    "a bientot": {0: "à", 1: "bientôt"},
+    "ou est la gare": {0: "où"},
+    "Marie ou Jean": {},
+    "faut que j'y aille": {0: "il faut"},
+    "je sais pas": {0: "je ne"},
+    "J'ai pas compris": {0: "Je n'"},
+    "c'est pas grave": {0: "ce n'"},
+    "je te l'ai pas dit": {0: "je ne"},
+    "il nous voit jamais": {0: "il ne"},
+    "T'as pas faim ?": {0: "Tu n'"},
+    "t'inquiète pas": {0: "ne t'"},
+    "y a pas de lait": {0: "il n'y"},
+    "faut pas crier": {0: "il ne faut"},
+    "j'en peux plus": {0: "je n'"},
+    "jai rien vu": {0: "je n'ai"},
+    "on sait même pas": {0: "on ne"},
+    "Je ne sais pas": {},
+    "il n'y a pas de lait": {},
+    "On ne nous a pas entendus": {},
+    "j'ai pas mal de livres": {},
+    "Il avance pas à pas": {},
+    "Pourquoi pas ?": {},
+    "C'est le plus beau que j'ai jamais vu": {},
+    "chez nous pas de chats": {},
+}
