@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise, product
 
 from rnnsearch.text.codec import Codec
@@ -26,6 +26,7 @@ TYPED = {
         **{"hes": "he's", "shes": "she's", "thats": "that's", "whats": "what's", "hows": "how's"},
         **{"wheres": "where's", "whos": "who's", "theres": "there's", "heres": "here's"},
         **{"itll": "it'll", "itd": "it'd", "gonna": "going to", "wanna": "want to"},
+        **{"bday": "birthday", "msg": "message", "asap": "as soon as possible"},
         **{"u": "you", "r": "are", "ur": "your", "pls": "please", "plz": "please"},
         **{"thx": "thanks", "thanx": "thanks", "tmrw": "tomorrow", "ppl": "people"},
     },
@@ -35,6 +36,8 @@ TYPED = {
         **{"jpeux": "je peux", "ya": "il y a", "ca": "ça", "sil": "s'il", "stp": "s'il te plaît"},
         **{"svp": "s'il vous plaît", "bjr": "bonjour", "bsr": "bonsoir", "slt": "salut"},
         **{"bcp": "beaucoup", "tjs": "toujours", "pk": "pourquoi", "pq": "pourquoi"},
+        **{"quil": "qu'il", "quils": "qu'ils", "quon": "qu'on", "quest": "qu'est"},
+        **{"tkt": "t'inquiète pas", "jsp": "je sais pas", "anniv": "anniversaire"},
         **{"qqn": "quelqu'un", "qqch": "quelque chose", "rdv": "rendez-vous", "koi": "quoi"},
     },
 }
@@ -52,16 +55,16 @@ MOST_ACCENTS = (3, 2)
 PARTICIPLE = re.compile("é(?=s?$)")
 """What a participle of French has for another form's *e*: *oublié*, *oublie*."""
 VOWELS = "aeiouyhàâéèêëîïôùû"
-ELIDED = re.compile(rf"(qu|[ldjmtn]|c(?=[eé]))([{VOWELS}]\w\w+)")
-"""A word of French without its apostrophe, and what it may then be."""
+ELIDED = re.compile(rf"(qu|[ldjmtn]|c(?=[eé])|j(?=\w))([{VOWELS}]\w\w+|(?<=j)\w{{4,}})")
+"""A word of French without its apostrophe (*lhotel*), or without the *e* of *je* (*jcomprends*)."""
 SHORTEST_MISSPELT = 5
 """Fewest letters of a word that is read with two letters exchanged, or one once or twice."""
-BEGINNINGS = {
+Pairs = Mapping[str, Sequence[tuple[re.Pattern[str], str]]]
+"""Language → two words → the first one as it is written."""
+BEGINNINGS: Pairs = {
     "en": (
-        (re.compile(r"[Ii]ts (?:an?|the|not|very|too|so|my|your|ok|time|cold|hot|\w+ing)"), "it's"),
-        (re.compile("[Ii]ll (?:be|call|come|do|go|have|see|send|take|tell|try|wait)"), "I'll"),
-        (re.compile("[Ii]d (?:be|like|love|prefer|rather)"), "I'd"),
-        (re.compile("[Ww]ere (?:going|here|late|lost|not|ready)"), "we're"),
+        (re.compile(r"[Ii]ts (?:very|so|time|cold|hot|\w+ing)"), "it's"),
+        (re.compile("[Ww]ere (?:going|here|late|lost|not|ready|stuck)"), "we're"),
         (re.compile("[Ll]ets .*"), "let's"),
     ),
     "fr": (
@@ -70,7 +73,19 @@ BEGINNINGS = {
         (re.compile("[Ff]aut .*"), "il faut"),
     ),
 }
-"""Language → the first two words of a line → the first one as it is written."""
+"""Of the first two words of a line."""
+PAIRS: Pairs = {
+    "en": (
+        (re.compile("[Ii]ts (?:an?|the|not|too|my|your|ok|okay)"), "it's"),
+        (re.compile("[Ii]ll (?:be|call|come|do|go|have|see|send|take|tell|try|wait)"), "I'll"),
+        (re.compile("[Ii]d (?:be|like|love|prefer|rather)"), "I'd"),
+    ),
+    "fr": (
+        (re.compile(r"a (?:demain|bient[oô]t|c[oô]t[eé]|midi|minuit|partir|\d+h\d*)"), "à"),
+        (re.compile("a (?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"), "à"),
+    ),
+}
+"""Of any two words."""
 NEGATIONS = ("pas", "rien", "jamais")
 BEFORE_NEGATION = ("même", "meme", "vraiment", "toujours", "encore", "peut-être", "surtout")
 """Words between a verb and its negation."""
@@ -80,6 +95,12 @@ OBJECTS = (
     *("nous", "vous"),
 )
 WHOLE = {"j'": "je", "c'": "ce"}
+SURE_VERBS = (
+    *("est", "sont", "était", "étaient", "sera", "seront", "a", "ont", "avait", "avaient"),
+    *("va", "vont", "peut", "peuvent", "veut", "veulent", "doit", "doivent", "fait", "font"),
+    *("marche", "marchent", "fonctionne", "aime", "aiment", "vient", "viennent"),
+)
+"""Verbs that are negated whatever their subject is."""
 
 
 def as_typed(codec: Codec, words: Sequence[str]) -> dict[int, str]:
@@ -97,8 +118,8 @@ def as_typed(codec: Codec, words: Sequence[str]) -> dict[int, str]:
         text = lower
         if not name and kind_of(word) is None:
             after = words[place + 1].lower() if place + 1 < len(words) else ""
-            begun = f"{word} {after}" if place == first else ""
-            text = _begun(language, begun) or _written(codec, lower, bare, hasty, word != lower)
+            text = _of_two(language, f"{word} {after}", place == first)
+            text = text or _written(codec, lower, bare, hasty, word != lower)
         same = text == lower
         large = word[:1].isupper() and (place == first or not capitals)
         changed = text[:1].upper() + text[1:] if large else text
@@ -112,9 +133,10 @@ def as_typed(codec: Codec, words: Sequence[str]) -> dict[int, str]:
     }
 
 
-def _begun(language: str, words: str) -> str:
-    """Returns how the first of two words is written if both together tell it; else nothing."""
-    forms = BEGINNINGS.get(language, ())
+def _of_two(language: str, words: str, first: bool) -> str:
+    """Returns how the first of two words is written if both together tell it; else nothing. first:
+    they begin the line."""
+    forms = (*(BEGINNINGS.get(language, ()) if first else ()), *PAIRS.get(language, ()))
     return next((text for form, text in forms if form.fullmatch(words)), "")
 
 
@@ -135,10 +157,12 @@ def _written(codec: Codec, word: str, bare: bool, hasty: bool, name: bool) -> st
     elif not (found or name or word.capitalize() in known or word.upper() in known):
         if language == "fr" and (parts := ELIDED.fullmatch(word)):
             article, rest = parts.groups()
-            forms = [rest, *(_accented(codec, rest, language) if bare else [])]
+            verb = article == "j" and rest in known
+            forms = [rest, *(_accented(codec, rest, language) if bare and not verb else [])]
             forms = [form for form in forms if form in known]
             forms = [form for form in forms if article == "j" or form.capitalize() in known]
-            found = [f"{article}'{form}" for form in forms]
+            whole = "je " if rest[0] not in VOWELS else f"{article}'"
+            found = [whole + form for form in forms]
         if not found and len(word) >= SHORTEST_MISSPELT:
             found = [form for form in _respelt(word) if form in known]
             found = [form for form in found if _size(codec, form) < size]
@@ -196,7 +220,7 @@ def _negate(read: list[list[str]]) -> None:
     changes: list[tuple[int, list[str]]] = []
     for at, word in enumerate(text):
         idiom = word == "pas" and text[at + 1 : at + 2] in (["mal"], ["à"])
-        plus = word == "plus" and at > 0 and text[at - 1] in ("peux", "peut")
+        plus = word == "plus" and (text[at - 1] in ("peux", "peut") or text[:at] == ["y", "a"])
         there = {"ne", "n'", "n"} & {*text[max(0, at - 5) : at]}
         if there or idiom or not (word in NEGATIONS or plus):
             continue
@@ -223,6 +247,8 @@ def _negate(read: list[list[str]]) -> None:
             changes.append((begin, ["il", "n'", "y"]))
         elif text[verb] == "faut":
             changes.append((verb, ["il", "ne", "faut"]))
+        elif begin and text[verb] in SURE_VERBS and (text[verb], word) != ("a", "jamais"):
+            changes.append((begin, [ne, text[begin]]))
     for at, parts in reversed(changes):
         place, part = flat[at]
         large = read[place][part][:1].isupper()

@@ -22,7 +22,7 @@ from rnnsearch.translation import (
 
 TYPED = (
     *("TYPED", "ACCENTS", "MOST_ACCENTS", "VOWELS", "SHORTEST_MISSPELT", "NEGATIONS"),
-    *("BEFORE_NEGATION", "SUBJECTS", "OBJECTS", "WHOLE"),
+    *("BEFORE_NEGATION", "SUBJECTS", "OBJECTS", "WHOLE", "SURE_VERBS"),
 )
 """Tables of what people type."""
 TABLES = {
@@ -86,11 +86,14 @@ PATTERNS = {
 
 def tables_module() -> str:
     """Returns the module of JavaScript."""
-    begun = {
-        language: [(f"^(?:{in_javascript(form.pattern)})$", text) for form, text in forms]
-        for language, forms in typed.BEGINNINGS.items()
+    pairs = {"BEGINNINGS": typed.BEGINNINGS, "PAIRS": typed.PAIRS}
+    tables = TABLES | {
+        name: {
+            language: [(f"^(?:{in_javascript(form.pattern)})$", text) for form, text in forms]
+            for language, forms in table.items()
+        }
+        for name, table in pairs.items()
     }
-    tables = TABLES | {"BEGINNINGS": begun}
     values = {name: json.dumps(value, ensure_ascii=False) for name, value in tables.items()}
     for name, (pattern, place, flags) in PATTERNS.items():
         text = json.dumps(place.format(in_javascript(pattern.pattern)), ensure_ascii=False)

@@ -3,7 +3,8 @@
 import { capitalised, firstWord, inCapitals, isAlpha } from "./case.js";
 import { kindOf } from "./copied.js";
 import { ACCENTS, BEFORE_NEGATION, BEGINNINGS, ELIDED, MOST_ACCENTS, NEGATIONS } from "./tables.js";
-import { OBJECTS, PARTICIPLE, SHORTEST_MISSPELT, SUBJECTS, TYPED, VOWELS, WHOLE } from "./tables.js";
+import { OBJECTS, PAIRS, PARTICIPLE, SHORTEST_MISSPELT, SUBJECTS, SURE_VERBS } from "./tables.js";
+import { TYPED, VOWELS, WHOLE } from "./tables.js";
 
 const UNK = 1;
 
@@ -20,8 +21,9 @@ export function asTyped(codec, words) {
     const lower = text.toLowerCase();
     const name = text !== lower && !capitals && place !== first;
     if (name || kindOf(codec, text)) return [text];
-    const begun = place === first && `${text} ${(words[place + 1] ?? "").toLowerCase()}`;
-    const found = begunWith(language, begun) || written(codec, lower, line, text !== lower);
+    const two = `${text} ${(words[place + 1] ?? "").toLowerCase()}`;
+    const found =
+      ofTwo(language, two, place === first) || written(codec, lower, line, text !== lower);
     const large = /^\p{Lu}/u.test(text) && (place === first || !capitals);
     return found === lower ? [text] : codec.tokeniser.words(large ? begin(found) : found);
   });
@@ -35,9 +37,11 @@ export function asTyped(codec, words) {
 const languageOf = (codec) => codec.language.split(/[-_]/u)[0].toLowerCase();
 const begin = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** Returns how the first of two words is written if both together tell it; else undefined. */
-function begunWith(language, words) {
-  const forms = words && Object.hasOwn(BEGINNINGS, language) ? BEGINNINGS[language] : [];
+/** Returns how the first of two words is written if both together tell it; else undefined. first:
+ *  they begin the line. */
+function ofTwo(language, words, first) {
+  const of = (table) => (Object.hasOwn(table, language) ? table[language] : []);
+  const forms = [...(first ? of(BEGINNINGS) : []), ...of(PAIRS)];
   return forms.find(([form]) => new RegExp(form, "u").test(words))?.[1];
 }
 
@@ -59,9 +63,11 @@ function written(codec, text, { bare, hasty }, name) {
   } else if (!found.length && !name && ![capitalised(text), text.toUpperCase()].some(has)) {
     const [, article, rest] = (language === "fr" && ELIDED.exec(text)) || [];
     if (article) {
-      const forms = [rest, ...(bare ? accentedForms(codec, rest, language) : [])].filter(has);
+      const verb = article === "j" && has(rest);
+      const marked = bare && !verb ? accentedForms(codec, rest, language) : [];
+      const forms = [rest, ...marked].filter(has);
       const sure = forms.filter((form) => article === "j" || has(capitalised(form)));
-      found = sure.map((form) => `${article}'${form}`);
+      found = sure.map((form) => (VOWELS.includes(rest[0]) ? `${article}'` : "je ") + form);
     }
     if (!found.length && text.length >= SHORTEST_MISSPELT) {
       found = [...respelt(text)].filter((form) => has(form) && sizeOf(codec, form) < size);
@@ -140,7 +146,8 @@ function negate(read) {
   const changes = [];
   for (const [at, word] of text.entries()) {
     const idiom = word === "pas" && ["mal", "à"].includes(text[at + 1]);
-    const plus = word === "plus" && ["peux", "peut"].includes(text[at - 1]);
+    const gone = text.slice(0, at).join(" ") === "y a";
+    const plus = word === "plus" && (["peux", "peut"].includes(text[at - 1]) || gone);
     const there = text.slice(Math.max(0, at - 5), at).some((one) => ["ne", "n'", "n"].includes(one));
     if (there || idiom || !(NEGATIONS.includes(word) || plus)) continue;
     let verb = at - 1;
@@ -163,6 +170,8 @@ function negate(read) {
       changes.push([begun, ["il", "n'", "y"]]);
     } else if (text[verb] === "faut") {
       changes.push([verb, ["il", "ne", "faut"]]);
+    } else if (begun && SURE_VERBS.includes(text[verb]) && !(text[verb] === "a" && word === "jamais")) {
+      changes.push([begun, [vowel(text[begun]) ? "n'" : "ne", text[begun]]]);
     }
   }
   for (const [at, parts] of changes.reverse()) {
