@@ -148,9 +148,12 @@ def _written(codec: Codec, word: str, bare: bool, hasty: bool, name: bool) -> st
         return short
     if codec.known is None or len(word) < 2 or not word.isalpha():
         return word
-    known, size = codec.known, _size(codec, word)
+    known, has_accents = codec.known, bare and language in ACCENTS
+    if word in known and not has_accents:
+        return word
+    size = _size(codec, word)
     sure = word in known and size == 1
-    found = _accented(codec, word, language) if bare and not sure else []
+    found = _accented(codec, word, language) if has_accents and not sure else []
     if word in known:
         found = [form for form in found if 2 * _size(codec, form) <= size]
         found = [form for form in found if PARTICIPLE.sub("e", form) != word]
@@ -158,7 +161,7 @@ def _written(codec: Codec, word: str, bare: bool, hasty: bool, name: bool) -> st
         if language == "fr" and (parts := ELIDED.fullmatch(word)):
             article, rest = parts.groups()
             verb = article == "j" and rest in known
-            forms = [rest, *(_accented(codec, rest, language) if bare and not verb else [])]
+            forms = [rest, *(_accented(codec, rest, language) if has_accents and not verb else [])]
             forms = [form for form in forms if form in known]
             forms = [form for form in forms if article == "j" or form.capitalize() in known]
             whole = "je " if rest[0] not in VOWELS else f"{article}'"

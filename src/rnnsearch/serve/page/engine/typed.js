@@ -54,9 +54,11 @@ function written(codec, text, { bare, hasty }, name) {
   if (short && (text.length > 1 || hasty)) return short;
   const { filter } = codec;
   if (!filter || text.length < 2 || !isAlpha(text)) return text;
-  const size = sizeOf(codec, text);
   const [known, has] = [filter.has(text), (form) => filter.has(form)];
-  let found = bare && !(known && size === 1) ? accentedForms(codec, text, language) : [];
+  const marked = bare && Object.hasOwn(ACCENTS, language);
+  if (known && !marked) return text;
+  const size = sizeOf(codec, text);
+  let found = marked && !(known && size === 1) ? accentedForms(codec, text, language) : [];
   if (known) {
     found = found.filter((form) => 2 * sizeOf(codec, form) <= size);
     found = found.filter((form) => form.replace(PARTICIPLE, "e") !== text);
@@ -64,8 +66,8 @@ function written(codec, text, { bare, hasty }, name) {
     const [, article, rest] = (language === "fr" && ELIDED.exec(text)) || [];
     if (article) {
       const verb = article === "j" && has(rest);
-      const marked = bare && !verb ? accentedForms(codec, rest, language) : [];
-      const forms = [rest, ...marked].filter(has);
+      const accents = marked && !verb ? accentedForms(codec, rest, language) : [];
+      const forms = [rest, ...accents].filter(has);
       const sure = forms.filter((form) => article === "j" || has(capitalised(form)));
       found = sure.map((form) => (VOWELS.includes(rest[0]) ? `${article}'` : "je ") + form);
     }
