@@ -170,7 +170,7 @@ def _side(codec: Codec) -> dict[str, Any]:
     result: dict[str, Any] = {"words": words, "subwords": "none", "pieces": None}
     result |= {
         "tokeniser": tokeniser.kind,
-        "language": tokeniser.language,
+        "language": base(tokeniser.language),
         "lowercase": tokeniser.lowercase,
     }
     result["normalise"] = (

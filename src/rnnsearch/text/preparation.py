@@ -212,6 +212,9 @@ def make_codec(
         subwords = train_subwords(counts, kind, size, marks_words=not tokeniser.unspaced)
         vocabulary = Vocabulary(subwords.vocabulary())
     met = known.known.with_words(counts) if known and known.known else WordFilter.of(counts)
+    if known and not known.known and side == "source":
+        # Without the words of the older text, these would count as unknown.
+        return Codec(tokeniser, vocabulary, subwords)
     return Codec(tokeniser, vocabulary, subwords, met)
 
 

@@ -122,7 +122,7 @@ class WordFilter:
     """A Bloom filter: `word in words` is True for all of its words, and for some 0.1 % of other
     words.
 
-    bits: (bytes,) uint8. page/engine/faithful.js reads the same bytes with the same hashes.
+    bits: (bytes,) uint8. page/engine/word_filter.js reads the same bytes with the same hashes.
     """
 
     def __init__(self, bits: NDArray[np.uint8]) -> None:

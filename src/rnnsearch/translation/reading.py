@@ -26,7 +26,7 @@ from rnnsearch.translation.case import (
 from rnnsearch.translation.copied import STAND_INS, enclosed, kind_of
 from rnnsearch.translation.measures import read_measures
 from rnnsearch.translation.numbers import read_figure
-from rnnsearch.translation.typed import as_typed
+from rnnsearch.translation.typed import as_written
 
 STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
 """Typographic quotation mark → what a network reads instead if it cannot read it."""
@@ -38,18 +38,21 @@ DOTTED = ("tr", "az")
 """Languages of which no word is read in another case: I is not the capital of i."""
 
 
-def encode_faithfully(codec: Codec, words: Sequence[str], target: str = "") -> EncodedSentence:
+def encode_faithfully(
+    codec: Codec, words: Sequence[str], target: str = "", typed: Sequence[str] = ()
+) -> EncodedSentence:
     """Encodes the words of a source line in the forms that the network reads best. `words` of the
     result are still those of the line. target: the language of the translation; none if the words
-    are those of a translation."""
+    are those of a translation. typed: the words as they were typed, if `words` are in another
+    case."""
     languages = codec.tokeniser.language, target
-    instead = as_typed(codec, words) if target else {}
+    instead = as_written(codec, typed or words) if target else {}
     instead |= read_measures(words, languages)
     instead |= read_amounts(words, languages, lambda sign: _is_unread(codec, sign))
     instead |= dict.fromkeys(enclosed(words), "")
     begun = words if not target or is_label(words) else _with_capitals(codec, words)
     first, capitals = first_word(words), in_capitals(words)
-    if first in instead and begun[first] != words[first]:
+    if first is not None and first in instead and begun[first][:1].isupper():
         instead[first] = instead[first][:1].upper() + instead[first][1:]
     read = [
         codec.words(instead[place])
@@ -99,7 +102,7 @@ def in_other_case(codec: Codec, part: EncodedSentence, target: str) -> EncodedSe
         return None
     else:
         other = _with_names(codec, words)
-    read = encode_faithfully(codec, other, target)
+    read = encode_faithfully(codec, other, target, words)
     longer = len(read.ids) > len(part.ids) + len(words)  # of a word that was cut
     alike = list(read.ids) == list(part.ids)
     return None if alike or longer else replace(part, ids=read.ids, word_of=read.word_of)

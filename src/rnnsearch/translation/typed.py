@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 
 from rnnsearch.text.codec import Codec
@@ -26,7 +27,7 @@ TYPED = {
         **{"hes": "he's", "shes": "she's", "thats": "that's", "whats": "what's", "hows": "how's"},
         **{"wheres": "where's", "whos": "who's", "theres": "there's", "heres": "here's"},
         **{"itll": "it'll", "itd": "it'd", "gonna": "going to", "wanna": "want to"},
-        **{"bday": "birthday", "msg": "message", "asap": "as soon as possible"},
+        **{"bday": "birthday", "asap": "as soon as possible"},
         **{"u": "you", "r": "are", "ur": "your", "pls": "please", "plz": "please"},
         **{"thx": "thanks", "thanx": "thanks", "tmrw": "tomorrow", "ppl": "people"},
     },
@@ -42,28 +43,34 @@ TYPED = {
     },
 }
 """Language → what is typed, in lowercase → what is read."""
-ACCENTS = {
-    "fr": {"a": "àâ", "c": "ç", "e": "éèêë", "i": "îï", "o": "ô", "u": "ùûü"},
-    "es": {"a": "á", "e": "é", "i": "í", "n": "ñ", "o": "ó", "u": "úü"},
-    "it": {"a": "à", "e": "èé", "i": "ì", "o": "ò", "u": "ù"},
-    "pt": {"a": "ãáàâ", "c": "ç", "e": "éê", "i": "í", "o": "õóô", "u": "ú"},
-    "ro": {"a": "ăâ", "i": "î", "s": "ș", "t": "ț"},
+NOUNS = {"wont": "is are was were his her its their in", "cant": "his her its their in"}
+"""Typed word → the words behind which it may be a noun or an adjective."""
+LETTERS = {
+    "u": "do did can could will would are r have had if see love thank thx miss let's and",
+    "r": "how where what who when u you we they",
 }
-"""Language → letter → the same with each mark that it may have."""
+"""Single letter → the words behind which it is read as a word. *u* may begin a line, *r* precede
+*u*."""
+ACCENTS = {"a": "àâ", "c": "ç", "e": "éèêë", "i": "îï", "o": "ô", "u": "ùûü"}
+"""Letter of French → the same with each mark that it may have."""
 MOST_ACCENTS = (3, 2)
-"""Of a word, and of one with more than six letters that may have one."""
+"""Most marks that are added to a word, and to one with more than six letters that may have one."""
 PARTICIPLE = re.compile("é(?=s?$)")
-"""What a participle of French has for another form's *e*: *oublié*, *oublie*."""
+"""Because of this ending, *oublie* is not read as *oublié*."""
+LONGEST = 24
+"""Most letters of a word that is read as another one."""
 VOWELS = "aeiouyhàâéèêëîïôùû"
 ELIDED = re.compile(rf"(qu|[ldjmtn]|c(?=[eé])|j(?=\w))([{VOWELS}]\w\w+|(?<=j)\w{{4,}})")
-"""A word of French without its apostrophe (*lhotel*), or without the *e* of *je* (*jcomprends*)."""
+"""A word of French without its apostrophe (*lecole*), or without the *e* of *je* (*jcomprends*)."""
+SHORT_ARTICLES = ("l", "d", "m", "t", "n", "c")
+"""Those with which many other words begin: what follows them has to be frequent."""
 SHORTEST_MISSPELT = 5
 """Fewest letters of a word that is read with two letters exchanged, or one once or twice."""
 Pairs = Mapping[str, Sequence[tuple[re.Pattern[str], str]]]
 """Language → two words → the first one as it is written."""
 BEGINNINGS: Pairs = {
     "en": (
-        (re.compile(r"[Ii]ts (?:very|so|time|cold|hot|\w+ing)"), "it's"),
+        (re.compile("[Ii]ts (?:so|too|not|time|cold|hot|raining|snowing|getting|going)"), "it's"),
         (re.compile("[Ww]ere (?:going|here|late|lost|not|ready|stuck)"), "we're"),
         (re.compile("[Ll]ets .*"), "let's"),
     ),
@@ -73,10 +80,10 @@ BEGINNINGS: Pairs = {
         (re.compile("[Ff]aut .*"), "il faut"),
     ),
 }
-"""Of the first two words of a line."""
+"""Of the first two words of a line in haste."""
 PAIRS: Pairs = {
     "en": (
-        (re.compile("[Ii]ts (?:an?|the|not|too|my|your|ok|okay)"), "it's"),
+        (re.compile("[Ii]ts (?:an?|the|my|your|ok|okay)"), "it's"),
         (re.compile("[Ii]ll (?:be|call|come|do|go|have|see|send|take|tell|try|wait)"), "I'll"),
         (re.compile("[Ii]d (?:be|like|love|prefer|rather)"), "I'd"),
     ),
@@ -85,8 +92,22 @@ PAIRS: Pairs = {
         (re.compile("a (?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"), "à"),
     ),
 }
-"""Of any two words."""
+"""Of the first two words of any line, and of any two words of a line in haste."""
 NEGATIONS = ("pas", "rien", "jamais")
+IDIOMS = ("mal", "à", "moins", "après", "par")
+"""What follows *pas* or *rien* where it negates nothing."""
+NUMBERS = (
+    *("un", "une", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix"),
+    *("vingt", "trente", "cent", "mille"),
+)
+"""Behind *y a plus de*, which then means more."""
+NO_VERBS = (
+    *("et", "ou", "mais", "à", "de", "pour", "par", "sans", "que", "qui", "pourquoi", "tous"),
+    *("toutes", "aussi", "le", "la", "les", "un", "une", "du", "des", "en", "y", "si", "donc"),
+)
+POSITIVE = ("que", "qu'", "si", "s'", "comme", "dont", "où")
+"""Words before a subject whose verb may have *jamais* or *rien* without *ne*: *plus qu'il a jamais
+vu*."""
 BEFORE_NEGATION = ("même", "meme", "vraiment", "toujours", "encore", "peut-être", "surtout")
 """Words between a verb and its negation."""
 SUBJECTS = ("je", "j'", "tu", "il", "elle", "on", "nous", "vous", "ils", "elles", "ça", "c'", "qui")
@@ -103,28 +124,36 @@ SURE_VERBS = (
 """Verbs that are negated whatever their subject is."""
 
 
-def as_typed(codec: Codec, words: Sequence[str]) -> dict[int, str]:
+@dataclass(frozen=True)
+class Line:
+    """A source line. bare: no word has an accent. hasty: as people type, in one case, or with a
+    capital at the beginning and no mark at the end, or with a word that is read as another one."""
+
+    codec: Codec
+    language: str
+    bare: bool
+    hasty: bool
+
+    @property
+    def accents(self) -> bool:
+        """Tells whether words are read with accents."""
+        return self.bare and self.language == "fr"
+
+
+def as_written(codec: Codec, words: Sequence[str]) -> dict[int, str]:
     """Returns what is read instead of the words that were typed in haste, by their places."""
-    language = base(codec.tokeniser.language)
     if codec.tokeniser.unspaced or codec.tokeniser.kind == "space":
         return {}
     first, capitals = first_word(words), in_capitals(words)
     bare = not any(unicodedata.normalize("NFD", word) != word for word in words)
-    hasty = all(word == word.lower() for word in words)
-    read: list[list[str]] = []
-    for place, word in enumerate(words):
-        lower = word.lower()
-        name = word != lower and not capitals and place != first
-        text = lower
-        if not name and kind_of(word) is None:
-            after = words[place + 1].lower() if place + 1 < len(words) else ""
-            text = _of_two(language, f"{word} {after}", place == first)
-            text = text or _written(codec, lower, bare, hasty, word != lower)
-        same = text == lower
-        large = word[:1].isupper() and (place == first or not capitals)
-        changed = text[:1].upper() + text[1:] if large else text
-        read.append([word] if same else codec.words(changed))
-    if language == "fr":
+    large = [place for place, word in enumerate(words) if word != word.lower()]
+    open_end = large == [first] and words[-1][-1:].isalnum() and not words[large[0]].isupper()
+    hasty = not large or open_end or capitals
+    line = Line(codec, base(codec.tokeniser.language), bare, hasty)
+    read = _read(line, words, first, capitals)
+    if not hasty and any(parts != [word] for parts, word in zip(read, words, strict=True)):
+        read = _read(replace(line, hasty=True), words, first, capitals)
+    if line.language == "fr":
         _negate(read)
     return {
         place: codec.text(parts)
@@ -133,63 +162,100 @@ def as_typed(codec: Codec, words: Sequence[str]) -> dict[int, str]:
     }
 
 
-def _of_two(language: str, words: str, first: bool) -> str:
+def _read(line: Line, words: Sequence[str], first: int | None, capitals: bool) -> list[list[str]]:
+    """Returns what is read at each place, but for negations. first: place of the first word.
+    capitals: there are no other letters."""
+    read: list[list[str]] = []
+    for place, word in enumerate(words):
+        lower = word.lower()
+        name = word != lower and not capitals and (place != first or (word.isupper() and word[1:]))
+        text = lower
+        if not name and kind_of(word) is None:
+            before, after = (
+                words[near].lower() if 0 <= near < len(words) else ""
+                for near in (place - 1, place + 1)
+            )
+            text = _of_two(line, f"{word} {after}", place == first)
+            text = text or _written(line, lower, before, after, word != lower)
+        begin = word[:1].isupper() and (place == first or not capitals)
+        changed = text[:1].upper() + text[1:] if begin else text
+        read.append([word] if text == lower else line.codec.words(changed))
+    return read
+
+
+def _of_two(line: Line, words: str, first: bool) -> str:
     """Returns how the first of two words is written if both together tell it; else nothing. first:
     they begin the line."""
-    forms = (*(BEGINNINGS.get(language, ()) if first else ()), *PAIRS.get(language, ()))
+    tables = (BEGINNINGS, first and line.hasty), (PAIRS, first or line.hasty)
+    forms = [form for table, holds in tables if holds for form in table.get(line.language, ())]
     return next((text for form, text in forms if form.fullmatch(words)), "")
 
 
-def _written(codec: Codec, word: str, bare: bool, hasty: bool, name: bool) -> str:
-    """Returns how a word in lowercase is written. bare: no word of the line has an accent. hasty:
-    none has a capital. name: the word may be a name."""
-    language = base(codec.tokeniser.language)
-    if (short := TYPED.get(language, {}).get(word)) and (len(word) > 1 or hasty):
-        return short
-    if codec.known is None or len(word) < 2 or not word.isalpha():
+def _written(line: Line, word: str, before: str, after: str, name: bool) -> str:
+    """Returns how a word in lowercase is written. before, after: the words beside it. name: it may
+    be a name."""
+    codec = line.codec
+    if short := TYPED.get(line.language, {}).get(word):
+        return short if _is_short(line, word, before, after) else word
+    if codec.known is None or not 1 < len(word) <= LONGEST or not word.isalpha():
         return word
-    known, has_accents = codec.known, bare and language in ACCENTS
-    if word in known and not has_accents:
+    known = word in codec.known
+    if known and not (line.accents and line.hasty):
         return word
     size = _size(codec, word)
-    sure = word in known and size == 1
-    found = _accented(codec, word, language) if has_accents and not sure else []
-    if word in known:
+    found = _accented(codec, word) if line.accents and not (known and size == 1) else []
+    if known:
         found = [form for form in found if 2 * _size(codec, form) <= size]
-        found = [form for form in found if PARTICIPLE.sub("e", form) != word]
-    elif not (found or name or word.capitalize() in known or word.upper() in known):
-        if language == "fr" and (parts := ELIDED.fullmatch(word)):
-            article, rest = parts.groups()
-            verb = article == "j" and rest in known
-            forms = [rest, *(_accented(codec, rest, language) if has_accents and not verb else [])]
-            forms = [form for form in forms if form in known]
-            forms = [form for form in forms if article == "j" or form.capitalize() in known]
-            whole = "je " if rest[0] not in VOWELS else f"{article}'"
-            found = [whole + form for form in forms]
+    elif not (found or name or word.capitalize() in codec.known or word.upper() in codec.known):
+        if not line.hasty:
+            return word
+        found = _with_apostrophe(line, word) if line.language == "fr" else []
         if not found and len(word) >= SHORTEST_MISSPELT:
-            found = [form for form in _respelt(word) if form in known]
+            found = [form for form in _respelt(word) if form in codec.known]
             found = [form for form in found if _size(codec, form) < size]
     return min(found, key=lambda form: _rank(codec, form), default=word)
 
 
-def _accented(codec: Codec, word: str, language: str) -> list[str]:
-    """Returns the known words that differ from this one by accents and do not have many more
-    subwords."""
+def _is_short(line: Line, word: str, before: str, after: str) -> bool:
+    """Tells whether an entry of TYPED is meant, and no noun or letter."""
+    if word in NOUNS:
+        return before not in NOUNS[word].split()
+    beside = (word == "r" and after == "u") or (word == "u" and not before)
+    return word not in LETTERS or (line.hasty and (beside or before in LETTERS[word].split()))
+
+
+def _with_apostrophe(line: Line, word: str) -> list[str]:
+    """Returns what a word of French may be if an apostrophe, or *e* after *j*, is left out."""
+    codec, known = line.codec, line.codec.known or ()
+    if not (parts := ELIDED.fullmatch(word)):
+        return []
+    article, rest = parts.groups()
+    verb = article == "j" and rest in known
+    forms = [rest, *(_accented(codec, rest) if line.accents and not verb else [])]
+    forms = [form for form in forms if form in known]
+    if article in SHORT_ARTICLES:
+        forms = [form for form in forms if form.capitalize() in known and _size(codec, form) == 1]
+    return [(f"{article}'" if rest[0] in VOWELS else "je ") + form for form in forms]
+
+
+def _accented(codec: Codec, word: str) -> list[str]:
+    """Returns the known words that differ from this one by accents, not by that of a participle
+    alone, and do not have many more subwords."""
     known, most = codec.known or (), _size(codec, word)
-    found = [form for form in accented(word, language) if form in known]
+    found = [form for form in accented(word) if form in known]
+    found = [form for form in found if PARTICIPLE.sub("e", form) != word]
     return [form for form in found if _size(codec, form) <= most + (form.capitalize() in known)]
 
 
-def accented(word: str, language: str) -> Iterator[str]:
-    """Yields a word with accents on its letters, few of them first."""
-    marks = ACCENTS.get(language, {})
-    places = [place for place, letter in enumerate(word) if letter in marks]
+def accented(word: str) -> Iterator[str]:
+    """Yields a word of French with accents on its letters, few of them first."""
+    places = [place for place, letter in enumerate(word) if letter in ACCENTS]
     for number in range(1, MOST_ACCENTS[len(places) > 6] + 1):
         for chosen in combinations(places, number):
-            for letters in product(*(marks[word[place]] for place in chosen)):
+            for letters in product(*(ACCENTS[word[place]] for place in chosen)):
                 changes = dict(zip(chosen, letters, strict=True))
                 yield "".join(changes.get(place, letter) for place, letter in enumerate(word))
-    if language == "fr" and "oe" in word:
+    if "oe" in word:
         yield word.replace("oe", "œ")
 
 
@@ -216,16 +282,17 @@ def _rank(codec: Codec, text: str) -> tuple[int, bool, int]:
 
 
 def _negate(read: list[list[str]]) -> None:
-    """Adds *ne* to the subject of each verb that has *pas*, *rien* or *jamais* without it. read:
-    the words that are read, by place."""
+    """Adds *ne* to verbs with *pas*, *rien*, *jamais* or, after *peux* and *y a*, *plus*, and the
+    pronouns that speech leaves out: *y a pas* → *il n'y a pas*, *t'as pas* → *tu n'as pas*. read:
+    the words that are read, by place; they are changed."""
     flat = [(place, at) for place, parts in enumerate(read) for at in range(len(parts))]
     text = [read[place][at].lower() for place, at in flat]
     changes: list[tuple[int, list[str]]] = []
     for at, word in enumerate(text):
-        idiom = word == "pas" and text[at + 1 : at + 2] in (["mal"], ["à"])
-        plus = word == "plus" and (text[at - 1] in ("peux", "peut") or text[:at] == ["y", "a"])
-        there = {"ne", "n'", "n"} & {*text[max(0, at - 5) : at]}
-        if there or idiom or not (word in NEGATIONS or plus):
+        if not (word in NEGATIONS or (word == "plus" and _is_no_more(text, at))):
+            continue
+        idiom = word != "jamais" and text[at + 1 : at + 2] and text[at + 1] in IDIOMS
+        if idiom or {"ne", "n'", "n"} & {*text[max(0, at - 5) : at + 5]}:
             continue
         verb = at - 1
         while verb > 0 and text[verb] in BEFORE_NEGATION:
@@ -235,25 +302,37 @@ def _negate(read: list[list[str]]) -> None:
             begin -= 1
         if begin > 1 and text[begin - 1] in OBJECTS and text[begin - 2] in SUBJECTS:
             begin -= 1  # il nous voit pas
-        if verb < 0 or not text[verb].replace("-", "").isalpha():
+        if verb < 0 or text[verb] in NO_VERBS or not text[verb].isalpha():
             continue
         ne = "n'" if text[begin][0] in VOWELS else "ne"
         subject = text[begin - 1] if begin else ""
-        ever = word == "jamais" and begin > 1 and text[begin - 2] == "que"
-        if subject in SUBJECTS and not ever:
-            changes.append((begin - 1, [WHOLE.get(subject, subject), ne]))
+        beyond = text[begin - 2] if begin > 1 else ""
+        maybe = word in ("jamais", "rien") and (subject == "qui" or beyond in POSITIVE)
+        if subject in SUBJECTS:
+            parts = [WHOLE.get(subject, subject), ne]
+            changes += [] if maybe else [(begin - 1, parts)]
         elif begin < verb and begin == 0 and text[0] == "t'":  # t'as pas, t'inquiète pas
             you = verb == 1 and text[verb].endswith("s")
             after = "n'" if text[1][0] in VOWELS else "ne"
             changes.append((0, ["tu", after] if you else ["ne", "t'"]))
         elif begin < verb and text[begin] == "y":
-            changes.append((begin, ["il", "n'", "y"]))
+            changes.append((begin, ["n'", "y"] if begin else ["il", "n'", "y"]))
         elif text[verb] == "faut":
             changes.append((verb, ["il", "ne", "faut"]))
-        elif begin and text[verb] in SURE_VERBS and (text[verb], word) != ("a", "jamais"):
+        elif begin and text[verb] in SURE_VERBS and word == "pas":
             changes.append((begin, [ne, text[begin]]))
     for at, parts in reversed(changes):
         place, part = flat[at]
         large = read[place][part][:1].isupper()
         parts[0] = parts[0].capitalize() if large else parts[0]
         read[place][part : part + 1] = parts
+
+
+def _is_no_more(text: Sequence[str], at: int) -> bool:
+    """Tells whether *plus* means no more: *j'en peux plus*, *y a plus de lait*."""
+    ends = at + 1 == len(text) or not text[at + 1].isalnum()
+    if at and text[at - 1] in ("peux", "peut"):
+        return ends
+    counted = text[at + 2 : at + 3] and (text[at + 2] in NUMBERS or text[at + 2].isdigit())
+    gone = ends or (text[at + 1] in ("de", "d'") and not counted)
+    return at == 2 and text[0] == "y" and text[1] == "a" and gone

@@ -21,8 +21,9 @@ from rnnsearch.translation import (
 )
 
 TYPED = (
-    *("TYPED", "ACCENTS", "MOST_ACCENTS", "VOWELS", "SHORTEST_MISSPELT", "NEGATIONS"),
-    *("BEFORE_NEGATION", "SUBJECTS", "OBJECTS", "WHOLE", "SURE_VERBS"),
+    *("TYPED", "NOUNS", "LETTERS", "ACCENTS", "MOST_ACCENTS", "LONGEST", "VOWELS"),
+    *("SHORT_ARTICLES", "SHORTEST_MISSPELT", "NEGATIONS", "BEFORE_NEGATION", "IDIOMS", "NUMBERS"),
+    *("NO_VERBS", "POSITIVE", "SUBJECTS", "OBJECTS", "WHOLE", "SURE_VERBS"),
 )
 """Tables of what people type."""
 TABLES = {
@@ -86,18 +87,20 @@ PATTERNS = {
 
 def tables_module() -> str:
     """Returns the module of JavaScript."""
-    pairs = {"BEGINNINGS": typed.BEGINNINGS, "PAIRS": typed.PAIRS}
-    tables = TABLES | {
-        name: {
-            language: [(f"^(?:{in_javascript(form.pattern)})$", text) for form, text in forms]
-            for language, forms in table.items()
-        }
-        for name, table in pairs.items()
-    }
-    values = {name: json.dumps(value, ensure_ascii=False) for name, value in tables.items()}
+    values = {name: json.dumps(value, ensure_ascii=False) for name, value in TABLES.items()}
     for name, (pattern, place, flags) in PATTERNS.items():
         text = json.dumps(place.format(in_javascript(pattern.pattern)), ensure_ascii=False)
         values[name] = f'new RegExp({text}, "{flags}")'
+    for name, pairs in {"BEGINNINGS": typed.BEGINNINGS, "PAIRS": typed.PAIRS}.items():
+        forms = {
+            language: ", ".join(
+                f"[new RegExp({json.dumps(f'^(?:{in_javascript(form.pattern)})$')}, 'u'), "
+                f"{json.dumps(text)}]"
+                for form, text in table
+            )
+            for language, table in pairs.items()
+        }
+        values[name] = f"{{{', '.join(f'{key}: [{some}]' for key, some in forms.items())}}}"
     return "".join(f"export const {name} = {value};\n" for name, value in values.items())
 
 

@@ -7,15 +7,16 @@ import { JOINER } from "./codec.js";
 import { enclosed, kindOf } from "./copied.js";
 import { readMeasures } from "./measures.js";
 import { readFigure } from "./numbers.js";
-import { asTyped } from "./typed.js";
+import { asWritten } from "./typed.js";
 import { DOTTED, NAME_SUBWORDS, NOUNS_IN_CAPITALS, STAND_INS, STRAIGHT, UNREAD } from "./tables.js";
 
 const UNK = 1;
 
 /** Encodes the words of a line, which are its own, whatever they are read as. target: the language
- *  of the translation; none if the words are those of a translation. */
-export function encodeWordsFaithfully(codec, words, target = "") {
-  const instead = target ? asTyped(codec, words) : new Map();
+ *  of the translation; none if the words are those of a translation. typed: the words as they were
+ *  typed, if `words` are in another case. */
+export function encodeWordsFaithfully(codec, words, target = "", typed = words) {
+  const instead = target ? asWritten(codec, typed) : new Map();
   for (const [place, text] of readMeasures(words, [codec.language, target])) {
     instead.set(place, text);
   }
@@ -24,7 +25,7 @@ export function encodeWordsFaithfully(codec, words, target = "") {
   for (const place of enclosed(codec, words).keys()) instead.set(place, "");
   const begun = !target || isLabel(words) ? words : withCapitals(codec, words);
   const [first, capitals] = [firstWord(words), inCapitals(words)];
-  const large = instead.has(first) && begun[first] !== words[first];
+  const large = instead.has(first) && /^\p{Lu}/u.test(begun[first]);
   if (large) instead.set(first, withCapital([instead.get(first)])[0]);
   const read = begun.map((text, at) =>
     instead.has(at)
@@ -64,7 +65,7 @@ export function inOtherCase(codec, { words, ids }, target) {
   else if (label || (inTitleCase(words) && !nouns)) other = withoutCapitals(codec, words, label);
   else if (words.some((text) => text !== text.toLowerCase())) return null;
   else other = withNames(codec, words);
-  const read = encodeWordsFaithfully(codec, other, target);
+  const read = encodeWordsFaithfully(codec, other, target, words);
   const longer = read.ids.length > ids.length + words.length; // of a word that was cut
   return longer || read.ids.join() === ids.join() ? null : { ...read, words };
 }

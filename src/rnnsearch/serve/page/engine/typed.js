@@ -1,76 +1,83 @@
 // What people type instead of what is written, as translation/typed.py has it.
 
-import { capitalised, firstWord, inCapitals, isAlpha } from "./case.js";
+import { capitalised, firstWord, inCapitals, isAlpha, isUpper } from "./case.js";
 import { kindOf } from "./copied.js";
-import { ACCENTS, BEFORE_NEGATION, BEGINNINGS, ELIDED, MOST_ACCENTS, NEGATIONS } from "./tables.js";
-import { OBJECTS, PAIRS, PARTICIPLE, SHORTEST_MISSPELT, SUBJECTS, SURE_VERBS } from "./tables.js";
-import { TYPED, VOWELS, WHOLE } from "./tables.js";
+import { ACCENTS, BEFORE_NEGATION, BEGINNINGS, ELIDED, IDIOMS, LETTERS, LONGEST } from "./tables.js";
+import { MOST_ACCENTS, NEGATIONS, NO_VERBS, NOUNS, NUMBERS, OBJECTS, PAIRS } from "./tables.js";
+import { PARTICIPLE, POSITIVE, SHORT_ARTICLES, SHORTEST_MISSPELT, SUBJECTS } from "./tables.js";
+import { SURE_VERBS, TYPED, VOWELS, WHOLE } from "./tables.js";
 
 const UNK = 1;
 
 /** Returns a map of places of words that were typed in haste: what is read there. */
-export function asTyped(codec, words) {
+export function asWritten(codec, words) {
   if (codec.spaced) return new Map();
-  const language = languageOf(codec);
   const [first, capitals] = [firstWord(words), inCapitals(words)];
+  const large = [...words.keys()].filter((at) => words[at] !== words[at].toLowerCase());
+  const begins = large.length === 1 && large[0] === first && !isUpper(words[first]);
+  const open = begins && /[\p{L}\p{N}]$/u.test(words.at(-1));
   const line = {
+    codec,
+    language: codec.language,
     bare: words.every((text) => text.normalize("NFD") === text),
-    hasty: words.every((text) => text === text.toLowerCase()),
+    hasty: !large.length || open || capitals,
   };
-  const read = words.map((text, place) => {
-    const lower = text.toLowerCase();
-    const name = text !== lower && !capitals && place !== first;
-    if (name || kindOf(codec, text)) return [text];
-    const two = `${text} ${(words[place + 1] ?? "").toLowerCase()}`;
-    const found =
-      ofTwo(language, two, place === first) || written(codec, lower, line, text !== lower);
-    const large = /^\p{Lu}/u.test(text) && (place === first || !capitals);
-    return found === lower ? [text] : codec.tokeniser.words(large ? begin(found) : found);
-  });
-  if (language === "fr") negate(read);
-  const changed = [...read.entries()].filter(
-    ([place, parts]) => parts.length > 1 || parts[0] !== words[place],
-  );
+  line.accents = line.bare && line.language === "fr";
+  const isChanged = ([place, parts]) => parts.length !== 1 || parts[0] !== words[place];
+  let read = readIn(line, words, first, capitals);
+  if (!line.hasty && [...read.entries()].some(isChanged)) {
+    read = readIn({ ...line, hasty: true }, words, first, capitals);
+  }
+  if (line.language === "fr") negate(read);
+  const changed = [...read.entries()].filter(isChanged);
   return new Map(changed.map(([place, parts]) => [place, codec.text(parts)]));
 }
 
-const languageOf = (codec) => codec.language.split(/[-_]/u)[0].toLowerCase();
+/** Returns what is read at each place, but for negations. first: place of the first word. capitals:
+ *  there are no other letters. */
+function readIn(line, words, first, capitals) {
+  return words.map((text, place) => {
+    const lower = text.toLowerCase();
+    const acronym = isUpper(text) && [...text].length > 1;
+    const name = text !== lower && !capitals && (place !== first || acronym);
+    if (name || kindOf(line.codec, text)) return [text];
+    const [before, after] = [-1, 1].map((near) => (words[place + near] ?? "").toLowerCase());
+    const found =
+      ofTwo(line, `${text} ${after}`, place === first) ||
+      written(line, lower, before, after, text !== lower);
+    const begun = /^\p{Lu}/u.test(text) && (place === first || !capitals);
+    return found === lower ? [text] : line.codec.tokeniser.words(begun ? begin(found) : found);
+  });
+}
+
 const begin = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+const of = (table, key) => (Object.hasOwn(table, key) ? table[key] : "");
 
 /** Returns how the first of two words is written if both together tell it; else undefined. first:
  *  they begin the line. */
-function ofTwo(language, words, first) {
-  const of = (table) => (Object.hasOwn(table, language) ? table[language] : []);
-  const forms = [...(first ? of(BEGINNINGS) : []), ...of(PAIRS)];
-  return forms.find(([form]) => new RegExp(form, "u").test(words))?.[1];
+function ofTwo({ language, hasty }, words, first) {
+  const begun = first && hasty ? of(BEGINNINGS, language) : [];
+  const forms = [...begun, ...(first || hasty ? of(PAIRS, language) : [])];
+  return forms.find(([form]) => form.test(words))?.[1];
 }
 
-/** Returns how a word in lowercase is written. bare: no word of the line has an accent. hasty: none
- *  has a capital. name: the word may be a name. */
-function written(codec, text, { bare, hasty }, name) {
-  const language = languageOf(codec);
-  const table = Object.hasOwn(TYPED, language) ? TYPED[language] : {};
-  const short = Object.hasOwn(table, text) ? table[text] : "";
-  if (short && (text.length > 1 || hasty)) return short;
-  const { filter } = codec;
-  if (!filter || text.length < 2 || !isAlpha(text)) return text;
-  const [known, has] = [filter.has(text), (form) => filter.has(form)];
-  const marked = bare && Object.hasOwn(ACCENTS, language);
-  if (known && !marked) return text;
+/** Returns how a word in lowercase is written. before, after: the words beside it. name: it may be a
+ *  name. */
+function written(line, text, before, after, name) {
+  const { codec } = line;
+  const short = of(of(TYPED, line.language) || {}, text);
+  if (short) return isShort(line, text, before, after) ? short : text;
+  const has = (form) => codec.filter.has(form);
+  if (!codec.filter || text.length < 2 || text.length > LONGEST || !isAlpha(text)) return text;
+  const known = has(text);
+  if (known && !(line.accents && line.hasty)) return text;
   const size = sizeOf(codec, text);
-  let found = marked && !(known && size === 1) ? accentedForms(codec, text, language) : [];
+  let found = line.accents && !(known && size === 1) ? accentedForms(codec, text) : [];
   if (known) {
     found = found.filter((form) => 2 * sizeOf(codec, form) <= size);
-    found = found.filter((form) => form.replace(PARTICIPLE, "e") !== text);
-  } else if (!found.length && !name && ![capitalised(text), text.toUpperCase()].some(has)) {
-    const [, article, rest] = (language === "fr" && ELIDED.exec(text)) || [];
-    if (article) {
-      const verb = article === "j" && has(rest);
-      const accents = marked && !verb ? accentedForms(codec, rest, language) : [];
-      const forms = [rest, ...accents].filter(has);
-      const sure = forms.filter((form) => article === "j" || has(capitalised(form)));
-      found = sure.map((form) => (VOWELS.includes(rest[0]) ? `${article}'` : "je ") + form);
-    }
+  } else if (!found.length && !name && !has(capitalised(text)) && !has(text.toUpperCase())) {
+    if (!line.hasty) return text;
+    found = line.language === "fr" ? withApostrophe(line, text) : [];
     if (!found.length && text.length >= SHORTEST_MISSPELT) {
       found = [...respelt(text)].filter((form) => has(form) && sizeOf(codec, form) < size);
     }
@@ -79,33 +86,53 @@ function written(codec, text, { bare, hasty }, name) {
   return found.length ? found.reduce(better) : text;
 }
 
-/** Returns the known words that differ from this one by accents and do not have many more
- *  subwords. */
-function accentedForms(codec, text, language) {
+/** Tells whether an entry of TYPED is meant, and no noun or letter. */
+function isShort({ hasty }, text, before, after) {
+  if (Object.hasOwn(NOUNS, text)) return !NOUNS[text].split(" ").includes(before);
+  const beside = (text === "r" && after === "u") || (text === "u" && !before);
+  const letter = of(LETTERS, text);
+  return !letter || (hasty && (beside || letter.split(" ").includes(before)));
+}
+
+/** Returns what a word of French may be if an apostrophe, or *e* after *j*, is left out. */
+function withApostrophe({ codec, accents }, text) {
+  const [, article, rest] = ELIDED.exec(text) ?? [];
+  if (!article) return [];
+  const has = (form) => codec.filter.has(form);
+  const marked = accents && !(article === "j" && has(rest)) ? accentedForms(codec, rest) : [];
+  let forms = [rest, ...marked].filter(has);
+  if (SHORT_ARTICLES.includes(article)) {
+    forms = forms.filter((form) => has(capitalised(form)) && sizeOf(codec, form) === 1);
+  }
+  return forms.map((form) => (VOWELS.includes(rest[0]) ? `${article}'` : "je ") + form);
+}
+
+/** Returns the known words that differ from this one by accents, not by that of a participle alone,
+ *  and do not have many more subwords. */
+function accentedForms(codec, text) {
   const most = sizeOf(codec, text);
   const more = (form) => Number(codec.filter.has(capitalised(form)));
-  return [...accented(text, language)]
-    .filter((form) => codec.filter.has(form))
+  return [...accented(text)]
+    .filter((form) => codec.filter.has(form) && form.replace(PARTICIPLE, "e") !== text)
     .filter((form) => sizeOf(codec, form) <= most + more(form));
 }
 
-/** Yields a word with accents on its letters, few of them first. */
-function* accented(text, language) {
-  const marks = Object.hasOwn(ACCENTS, language) ? ACCENTS[language] : {};
-  const places = [...Array(text.length).keys()].filter((at) => Object.hasOwn(marks, text[at]));
+/** Yields a word of French with accents on its letters, few of them first. */
+function* accented(text) {
+  const places = [...Array(text.length).keys()].filter((at) => Object.hasOwn(ACCENTS, text[at]));
   const most = MOST_ACCENTS[Number(places.length > 6)];
-  for (let number = 1; number <= most; number += 1) yield* withAccents(text, places, marks, number);
-  if (language === "fr" && text.includes("oe")) yield text.replaceAll("oe", "œ");
+  for (let number = 1; number <= most; number += 1) yield* withAccents(text, places, number);
+  if (text.includes("oe")) yield text.replaceAll("oe", "œ");
 }
 
 /** Yields a word with `number` accents on the letters at these places. */
-function* withAccents(text, places, marks, number) {
+function* withAccents(text, places, number) {
   if (!number) yield text;
   else {
     for (const [at, place] of places.entries()) {
-      for (const mark of marks[text[place]]) {
+      for (const mark of ACCENTS[text[place]]) {
         const changed = text.slice(0, place) + mark + text.slice(place + 1);
-        yield* withAccents(changed, places.slice(at + 1), marks, number - 1);
+        yield* withAccents(changed, places.slice(at + 1), number - 1);
       }
     }
   }
@@ -139,40 +166,39 @@ function isBetter(codec, form, other) {
   return at >= 0 && ours[at] < theirs[at];
 }
 
-/** Adds *ne* to the subject of each verb that has *pas*, *rien* or *jamais* without it. read: the
- *  words that are read, by place. */
+/** Adds *ne* to verbs with *pas*, *rien*, *jamais* or, after *peux* and *y a*, *plus*, and the
+ *  pronouns that speech leaves out. read: the words that are read, by place; they are changed. */
 function negate(read) {
   const flat = read.flatMap((parts, place) => parts.map((_, at) => [place, at]));
   const text = flat.map(([place, at]) => read[place][at].toLowerCase());
   const vowel = (word) => VOWELS.includes(word[0]);
+  const isObject = (place) => OBJECTS.includes(text[place]);
+  const isSubject = (place) => SUBJECTS.includes(text[place]);
   const changes = [];
   for (const [at, word] of text.entries()) {
-    const idiom = word === "pas" && ["mal", "à"].includes(text[at + 1]);
-    const gone = text.slice(0, at).join(" ") === "y a";
-    const plus = word === "plus" && (["peux", "peut"].includes(text[at - 1]) || gone);
-    const there = text.slice(Math.max(0, at - 5), at).some((one) => ["ne", "n'", "n"].includes(one));
-    if (there || idiom || !(NEGATIONS.includes(word) || plus)) continue;
+    if (!NEGATIONS.includes(word) && !(word === "plus" && isNoMore(text, at))) continue;
+    const idiom = word !== "jamais" && IDIOMS.includes(text[at + 1]);
+    const near = text.slice(Math.max(0, at - 5), at + 5);
+    if (idiom || near.some((one) => ["ne", "n'", "n"].includes(one))) continue;
     let verb = at - 1;
     while (verb > 0 && BEFORE_NEGATION.includes(text[verb])) verb -= 1;
     let begun = verb;
-    const isObject = (place) => OBJECTS.includes(text[place]);
-    const isSubject = (place) => SUBJECTS.includes(text[place]);
     while (begun > 0 && isObject(begun - 1) && !isSubject(begun - 1)) begun -= 1;
     if (begun > 1 && isObject(begun - 1) && isSubject(begun - 2)) begun -= 1; // il nous voit pas
-    if (verb < 0 || !isAlpha(text[verb].replaceAll("-", ""))) continue;
+    if (verb < 0 || NO_VERBS.includes(text[verb]) || !isAlpha(text[verb])) continue;
     const subject = begun ? text[begun - 1] : "";
-    const ever = word === "jamais" && text[begun - 2] === "que";
-    if (SUBJECTS.includes(subject) && !ever) {
-      const whole = Object.hasOwn(WHOLE, subject) ? WHOLE[subject] : subject;
-      changes.push([begun - 1, [whole, vowel(text[begun]) ? "n'" : "ne"]]);
+    const unsure = subject === "qui" || (begun > 1 && POSITIVE.includes(text[begun - 2]));
+    if (SUBJECTS.includes(subject)) {
+      const parts = [of(WHOLE, subject) || subject, vowel(text[begun]) ? "n'" : "ne"];
+      if (!(unsure && ["jamais", "rien"].includes(word))) changes.push([begun - 1, parts]);
     } else if (begun < verb && begun === 0 && text[0] === "t'") {
       const you = verb === 1 && text[verb].endsWith("s"); // t'as pas, t'inquiète pas
       changes.push([0, you ? ["tu", vowel(text[1]) ? "n'" : "ne"] : ["ne", "t'"]]);
     } else if (begun < verb && text[begun] === "y") {
-      changes.push([begun, ["il", "n'", "y"]]);
+      changes.push([begun, begun ? ["n'", "y"] : ["il", "n'", "y"]]);
     } else if (text[verb] === "faut") {
       changes.push([verb, ["il", "ne", "faut"]]);
-    } else if (begun && SURE_VERBS.includes(text[verb]) && !(text[verb] === "a" && word === "jamais")) {
+    } else if (begun > 0 && SURE_VERBS.includes(text[verb]) && word === "pas") {
       changes.push([begun, [vowel(text[begun]) ? "n'" : "ne", text[begun]]]);
     }
   }
@@ -182,4 +208,13 @@ function negate(read) {
     if (large) parts[0] = capitalised(parts[0]);
     read[place].splice(part, 1, ...parts);
   }
+}
+
+/** Tells whether *plus* means no more: *j'en peux plus*, *y a plus de lait*. */
+function isNoMore(text, at) {
+  const ends = at + 1 === text.length || !/^[\p{L}\p{N}]+$/u.test(text[at + 1]);
+  if (["peux", "peut"].includes(text[at - 1])) return ends;
+  const counted = NUMBERS.includes(text[at + 2]) || /^\p{Nd}+$/u.test(text[at + 2] ?? "");
+  const gone = ends || (["de", "d'"].includes(text[at + 1]) && !counted);
+  return at === 2 && text[0] === "y" && text[1] === "a" && gone;
 }
