@@ -9,6 +9,7 @@ import pickle
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -505,8 +506,23 @@ def test_the_vocabulary_of_another_store_is_used_as_it_is(tmp_path: Path, subwor
         assert one.vocabulary == other.vocabulary
         assert one.encode("ab cdab x").ids == other.encode("ab cdab x").ids
     assert report.source.known_sentences == (1 if subwords == "bpe" else 0)
+    for known, words in (
+        (second.source.known, ("ab", "abcd", "cdab")),
+        (second.target.known, ("x", "y", "new")),
+    ):
+        assert known is not None
+        assert all(word in known for word in words)  # those of both texts
+
+
+def test_words_of_a_store_without_them_are_not_made_up(tmp_path: Path) -> None:
+    """In a source of which only the new words are known, all others would be read as misspelt."""
+    prepared(tmp_path, pairs_of("ab cd|x y"))
+    first = Corpus.open((tmp_path / "store").rename(tmp_path / "first"))
+    older = replace(first, source=replace(first.source, known=None))
+    prepared(tmp_path, pairs_of("ab ef|x new"), vocabulary=older)
+    second = Corpus.open(tmp_path / "store")
+    assert second.source.known is None
     assert second.target.known is not None
-    assert all(word in second.target.known for word in ("x", "y", "new"))  # those of both texts
 
 
 def test_french_is_repaired_and_counted(tmp_path: Path) -> None:
