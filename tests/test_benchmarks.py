@@ -106,6 +106,7 @@ def rows_of(part: Callable[[Options, Callable[[Row], None]], None], device: str)
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [*values.PARTS.values(), captured.compare])
 def test_values_of_the_cpu_are_its_own(
     part: Callable[[Options, Callable[[Row], None]], None],
@@ -163,6 +164,7 @@ def test_operations_are_those_of_the_products() -> None:
 
 
 @pytest.mark.processes
+@pytest.mark.slow
 def test_checkpoints_are_kept_at_each_quarter_of_the_minutes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
