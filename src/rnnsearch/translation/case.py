@@ -18,6 +18,8 @@ LONGEST_ACRONYM = 4
 """Letters of a single word in capitals that may be an acronym."""
 NOUNS_IN_CAPITALS = ("de", "lb")
 """Languages whose nouns all have capitals, as only titles do elsewhere."""
+UNREAD = 1000
+"""Counts as the number of subwords of a word that the network cannot read."""
 LEAST_GAINS = {"label": 0.15, "title": -1.5, "sentence": 1.0}
 """By how much the log probability of the translation has to be larger if the source is read in the
 other case. A title's words, as they are written, may be copied, which is likely."""

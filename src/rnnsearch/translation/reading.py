@@ -15,6 +15,7 @@ from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.amounts import read_amounts
 from rnnsearch.translation.case import (
     NOUNS_IN_CAPITALS,
+    UNREAD,
     begins_small,
     first_word,
     in_capitals,
@@ -32,8 +33,6 @@ STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}
 """Typographic quotation mark → what a network reads instead if it cannot read it."""
 NAME_SUBWORDS = 4
 """Number of subwords from which on a word of a title is taken for a name."""
-UNREAD = 1000
-"""Counts as the number of subwords of a word that the network cannot read."""
 DOTTED = ("tr", "az")
 """Languages of which no word is read in another case: I is not the capital of i."""
 

@@ -1,5 +1,5 @@
-"""What people type instead of what is written: words without accents, apostrophes or a letter,
-abbreviations, and French without *ne*, which networks of written text then translate without *not*.
+"""What people type instead of what is written: words without accents or apostrophes, or with
+letters exchanged, and abbreviations.
 
 page/engine/typed.js has the same rules."""
 
@@ -14,11 +14,12 @@ from itertools import combinations, pairwise, product
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.language_codes import base
 from rnnsearch.text.vocabulary import UNK
-from rnnsearch.translation.case import first_word, in_capitals
+from rnnsearch.translation.case import UNREAD, first_word, in_capitals
 from rnnsearch.translation.copied import kind_of
+from rnnsearch.translation.negation import VOWELS, negate
 
 VERBS = ("do", "does", "did", "ca", "wo", "is", "are", "was", "were", "has", "have", "had")
-TYPED = {
+ABBREVIATIONS = {
     "en": {
         **{f"{verb}nt": f"{verb}n't" for verb in VERBS},
         **{"couldnt": "couldn't", "wouldnt": "wouldn't", "shouldnt": "shouldn't"},
@@ -43,9 +44,9 @@ TYPED = {
     },
 }
 """Language → what is typed, in lowercase → what is read."""
-NOUNS = {"wont": "is are was were his her its their in", "cant": "his her its their in"}
+NOUNS_TOO = {"wont": "is are was were his her its their in", "cant": "his her its their in"}
 """Typed word → the words behind which it may be a noun or an adjective."""
-LETTERS = {
+SINGLE_LETTERS = {
     "u": "do did can could will would are r have had if see love thank thx miss let's and",
     "r": "how where what who when u you we they",
 }
@@ -57,18 +58,17 @@ MOST_ACCENTS = (3, 2)
 """Most marks that are added to a word, and to one with more than six letters that may have one."""
 PARTICIPLE = re.compile("é(?=s?$)")
 """Because of this ending, *oublie* is not read as *oublié*."""
-LONGEST = 24
+LONGEST_READ = 24
 """Most letters of a word that is read as another one."""
-VOWELS = "aeiouyhàâéèêëîïôùû"
 ELIDED = re.compile(rf"(qu|[ldjmtn]|c(?=[eé])|j(?=\w))([{VOWELS}]\w\w+|(?<=j)\w{{4,}})")
 """A word of French without its apostrophe (*lecole*), or without the *e* of *je* (*jcomprends*)."""
 SHORT_ARTICLES = ("l", "d", "m", "t", "n", "c")
 """Those with which many other words begin: what follows them has to be frequent."""
 SHORTEST_MISSPELT = 5
 """Fewest letters of a word that is read with two letters exchanged, or one once or twice."""
-Pairs = Mapping[str, Sequence[tuple[re.Pattern[str], str]]]
+TwoWords = Mapping[str, Sequence[tuple[re.Pattern[str], str]]]
 """Language → two words → the first one as it is written."""
-BEGINNINGS: Pairs = {
+FIRST_TWO: TwoWords = {
     "en": (
         (re.compile("[Ii]ts (?:so|too|not|time|cold|hot|raining|snowing|getting|going)"), "it's"),
         (re.compile("[Ww]ere (?:going|here|late|lost|not|ready|stuck)"), "we're"),
@@ -81,7 +81,7 @@ BEGINNINGS: Pairs = {
     ),
 }
 """Of the first two words of a line in haste."""
-PAIRS: Pairs = {
+ANY_TWO: TwoWords = {
     "en": (
         (re.compile("[Ii]ts (?:an?|the|my|your|ok|okay)"), "it's"),
         (re.compile("[Ii]ll (?:be|call|come|do|go|have|see|send|take|tell|try|wait)"), "I'll"),
@@ -93,39 +93,10 @@ PAIRS: Pairs = {
     ),
 }
 """Of the first two words of any line, and of any two words of a line in haste."""
-NEGATIONS = ("pas", "rien", "jamais")
-IDIOMS = ("mal", "à", "moins", "après", "par")
-"""What follows *pas* or *rien* where it negates nothing."""
-NUMBERS = (
-    *("un", "une", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix"),
-    *("vingt", "trente", "cent", "mille"),
-)
-"""Behind *y a plus de*, which then means more."""
-NO_VERBS = (
-    *("et", "ou", "mais", "à", "de", "pour", "par", "sans", "que", "qui", "pourquoi", "tous"),
-    *("toutes", "aussi", "le", "la", "les", "un", "une", "du", "des", "en", "y", "si", "donc"),
-)
-POSITIVE = ("que", "qu'", "si", "s'", "comme", "dont", "où")
-"""Words before a subject whose verb may have *jamais* or *rien* without *ne*: *plus qu'il a jamais
-vu*."""
-BEFORE_NEGATION = ("même", "meme", "vraiment", "toujours", "encore", "peut-être", "surtout")
-"""Words between a verb and its negation."""
-SUBJECTS = ("je", "j'", "tu", "il", "elle", "on", "nous", "vous", "ils", "elles", "ça", "c'", "qui")
-OBJECTS = (
-    *("me", "m'", "te", "t'", "se", "s'", "le", "la", "l'", "les", "lui", "leur", "y", "en"),
-    *("nous", "vous"),
-)
-WHOLE = {"j'": "je", "c'": "ce"}
-SURE_VERBS = (
-    *("est", "sont", "était", "étaient", "sera", "seront", "a", "ont", "avait", "avaient"),
-    *("va", "vont", "peut", "peuvent", "veut", "veulent", "doit", "doivent", "fait", "font"),
-    *("marche", "marchent", "fonctionne", "aime", "aiment", "vient", "viennent"),
-)
-"""Verbs that are negated whatever their subject is."""
 
 
 @dataclass(frozen=True)
-class Line:
+class TypedLine:
     """A source line. bare: no word has an accent. hasty: as people type, in one case, or with a
     capital at the beginning and no mark at the end, or with a word that is read as another one."""
 
@@ -149,12 +120,12 @@ def as_written(codec: Codec, words: Sequence[str]) -> dict[int, str]:
     large = [place for place, word in enumerate(words) if word != word.lower()]
     open_end = large == [first] and words[-1][-1:].isalnum() and not words[large[0]].isupper()
     hasty = not large or open_end or capitals
-    line = Line(codec, base(codec.tokeniser.language), bare, hasty)
-    read = _read(line, words, first, capitals)
+    line = TypedLine(codec, base(codec.tokeniser.language), bare, hasty)
+    read = _read_words(line, words, first, capitals)
     if not hasty and any(parts != [word] for parts, word in zip(read, words, strict=True)):
-        read = _read(replace(line, hasty=True), words, first, capitals)
+        read = _read_words(replace(line, hasty=True), words, first, capitals)
     if line.language == "fr":
-        _negate(read)
+        negate(read)
     return {
         place: codec.text(parts)
         for place, (word, parts) in enumerate(zip(words, read, strict=True))
@@ -162,7 +133,9 @@ def as_written(codec: Codec, words: Sequence[str]) -> dict[int, str]:
     }
 
 
-def _read(line: Line, words: Sequence[str], first: int | None, capitals: bool) -> list[list[str]]:
+def _read_words(
+    line: TypedLine, words: Sequence[str], first: int | None, capitals: bool
+) -> list[list[str]]:
     """Returns what is read at each place, but for negations. first: place of the first word.
     capitals: there are no other letters."""
     read: list[list[str]] = []
@@ -183,21 +156,21 @@ def _read(line: Line, words: Sequence[str], first: int | None, capitals: bool) -
     return read
 
 
-def _of_two(line: Line, words: str, first: bool) -> str:
+def _of_two(line: TypedLine, words: str, first: bool) -> str:
     """Returns how the first of two words is written if both together tell it; else nothing. first:
     they begin the line."""
-    tables = (BEGINNINGS, first and line.hasty), (PAIRS, first or line.hasty)
+    tables = (FIRST_TWO, first and line.hasty), (ANY_TWO, first or line.hasty)
     forms = [form for table, holds in tables if holds for form in table.get(line.language, ())]
     return next((text for form, text in forms if form.fullmatch(words)), "")
 
 
-def _written(line: Line, word: str, before: str, after: str, name: bool) -> str:
+def _written(line: TypedLine, word: str, before: str, after: str, name: bool) -> str:
     """Returns how a word in lowercase is written. before, after: the words beside it. name: it may
     be a name."""
     codec = line.codec
-    if short := TYPED.get(line.language, {}).get(word):
+    if short := ABBREVIATIONS.get(line.language, {}).get(word):
         return short if _is_short(line, word, before, after) else word
-    if codec.known is None or not 1 < len(word) <= LONGEST or not word.isalpha():
+    if codec.known is None or not 1 < len(word) <= LONGEST_READ or not word.isalpha():
         return word
     known = word in codec.known
     if known and not (line.accents and line.hasty):
@@ -216,15 +189,17 @@ def _written(line: Line, word: str, before: str, after: str, name: bool) -> str:
     return min(found, key=lambda form: _rank(codec, form), default=word)
 
 
-def _is_short(line: Line, word: str, before: str, after: str) -> bool:
-    """Tells whether an entry of TYPED is meant, and no noun or letter."""
-    if word in NOUNS:
-        return before not in NOUNS[word].split()
+def _is_short(line: TypedLine, word: str, before: str, after: str) -> bool:
+    """Tells whether an entry of ABBREVIATIONS is meant, and no noun or letter."""
+    if word in NOUNS_TOO:
+        return before not in NOUNS_TOO[word].split()
     beside = (word == "r" and after == "u") or (word == "u" and not before)
-    return word not in LETTERS or (line.hasty and (beside or before in LETTERS[word].split()))
+    return word not in SINGLE_LETTERS or (
+        line.hasty and (beside or before in SINGLE_LETTERS[word].split())
+    )
 
 
-def _with_apostrophe(line: Line, word: str) -> list[str]:
+def _with_apostrophe(line: TypedLine, word: str) -> list[str]:
     """Returns what a word of French may be if an apostrophe, or *e* after *j*, is left out."""
     codec, known = line.codec, line.codec.known or ()
     if not (parts := ELIDED.fullmatch(word)):
@@ -271,7 +246,7 @@ def _respelt(word: str) -> Iterator[str]:
 
 def _size(codec: Codec, text: str) -> int:
     ids, _ = codec.word_ids(codec.words(text))
-    return 1000 if UNK in ids else len(ids)
+    return UNREAD if UNK in ids else len(ids)
 
 
 def _rank(codec: Codec, text: str) -> tuple[int, bool, int]:
@@ -279,60 +254,3 @@ def _rank(codec: Codec, text: str) -> tuple[int, bool, int]:
     too, or has frequent subwords."""
     ids, _ = codec.word_ids(codec.words(text))
     return len(ids), text.capitalize() not in (codec.known or ()), max(ids)
-
-
-def _negate(read: list[list[str]]) -> None:
-    """Adds *ne* to verbs with *pas*, *rien*, *jamais* or, after *peux* and *y a*, *plus*, and the
-    pronouns that speech leaves out: *y a pas* → *il n'y a pas*, *t'as pas* → *tu n'as pas*. read:
-    the words that are read, by place; they are changed."""
-    flat = [(place, at) for place, parts in enumerate(read) for at in range(len(parts))]
-    text = [read[place][at].lower() for place, at in flat]
-    changes: list[tuple[int, list[str]]] = []
-    for at, word in enumerate(text):
-        if not (word in NEGATIONS or (word == "plus" and _is_no_more(text, at))):
-            continue
-        idiom = word != "jamais" and text[at + 1 : at + 2] and text[at + 1] in IDIOMS
-        if idiom or {"ne", "n'", "n"} & {*text[max(0, at - 5) : at + 5]}:
-            continue
-        verb = at - 1
-        while verb > 0 and text[verb] in BEFORE_NEGATION:
-            verb -= 1
-        begin = verb
-        while begin > 0 and text[begin - 1] in OBJECTS and text[begin - 1] not in SUBJECTS:
-            begin -= 1
-        if begin > 1 and text[begin - 1] in OBJECTS and text[begin - 2] in SUBJECTS:
-            begin -= 1  # il nous voit pas
-        if verb < 0 or text[verb] in NO_VERBS or not text[verb].isalpha():
-            continue
-        ne = "n'" if text[begin][0] in VOWELS else "ne"
-        subject = text[begin - 1] if begin else ""
-        beyond = text[begin - 2] if begin > 1 else ""
-        maybe = word in ("jamais", "rien") and (subject == "qui" or beyond in POSITIVE)
-        if subject in SUBJECTS:
-            parts = [WHOLE.get(subject, subject), ne]
-            changes += [] if maybe else [(begin - 1, parts)]
-        elif begin < verb and begin == 0 and text[0] == "t'":  # t'as pas, t'inquiète pas
-            you = verb == 1 and text[verb].endswith("s")
-            after = "n'" if text[1][0] in VOWELS else "ne"
-            changes.append((0, ["tu", after] if you else ["ne", "t'"]))
-        elif begin < verb and text[begin] == "y":
-            changes.append((begin, ["n'", "y"] if begin else ["il", "n'", "y"]))
-        elif text[verb] == "faut":
-            changes.append((verb, ["il", "ne", "faut"]))
-        elif begin and text[verb] in SURE_VERBS and word == "pas":
-            changes.append((begin, [ne, text[begin]]))
-    for at, parts in reversed(changes):
-        place, part = flat[at]
-        large = read[place][part][:1].isupper()
-        parts[0] = parts[0].capitalize() if large else parts[0]
-        read[place][part : part + 1] = parts
-
-
-def _is_no_more(text: Sequence[str], at: int) -> bool:
-    """Tells whether *plus* means no more: *j'en peux plus*, *y a plus de lait*."""
-    ends = at + 1 == len(text) or not text[at + 1].isalnum()
-    if at and text[at - 1] in ("peux", "peut"):
-        return ends
-    counted = text[at + 2 : at + 3] and (text[at + 2] in NUMBERS or text[at + 2].isdigit())
-    gone = ends or (text[at + 1] in ("de", "d'") and not counted)
-    return at == 2 and text[0] == "y" and text[1] == "a" and gone

@@ -13,6 +13,7 @@ from rnnsearch.translation import (
     copied,
     faithful,
     measures,
+    negation,
     numbers,
     reading,
     source_lines,
@@ -20,21 +21,26 @@ from rnnsearch.translation import (
     typed,
 )
 
-TYPED = (
-    *("TYPED", "NOUNS", "LETTERS", "ACCENTS", "MOST_ACCENTS", "LONGEST", "VOWELS"),
-    *("SHORT_ARTICLES", "SHORTEST_MISSPELT", "NEGATIONS", "BEFORE_NEGATION", "IDIOMS", "NUMBERS"),
-    *("NO_VERBS", "POSITIVE", "SUBJECTS", "OBJECTS", "WHOLE", "SURE_VERBS"),
-)
-"""Tables of what people type."""
+BY_NAME = {
+    typed: (
+        *("ABBREVIATIONS", "NOUNS_TOO", "SINGLE_LETTERS", "ACCENTS", "MOST_ACCENTS"),
+        *("LONGEST_READ", "SHORT_ARTICLES", "SHORTEST_MISSPELT"),
+    ),
+    negation: (
+        *("VOWELS", "NEGATIONS", "BEFORE_NEGATION", "IDIOMS", "COUNTED", "NO_VERBS", "POSITIVE"),
+        *("SUBJECTS", "OBJECTS", "WHOLE_SUBJECTS", "SURE_VERBS"),
+    ),
+}
+"""Module → its tables that have the same names in the engine."""
 TABLES = {
-    **{name: getattr(typed, name) for name in TYPED},
+    **{name: getattr(module, name) for module, names in BY_NAME.items() for name in names},
     "STAND_INS": copied.STAND_INS,
     "CURRENCIES": faithful.CURRENCIES,
     "LONGEST_ACRONYM": case.LONGEST_ACRONYM,
     "LONGEST_LABEL": case.LONGEST_LABEL,
     "NOUNS_IN_CAPITALS": case.NOUNS_IN_CAPITALS,
     "DOTTED": reading.DOTTED,
-    "UNREAD": reading.UNREAD,
+    "UNREAD": case.UNREAD,
     "NAME_SUBWORDS": reading.NAME_SUBWORDS,
     "LEAST_GAINS": case.LEAST_GAINS,
     "EMPHASIS": moses.EMPHASIS,
@@ -91,17 +97,22 @@ def tables_module() -> str:
     for name, (pattern, place, flags) in PATTERNS.items():
         text = json.dumps(place.format(in_javascript(pattern.pattern)), ensure_ascii=False)
         values[name] = f'new RegExp({text}, "{flags}")'
-    for name, pairs in {"BEGINNINGS": typed.BEGINNINGS, "PAIRS": typed.PAIRS}.items():
-        forms = {
-            language: ", ".join(
-                f"[new RegExp({json.dumps(f'^(?:{in_javascript(form.pattern)})$')}, 'u'), "
-                f"{json.dumps(text)}]"
-                for form, text in table
-            )
-            for language, table in pairs.items()
-        }
-        values[name] = f"{{{', '.join(f'{key}: [{some}]' for key, some in forms.items())}}}"
+    values |= {"FIRST_TWO": two_words(typed.FIRST_TWO), "ANY_TWO": two_words(typed.ANY_TWO)}
     return "".join(f"export const {name} = {value};\n" for name, value in values.items())
+
+
+def two_words(table: typed.TwoWords) -> str:
+    """Returns JavaScript of the table: language → [regular expression, what it is read as]."""
+    forms = {
+        language: [
+            f"[new RegExp({json.dumps(WHOLE.format(in_javascript(form.pattern)))}, 'u'), "
+            f"{json.dumps(text)}]"
+            for form, text in pairs
+        ]
+        for language, pairs in table.items()
+    }
+    lists = [f"{language}: [{', '.join(pairs)}]" for language, pairs in forms.items()]
+    return f"{{{', '.join(lists)}}}"
 
 
 def in_javascript(pattern: str) -> str:

@@ -2,10 +2,10 @@
 
 import { capitalised, firstWord, inCapitals, isAlpha, isUpper } from "./case.js";
 import { kindOf } from "./copied.js";
-import { ACCENTS, BEFORE_NEGATION, BEGINNINGS, ELIDED, IDIOMS, LETTERS, LONGEST } from "./tables.js";
-import { MOST_ACCENTS, NEGATIONS, NO_VERBS, NOUNS, NUMBERS, OBJECTS, PAIRS } from "./tables.js";
-import { PARTICIPLE, POSITIVE, SHORT_ARTICLES, SHORTEST_MISSPELT, SUBJECTS } from "./tables.js";
-import { SURE_VERBS, TYPED, VOWELS, WHOLE } from "./tables.js";
+import { negate } from "./negation.js";
+import { ABBREVIATIONS, ACCENTS, ANY_TWO, ELIDED, FIRST_TWO, LONGEST_READ } from "./tables.js";
+import { MOST_ACCENTS, NOUNS_TOO, PARTICIPLE, SHORT_ARTICLES, SHORTEST_MISSPELT } from "./tables.js";
+import { SINGLE_LETTERS, UNREAD, VOWELS } from "./tables.js";
 
 const UNK = 1;
 
@@ -24,9 +24,9 @@ export function asWritten(codec, words) {
   };
   line.accents = line.bare && line.language === "fr";
   const isChanged = ([place, parts]) => parts.length !== 1 || parts[0] !== words[place];
-  let read = readIn(line, words, first, capitals);
+  let read = readWords(line, words, first, capitals);
   if (!line.hasty && [...read.entries()].some(isChanged)) {
-    read = readIn({ ...line, hasty: true }, words, first, capitals);
+    read = readWords({ ...line, hasty: true }, words, first, capitals);
   }
   if (line.language === "fr") negate(read);
   const changed = [...read.entries()].filter(isChanged);
@@ -35,7 +35,7 @@ export function asWritten(codec, words) {
 
 /** Returns what is read at each place, but for negations. first: place of the first word. capitals:
  *  there are no other letters. */
-function readIn(line, words, first, capitals) {
+function readWords(line, words, first, capitals) {
   return words.map((text, place) => {
     const lower = text.toLowerCase();
     const acronym = isUpper(text) && [...text].length > 1;
@@ -56,8 +56,8 @@ const of = (table, key) => (Object.hasOwn(table, key) ? table[key] : "");
 /** Returns how the first of two words is written if both together tell it; else undefined. first:
  *  they begin the line. */
 function ofTwo({ language, hasty }, words, first) {
-  const begun = first && hasty ? of(BEGINNINGS, language) : [];
-  const forms = [...begun, ...(first || hasty ? of(PAIRS, language) : [])];
+  const begun = first && hasty ? of(FIRST_TWO, language) : [];
+  const forms = [...begun, ...(first || hasty ? of(ANY_TWO, language) : [])];
   return forms.find(([form]) => form.test(words))?.[1];
 }
 
@@ -65,10 +65,10 @@ function ofTwo({ language, hasty }, words, first) {
  *  name. */
 function written(line, text, before, after, name) {
   const { codec } = line;
-  const short = of(of(TYPED, line.language) || {}, text);
+  const short = of(of(ABBREVIATIONS, line.language) || {}, text);
   if (short) return isShort(line, text, before, after) ? short : text;
   const has = (form) => codec.filter.has(form);
-  if (!codec.filter || text.length < 2 || text.length > LONGEST || !isAlpha(text)) return text;
+  if (!codec.filter || text.length < 2 || text.length > LONGEST_READ || !isAlpha(text)) return text;
   const known = has(text);
   if (known && !(line.accents && line.hasty)) return text;
   const size = sizeOf(codec, text);
@@ -86,11 +86,11 @@ function written(line, text, before, after, name) {
   return found.length ? found.reduce(better) : text;
 }
 
-/** Tells whether an entry of TYPED is meant, and no noun or letter. */
+/** Tells whether an entry of ABBREVIATIONS is meant, and no noun or letter. */
 function isShort({ hasty }, text, before, after) {
-  if (Object.hasOwn(NOUNS, text)) return !NOUNS[text].split(" ").includes(before);
+  if (Object.hasOwn(NOUNS_TOO, text)) return !NOUNS_TOO[text].split(" ").includes(before);
   const beside = (text === "r" && after === "u") || (text === "u" && !before);
-  const letter = of(LETTERS, text);
+  const letter = of(SINGLE_LETTERS, text);
   return !letter || (hasty && (beside || letter.split(" ").includes(before)));
 }
 
@@ -151,7 +151,7 @@ const idsOf = (codec, text) => codec.encodeWords(codec.tokeniser.words(text)).id
 
 function sizeOf(codec, text) {
   const ids = idsOf(codec, text);
-  return ids.includes(UNK) ? 1000 : ids.length;
+  return ids.includes(UNK) ? UNREAD : ids.length;
 }
 
 /** Tells whether a form of a word is the more frequent one: it has fewer subwords, is known with a
@@ -164,57 +164,4 @@ function isBetter(codec, form, other) {
   const [ours, theirs] = [rank(form), rank(other)];
   const at = ours.findIndex((value, place) => value !== theirs[place]);
   return at >= 0 && ours[at] < theirs[at];
-}
-
-/** Adds *ne* to verbs with *pas*, *rien*, *jamais* or, after *peux* and *y a*, *plus*, and the
- *  pronouns that speech leaves out. read: the words that are read, by place; they are changed. */
-function negate(read) {
-  const flat = read.flatMap((parts, place) => parts.map((_, at) => [place, at]));
-  const text = flat.map(([place, at]) => read[place][at].toLowerCase());
-  const vowel = (word) => VOWELS.includes(word[0]);
-  const isObject = (place) => OBJECTS.includes(text[place]);
-  const isSubject = (place) => SUBJECTS.includes(text[place]);
-  const changes = [];
-  for (const [at, word] of text.entries()) {
-    if (!NEGATIONS.includes(word) && !(word === "plus" && isNoMore(text, at))) continue;
-    const idiom = word !== "jamais" && IDIOMS.includes(text[at + 1]);
-    const near = text.slice(Math.max(0, at - 5), at + 5);
-    if (idiom || near.some((one) => ["ne", "n'", "n"].includes(one))) continue;
-    let verb = at - 1;
-    while (verb > 0 && BEFORE_NEGATION.includes(text[verb])) verb -= 1;
-    let begun = verb;
-    while (begun > 0 && isObject(begun - 1) && !isSubject(begun - 1)) begun -= 1;
-    if (begun > 1 && isObject(begun - 1) && isSubject(begun - 2)) begun -= 1; // il nous voit pas
-    if (verb < 0 || NO_VERBS.includes(text[verb]) || !isAlpha(text[verb])) continue;
-    const subject = begun ? text[begun - 1] : "";
-    const unsure = subject === "qui" || (begun > 1 && POSITIVE.includes(text[begun - 2]));
-    if (SUBJECTS.includes(subject)) {
-      const parts = [of(WHOLE, subject) || subject, vowel(text[begun]) ? "n'" : "ne"];
-      if (!(unsure && ["jamais", "rien"].includes(word))) changes.push([begun - 1, parts]);
-    } else if (begun < verb && begun === 0 && text[0] === "t'") {
-      const you = verb === 1 && text[verb].endsWith("s"); // t'as pas, t'inquiète pas
-      changes.push([0, you ? ["tu", vowel(text[1]) ? "n'" : "ne"] : ["ne", "t'"]]);
-    } else if (begun < verb && text[begun] === "y") {
-      changes.push([begun, begun ? ["n'", "y"] : ["il", "n'", "y"]]);
-    } else if (text[verb] === "faut") {
-      changes.push([verb, ["il", "ne", "faut"]]);
-    } else if (begun > 0 && SURE_VERBS.includes(text[verb]) && word === "pas") {
-      changes.push([begun, [vowel(text[begun]) ? "n'" : "ne", text[begun]]]);
-    }
-  }
-  for (const [at, parts] of changes.reverse()) {
-    const [place, part] = flat[at];
-    const large = /^\p{Lu}/u.test(read[place][part]);
-    if (large) parts[0] = capitalised(parts[0]);
-    read[place].splice(part, 1, ...parts);
-  }
-}
-
-/** Tells whether *plus* means no more: *j'en peux plus*, *y a plus de lait*. */
-function isNoMore(text, at) {
-  const ends = at + 1 === text.length || !/^[\p{L}\p{N}]+$/u.test(text[at + 1]);
-  if (["peux", "peut"].includes(text[at - 1])) return ends;
-  const counted = NUMBERS.includes(text[at + 2]) || /^\p{Nd}+$/u.test(text[at + 2] ?? "");
-  const gone = ends || (["de", "d'"].includes(text[at + 1]) && !counted);
-  return at === 2 && text[0] === "y" && text[1] === "a" && gone;
 }
