@@ -45,45 +45,63 @@ def negate(read: list[list[str]]) -> None:
     the words that are read, by place; they are changed."""
     flat = [(place, at) for place, parts in enumerate(read) for at in range(len(parts))]
     text = [read[place][at].lower() for place, at in flat]
-    changes: list[tuple[int, list[str]]] = []
-    for at, word in enumerate(text):
-        if not (word in NEGATIONS or (word == "plus" and _is_no_more(text, at))):
-            continue
-        idiom = word != "jamais" and text[at + 1 : at + 2] and text[at + 1] in IDIOMS
-        if idiom or {"ne", "n'", "n"} & {*text[max(0, at - 5) : at + 5]}:
-            continue
-        verb = at - 1
-        while verb > 0 and text[verb] in BEFORE_NEGATION:
-            verb -= 1
-        begin = verb
-        while begin > 0 and text[begin - 1] in OBJECTS and text[begin - 1] not in SUBJECTS:
-            begin -= 1
-        if begin > 1 and text[begin - 1] in OBJECTS and text[begin - 2] in SUBJECTS:
-            begin -= 1  # il nous voit pas
-        if verb < 0 or text[verb] in NO_VERBS or not text[verb].isalpha():
-            continue
-        ne = "n'" if text[begin][0] in VOWELS else "ne"
-        subject = text[begin - 1] if begin else ""
-        beyond = text[begin - 2] if begin > 1 else ""
-        maybe = word in ("jamais", "rien") and (subject == "qui" or beyond in POSITIVE)
-        if subject in SUBJECTS:
-            parts = [WHOLE_SUBJECTS.get(subject, subject), ne]
-            changes += [] if maybe else [(begin - 1, parts)]
-        elif begin < verb and begin == 0 and text[0] == "t'":  # t'as pas, t'inquiète pas
-            you = verb == 1 and text[verb].endswith("s")
-            after = "n'" if text[1][0] in VOWELS else "ne"
-            changes.append((0, ["tu", after] if you else ["ne", "t'"]))
-        elif begin < verb and text[begin] == "y":
-            changes.append((begin, ["n'", "y"] if begin else ["il", "n'", "y"]))
-        elif text[verb] == "faut":
-            changes.append((verb, ["il", "ne", "faut"]))
-        elif begin and text[verb] in SURE_VERBS and word == "pas":
-            changes.append((begin, [ne, text[begin]]))
-    for at, parts in reversed(changes):
+    changes = [_with_ne(text, at) for at in range(len(text)) if _lacks_ne(text, at)]
+    for at, parts in reversed(list(filter(None, changes))):
         place, part = flat[at]
         large = read[place][part][:1].isupper()
         parts[0] = parts[0].capitalize() if large else parts[0]
         read[place][part : part + 1] = parts
+
+
+def _lacks_ne(text: Sequence[str], at: int) -> bool:
+    """Tells whether the word at `at` negates, and no *ne* is near it."""
+    word = text[at]
+    if word not in NEGATIONS and not (word == "plus" and _is_no_more(text, at)):
+        return False
+    idiom = word != "jamais" and at + 1 < len(text) and text[at + 1] in IDIOMS
+    return not (idiom or {"ne", "n'", "n"} & {*text[max(0, at - 5) : at + 5]})
+
+
+def _with_ne(text: Sequence[str], at: int) -> tuple[int, list[str]] | None:
+    """Returns the place of a word and what is read instead, so that the verb that is negated at
+    `at` has *ne*; None if it may be no verb."""
+    begin, verb = _verb(text, at)
+    if verb < 0 or text[verb] in NO_VERBS or not text[verb].isalpha():
+        return None
+    ne = _ne(text[begin])
+    subject = text[begin - 1] if begin else ""
+    beyond = text[begin - 2] if begin > 1 else ""
+    if subject in SUBJECTS:
+        unsure = text[at] in ("jamais", "rien") and (subject == "qui" or beyond in POSITIVE)
+        return None if unsure else (begin - 1, [WHOLE_SUBJECTS.get(subject, subject), ne])
+    if begin < verb and begin == 0 and text[0] == "t'":  # t'as pas, t'inquiète pas
+        you = verb == 1 and text[verb].endswith("s")
+        return 0, ["tu", _ne(text[1])] if you else ["ne", "t'"]
+    if begin < verb and text[begin] == "y":
+        return begin, ["n'", "y"] if begin else ["il", "n'", "y"]
+    if text[verb] == "faut":
+        return verb, ["il", "ne", "faut"]
+    if begin and text[verb] in SURE_VERBS and text[at] == "pas":
+        return begin, [ne, text[begin]]
+    return None
+
+
+def _verb(text: Sequence[str], at: int) -> tuple[int, int]:
+    """Returns where the verb that is negated at `at` begins, with the pronouns in front of it, and
+    its own place, below 0 if there is none."""
+    verb = at - 1
+    while verb > 0 and text[verb] in BEFORE_NEGATION:
+        verb -= 1
+    begin = verb
+    while begin > 0 and text[begin - 1] in OBJECTS and text[begin - 1] not in SUBJECTS:
+        begin -= 1
+    if begin > 1 and text[begin - 1] in OBJECTS and text[begin - 2] in SUBJECTS:
+        begin -= 1  # il nous voit pas
+    return begin, verb
+
+
+def _ne(following: str) -> str:
+    return "n'" if following[0] in VOWELS else "ne"
 
 
 def _is_no_more(text: Sequence[str], at: int) -> bool:
