@@ -45,6 +45,23 @@ def test_built_in_studies_can_be_read(name: str) -> None:
     assert open_study(name).study.variants
 
 
+def test_a_study_is_like_another_in_what_it_does_not_say(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text(
+        SMALL + "[settings.model]\nhidden_size = 11\n", encoding="utf-8"
+    )
+    study = plan('like = "other.toml"\nseeds = [4]\n[variants.two]\n')
+    assert (study.study.seeds, list(study.variants)) == ([4], ["two"])
+    assert (study.corpus.model.hidden_size, study.study.corpus.builtin) == (11, True)
+
+
+def test_a_study_that_is_like_no_other(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text('like = "alignment"\n' + SMALL, encoding="utf-8")
+    with refusal("other.toml is itself like another study"):
+        plan('like = "other.toml"\n')
+    with refusal("no study 'nosuch'"):
+        plan('like = "nosuch"\n')
+
+
 def test_recipe_then_settings_then_variant_then_overrides(plan: Plan) -> None:
     text = """
     recipe = "demo"

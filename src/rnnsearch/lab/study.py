@@ -138,6 +138,8 @@ class Study(_StudyTable):
     """The content of a study's file. Paths are relative to the folder of the file, or to --data."""
 
     title: str = ""
+    like: str = ""
+    """a study, by name or file, whose keys and tables this one has too, unless it has its own"""
     recipe: str = ""
     """recipe of the corpus, and of every variant that names none"""
     seeds: Seeds = Field([1], min_length=1)
@@ -294,9 +296,15 @@ def open_study(
     Raises InputError for a study that does not exist, is not TOML or is invalid.
     """
     where, table = read_named("study", study_file)
+    folder = Path(where).parent  # of a built-in study, the current one
+    if isinstance(like := table.get("like"), str):
+        other = read_named("study", folder / like if like.endswith(".toml") else like)[1]
+        if "like" in other:
+            said, remedy = f"like: {like} is itself like another study", "name that one"
+            raise InputError(said, file=where, remedy=remedy)
+        table = other | table
     if isinstance(names := table.get("each"), list) and names:
         table = _filled(table, each or str(names[0]))
-    folder = Path(where).parent  # of a built-in study, the current one
     rename(where, *_tables(table))
     remedy = "`rnnsearch settings --study alignment` shows an example"
     study = checked(Study, table, where, remedy)
