@@ -20,6 +20,9 @@ from rnnsearch.translation.target_words import Word
         (("en", "fr"), "5m people; 5m long", "5m people ; 5 km long"),
         (("en", "fr"), "EUR 3 bn, then 250m; 5 g/km", "EUR 3 bn , then 250m ; 5 g / km"),
         (("en", "fr"), "in m, on 3 March and the 5th", "in m , on 3 March and the 5th"),
+        (("en", "fr"), "two trillion, a trillion", "two billion , a billion"),
+        (("en", "fr"), "in trillions, for 2 h", "in billions , for 2 hours"),
+        (("fr", "en"), "deux billions et 2 billions €", "deux milliards et 2 milliards €"),
         (("fr", "en"), "75 cl, 4 Go et 31 billions", "75 kg , 4 kg et 31 milliards"),
         (("fr", "en"), "3 min et 2 h, l'eau", "3 minutes et 2 h , l' eau"),
         (("fr", "en"), "les 9 l ' autre", "les 9 l ' autre"),
@@ -66,6 +69,8 @@ def translated(source: list[str], text: str, copied: dict[int, int]) -> list[Wor
         (("en", "fr"), "Debts 2 trillion", "Dettes 2 milliards", {1: 1}, "Dettes 2 billions", []),
         (("en", "fr"), "Debts 2 tn", "Dettes 2 énormes", {1: 1}, "Dettes 2 énormes", ["2 tn"]),
         (("fr", "en"), "Dettes 2 billions", "Debts 2 billion", {1: 1}, "Debts 2 trillion", []),
+        (("en", "fr"), "two trillion", "deux milliards", {}, "deux billions", []),
+        (("en", "fr"), "of trillions", "de milliards", {}, "de billions", []),
         (("en", "de"), "Add 500 ml .", "Füge 500 kg .", {1: 1}, "Füge 500 kg .", []),
     ],
 )

@@ -17,9 +17,9 @@ _COMMON = {
 }
 _ENGLISH = {
     **dict.fromkeys(("kB", "KB", "MB", "GB"), "kg"),
-    **dict.fromkeys(("trillion", "tn"), "billion"),
+    **{"trillion": "billion", "tn": "billion", "trillions": "billions"},
     **{"ft": "feet", "lb": "pounds", "lbs": "pounds", "oz": "ounces", "mph": "miles per hour"},
-    **{"min": "minutes", "mins": "minutes", "hrs": "hours", "sec": "seconds"},
+    **{"min": "minutes", "mins": "minutes", "hrs": "hours", "h": "hours", "sec": "seconds"},
 }
 _FRENCH = {
     **dict.fromkeys(("Ko", "Mo", "Go"), "kg"),
@@ -31,16 +31,22 @@ UNITS = {"en": _COMMON | _ENGLISH, "fr": _COMMON | _FRENCH}
 UNIT_STAND_INS = {
     "km": r"^(?:km|kilom[eè]tres?|kilometers?)(?=\.?$)",
     "kg": r"^(?:kg|kilos?|kilogram(?:me)?s?)(?=\.?$)",
-    **dict.fromkeys(("billion", "milliard", "milliards"), r"^(?:milliard|billion)(?=s?\.?$)"),
+    **dict.fromkeys(
+        ("billion", "billions", "milliard", "milliards"), r"^(?:milliard|billion)(?=s?\.?$)"
+    ),
 }
 """What was read instead of a unit that is to be written → its word in a translation."""
 WRITTEN = {
-    "fr": {"kB": "Ko", "KB": "Ko", "MB": "Mo", "GB": "Go", "trillion": "billion", "tn": "billion"},
+    "fr": {
+        **{"kB": "Ko", "KB": "Ko", "MB": "Mo", "GB": "Go"},
+        **{"trillion": "billion", "trillions": "billion", "tn": "billion"},
+    },
     "en": {"Ko": "KB", "Mo": "MB", "Go": "GB", "billion": "trillion", "billions": "trillion"},
 }
 """Language → unit of the other language → its own."""
 MEASURE = re.compile(r"(\d[\d.,]*)?([^\W\d_]+)(\.?)")
-TRILLIONS = ("trillion", "tn")
+TRILLIONS = ("trillion", "trillions", "tn", "billion", "billions")
+"""Those that may stand behind a number in letters, too, or behind none: *two trillion*."""
 MONEY = re.compile(r"[$£€]|EUR|ECUs?|USD|GBP|euros?|dollars?|pounds?")
 MANY = re.compile(r"people|[a-z]+s")
 """What is counted: 5m people are millions."""
@@ -73,9 +79,11 @@ def _measures(words: Sequence[str], languages: tuple[str, str]) -> Iterator[_Mea
         after = "".join(words[place + 1 : place + 2])
         millions = figure and unit == "m" and source == "en"
         beside = words if millions else [*words[max(number - 1, 0) : number], after]
-        money = unit not in TRILLIONS and any(map(MONEY.fullmatch, beside))
+        size = unit in TRILLIONS
+        money = not size and any(map(MONEY.fullmatch, beside))
         counted = (millions and MANY.fullmatch(after)) or after in ("/", "'")
-        if number >= 0 and words[number][:1].isdecimal() and not (money or counted):
+        behind = number >= 0 and (size or words[number][:1].isdecimal())
+        if behind and not (money or counted):
             yield _Measure(place, number, figure, unit, stop, UNITS[source][unit])
 
 

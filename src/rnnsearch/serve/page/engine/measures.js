@@ -14,9 +14,11 @@ function measuresOf(words, [source, target]) {
     const after = words[place + 1] ?? "";
     const millions = figure && unit === "m" && source === "en";
     const beside = millions ? words : [words[number - 1] ?? "", after];
-    const money = !TRILLIONS.includes(unit) && beside.some((one) => MONEY.test(one));
+    const size = TRILLIONS.includes(unit);
+    const money = !size && beside.some((one) => MONEY.test(one));
     const counted = (millions && MANY.test(after)) || after === "/" || after === "'";
-    if (!/^\p{Nd}/u.test(words[number] ?? "") || money || counted) return [];
+    const behind = number >= 0 && (size || /^\p{Nd}/u.test(words[number]));
+    if (!behind || money || counted) return [];
     return [{ place, number, figure, unit, stop, read: UNITS[source][unit] }];
   });
 }
