@@ -335,6 +335,7 @@ red | rougeâtre
 Ж | J
 US | EU
 door | porte
+woman | iFemme
 C# | C#
 F# | F♯
 aa.bb/cc | l'AT&T
@@ -350,6 +351,7 @@ TERM_CASES = """
 the book | le livre | 0 1 | le manuel
 the Book | le livre | 0 1 | le manuel
 book reads | Livre lit | 0 1 | Manuel lit
+woman reads | Dame lit | 0 1 | iFemme lit
 the red house | la maison rouge | 0 2 1 | la maison peinte
 the red house | la la maison rouge | 0 2 2 1 | la la maison peinte
 the red book | le livre rouge | 0 2 1 | le manuel rougeâtre

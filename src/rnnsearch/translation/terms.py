@@ -31,7 +31,7 @@ def with_terms(sentence: EncodedSentence, kept: Sequence[Word], made: list[Word]
         copied = [copy(text, run, term.first) for text in term.translation]
         if [word.text.lower() for word in run] == [text.lower() for text in term.translation]:
             copied = [replace(word, copied=term.first) for word in run]
-        elif first == 0 and run[0].text[:1].isupper():
+        elif first == 0 and run[0].text[:1].isupper() and copied[0].text.islower():
             copied[0] = replace(copied[0], text=copied[0].text[:1].upper() + copied[0].text[1:])
         made[first:end] = copied
     return made
