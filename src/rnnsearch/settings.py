@@ -62,7 +62,7 @@ class DataSettings(_Section):
     """drop repeated pairs, all but the first"""
     french_elisions: bool = False
     """repair the French lines of training text: qu' il → qu'il, ’ → ', cur → cœur, Quoi? → Quoi ?;
-    translation leaves its input as it is"""
+    translation mends elisions only, where `translation.faithful` is on"""
     seed: Seed = 1
     """random seed of the shuffle of the training pairs (B.2), and of the links that `links`
     makes"""

@@ -37,6 +37,7 @@ ENGLISH = {
     "it costs 12 euros": {},
 }
 FRENCH = {
+    "j' estime qu' il faut l’ aider aujourd' hui": {},
     "je suis desole": {2: "désolé"},
     "tres bien": {0: "très"},
     "Je suis desole et tres fatigue.": {2: "désolé", 4: "très"},

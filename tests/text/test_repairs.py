@@ -29,6 +29,7 @@ from rnnsearch.text.tokens import Tokeniser, given_words
         ("R &amp; D, l&#39; x", "R &amp; D, l&#39; x", {}),
         ("Quoi ? qu'il", "Quoi ? qu'il", {}),
         ("le mot ' été", "le mot ' été", {}),
+        ("un 'l' isolé", "un 'l' isolé", {}),
     ],
 )
 def test_french_is_repaired(line: str, repaired: str, changes: dict[str, int]) -> None:

@@ -48,6 +48,7 @@ def test_french(french: Codec, line: str, read: dict[int, str]) -> None:
         ("jai pas ete la", "Je n'ai pas été la"),
         ("JE SUIS PAS DESOLE", "Je ne suis pas désolé"),
         ("a@b.org coute pas cher", "XX coûte pas cher"),
+        ("J' estime qu' il faut l' aider", "J'estime qu'il faut l'aider"),
     ],
 )
 def test_it_is_read_as_a_sentence(french: Codec, line: str, written: str) -> None:

@@ -18,7 +18,11 @@ def repair(line: str, side: Tokeniser, counts: Counter[str] | None = None) -> st
     return repair_french(line, counts) if side.french and base(side.language) == "fr" else line
 
 
-_ELIDED = "c|d|j|l|m|n|s|t|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu|aujourd"
+DETACHED = re.compile(
+    r"(?<![\w'])(c|d|j|l|m|n|s|t|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu|aujourd)' (?=\w)",
+    re.IGNORECASE,
+)
+"""An elision of French with a space behind it: *qu' il*."""
 _WHOLE = "vœux cœur cœurs œuvre œuvres manœuvre manœuvres mœurs sœur sœurs"
 _WITHOUT_LIGATURE = {
     word.replace("œ", left): word
@@ -30,7 +34,7 @@ _WITHOUT_LIGATURE = {
 
 _FRENCH: dict[str, tuple[re.Pattern[str], str]] = {
     "typographic apostrophe": (re.compile(r"(?<=\w)[’ʼ]"), "'"),
-    "elision with a space": (re.compile(rf"\b({_ELIDED})' (?=\w)", re.IGNORECASE), r"\1'"),
+    "elision with a space": (DETACHED, r"\1'"),
     "lost œ": (
         re.compile(
             rf"(?<![\w?])(?:{'|'.join(map(re.escape, _WITHOUT_LIGATURE))})(?!\w)", re.IGNORECASE

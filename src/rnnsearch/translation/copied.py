@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from rnnsearch.text.codec import JOINER, Codec
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.moses import EMPHASIS
+from rnnsearch.text.repairs import DETACHED
 from rnnsearch.translation.numbers import FIGURE
 
 _EMOJI = (
@@ -79,10 +81,13 @@ AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 
 
 def faithful_words(codec: Codec, line: str) -> list[str]:
-    """Splits a source line into words. What is copied letter by letter is one word."""
+    """Splits a source line into words. What is copied letter by letter is one word; *l' eau* is
+    read as *l'eau*."""
     words: list[str] = []
     end = 0
     line = line.lstrip().replace("’", "'")
+    if base(codec.tokeniser.language) == "fr":
+        line = DETACHED.sub(r"\1'", line)
     for found in ANY_COPIED.finditer(line):
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
         words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from rnnsearch.text import moses, vocabulary
+from rnnsearch.text import moses, repairs, vocabulary
 from rnnsearch.translation import (
     amounts,
     beginning,
@@ -85,6 +85,7 @@ PATTERNS = {
     "LAST": (source_lines.LAST, ANYWHERE, "iu"),
     "AFTER_TIME": (source_lines.AFTER_TIME, AT_START, "u"),
     "NAME": (source_lines.NAME, WHOLE, "u"),
+    "DETACHED": (repairs.DETACHED, ANYWHERE, "giu"),
     "ELIDED": (typed.ELIDED, WHOLE, "u"),
     "PARTICIPLE": (typed.PARTICIPLE, ANYWHERE, "u"),
 }

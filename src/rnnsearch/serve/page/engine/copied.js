@@ -1,11 +1,13 @@
 // What is copied letter by letter from the source, as translation/copied.py has it.
 
 import { JOINER } from "./codec.js";
-import { AFTER_ADDRESS, EMPHASIS } from "./tables.js";
+import { AFTER_ADDRESS, DETACHED, EMPHASIS } from "./tables.js";
 
-/** Returns the words of a line; what is copied letter by letter is one word. */
+/** Returns the words of a line; what is copied letter by letter is one word; *l' eau* is read as
+ *  *l'eau*. */
 export function faithfulWords(codec, given) {
-  const line = given.trimStart().replaceAll("’", "'");
+  const straight = given.trimStart().replaceAll("’", "'");
+  const line = codec.language === "fr" ? straight.replace(DETACHED, "$1'") : straight;
   const words = [];
   let end = 0;
   for (const { 0: found, index, groups } of line.matchAll(codec.copied.all)) {
