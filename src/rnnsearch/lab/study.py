@@ -295,14 +295,8 @@ def open_study(
     the changes of its table [quick]. each: replaces every {}; default: the first of its `each`.
     Raises InputError for a study that does not exist, is not TOML or is invalid.
     """
-    where, table = read_named("study", study_file)
+    where, table = _read_study(study_file)
     folder = Path(where).parent  # of a built-in study, the current one
-    if isinstance(like := table.get("like"), str):
-        other = read_named("study", folder / like if like.endswith(".toml") else like)[1]
-        if "like" in other:
-            said, remedy = f"like: {like} is itself like another study", "name that one"
-            raise InputError(said, file=where, remedy=remedy)
-        table = other | table
     if isinstance(names := table.get("each"), list) and names:
         table = _filled(table, each or str(names[0]))
     rename(where, *_tables(table))
@@ -342,6 +336,20 @@ def open_study(
         },
         sentences=changes.sentences,
     )
+
+
+def _read_study(study_file: str | Path) -> tuple[str, dict[str, Any]]:
+    """Returns the study's name for messages, and its table, completed by that of the study which it
+    is like."""
+    where, table = read_named("study", study_file)
+    if not isinstance(like := table.get("like"), str):
+        return where, table
+    of_file = like.endswith(".toml")
+    _, other = read_named("study", Path(where).parent / like if of_file else like)
+    if "like" in other:
+        said, remedy = f"like: {like} is itself like another study", "name that one"
+        raise InputError(said, file=where, remedy=remedy)
+    return where, other | table
 
 
 def _filled(value: Any, name: str) -> Any:
