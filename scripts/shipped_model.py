@@ -6,7 +6,8 @@
 `scripts/shipped_models.toml` names the sources of text, the test sets, and the steps: trainings
 that begin with the weights of the step before. The sources `phrases`, `first` and `everyday` are in
 `scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and what fills them; what
-people type first; and conversation, situations, labels and words. `words` are single words of another source and their translations.
+people type first; and conversation, situations, labels and words. `words` are single words of
+another source and their translations.
 After an interruption, give the same command again: finished steps are not repeated, and training
 continues. `--from MODEL --steps N` begins with the weights and vocabularies of a model and carries
 out the last N steps. Needs the extra `align` for eflomal.
