@@ -292,6 +292,7 @@ FAITHFUL = [
     "The man SEES the woman.",
     "The 👍🏽🎉 man {{ name }} sees %d <b>books</b> for $1,234.56, 12 thousand %s.",
     "🌷 <br/>",
+    "The <i id='a b'>man</i> of <name> sees <b>the <i>woman</i></b> .",
     "Woman",
     "The Man!",
     "the man",

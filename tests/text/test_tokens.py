@@ -81,6 +81,12 @@ def test_copied_marks_of_markdown_stand_beside_their_words() -> None:
     assert Tokeniser("moses", "en").text(line.split()) == expected
 
 
+def test_copied_tags_enclose_words() -> None:
+    line = "a <b> <i\u2060x='y'> c </i> </b> , </p> <name> <br> <br/> e < f > <b> g </b>"
+    expected = "a <b><i\u2060x='y'>c</i></b>, </p> <name> <br> <br/> e < f > <b>g</b>"
+    assert Tokeniser("moses", "fr").text(line.split(" ")) == expected
+
+
 @pytest.mark.parametrize(
     ("tokeniser", "line", "words"),
     [

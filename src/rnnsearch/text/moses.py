@@ -319,6 +319,7 @@ class Detokeniser:
             ),
             "raised": _RAISED,
             "emphasis": EMPHASIS,
+            "tag": r"<(/?)([A-Za-z]\w*)(?:[^\w<>].*)?>",  # <b>words</b>
             "spaced": r"[?!:;\\%]" if language == "fr" else never,
             "contraction": f"'[{LETTERS}].*" if language == "en" else never,
             "elision": f".*[{LETTERS}]'" if language in ("fr", "it", "ga") else never,
@@ -363,6 +364,8 @@ class Detokeniser:
             return bool(before and self._is["cjk"](before[-1])), False
         if self._is["opens"](word):
             return False, True
+        if word[0] == "<" and (tag := self._is["tag"](word)):
+            return self._enclosing(tag, words[place + 1 :], quotes)
         if self._is["spaced"](word):
             return word in ("!", "?") and before[-1:] in ("!", "?"), False
         if self._is["ends"](word) or (place and self._is["contraction"](word)):
@@ -392,6 +395,17 @@ class Detokeniser:
             return True, True
         left = bool(self._is["left"](around))
         return left, not left and bool(self._is["right"](around))
+
+    def _enclosing(
+        self, tag: re.Match[str], later: Sequence[str], quotes: dict[str, str]
+    ) -> tuple[bool, bool]:
+        """Does as `_attached` for a tag; one without its counterpart stands alone."""
+        closing = f"</{tag[2]}>"
+        if tag[1]:
+            return bool(quotes.pop(closing, "")), False
+        if closing in later:
+            quotes[closing] = closing
+        return False, closing in quotes
 
     def _toggled(self, mark: str, quotes: dict[str, str]) -> tuple[bool, bool]:
         """Closes the mark if it is open, and opens it otherwise."""

@@ -169,6 +169,7 @@ class Detokeniser {
     if (":–٫٬".includes(word) && inNumber) return [true, true];
     if (is.cjk([...word][0])) return [Boolean(before) && is.cjk([...before].at(-1)), false];
     if (is.opens(word)) return [false, true];
+    if (is.tag(word)) return enclosing(word, words.slice(place + 1), quotes);
     if (is.spaced(word)) return [/^[!?]$/.test(word) && /[!?]$/.test(before), false];
     if (is.ends(word) || (place && is.contraction(word))) return [true, false];
     if (is.elision(word) && /^\p{L}/u.test(after)) return [false, true];
@@ -230,6 +231,14 @@ class Detokeniser {
     quotes.set(kind, word);
     return [false, true];
   }
+}
+
+/** As `attached`, of a tag; one without its counterpart stands alone. */
+function enclosing(tag, later, quotes) {
+  const closing = `</${/\w+/u.exec(tag)[0]}>`;
+  if (tag[1] === "/") return [quotes.delete(closing), false];
+  if (later.includes(closing)) quotes.set(closing, closing);
+  return [false, quotes.has(closing)];
 }
 
 /** Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another
