@@ -311,6 +311,7 @@ FAITHFUL = [
     "  - 3) The man pays 10 000 € or $ 15.",
     "b. The 3rd man pays 6 thousand million to a.b(c) at 2024-05-15T10:30Z.",
     "Not 20 kg, but 500ml, 3m or 16 GB of 2 trillion for €3 trillion and $2tn, 4 lbs.",
+    "The man pays $5-10, €5-€10, £2–3bn or 5-10 €.",
     "They see two trillion men, trillions, in 2 h.",
     "The 2nd woman pays $30bn, £1m, $5k, US$5, € 7 and €30 billion to No. 7 before 5:30pm.",
 ]

@@ -22,13 +22,16 @@ SIZES = {
 """Language → what stands for a size behind a number → what is read."""
 OWNERS = {"US": "US", "C": "Canadian", "A": "Australian", "NZ": "New Zealand", "HK": "Hong Kong"}
 """What stands in front of an English $ → whose dollars they are."""
-NUMBER = re.compile(r"(\d(?:[\d.,\s]*\d)?)([A-Za-z]*)(\.?)")
+UNTIL = {"en": "to", "fr": "à"}
+"""Language → what is read for the dash in €5-€10."""
+NUMBER = re.compile(r"(\d(?:[\d.,\s]*\d)?(?:[-–]\d(?:[\d.,]*\d)?)?)([A-Za-z]*)([.–-]?)")
 
 
 @dataclass(frozen=True)
 class _Amount:
-    """first, end: its places. size: what is read behind the number. cut: size is not a word. stop:
-    the full stop in its last word (1.2bn.)."""
+    """first, end: its places. number: or two (5-10). size: what is read behind the number. cut: size
+    is not a word, or there are two numbers. stop: the full stop in its last word (1.2bn.), or what is
+    read for the dash before another amount."""
 
     first: int
     end: int
@@ -76,10 +79,14 @@ def _amount(words: Sequence[str], first: int, language: str) -> _Amount | None:
     if found is None or (found[2] and found[2] not in sizes):
         return None
     number, short, stop = found.groups()
+    number = number.replace("–", "-")
+    stop = UNTIL[language] if stop in ("-", "–") else stop
     after = "".join(words[first + 1 : first + 2])
     spelt = not short and f" {after}" in sizes.values()
     apart = spelt or (not short and after in sizes)
     size = f" {after}" if spelt else sizes.get(short or after, "")
-    if re.search(r"[.,]", number) and size[1:].isdecimal():  # 2.5k
+    two = "-" in number
+    if re.search("[.,-]", number) and size[1:].isdecimal():  # 2.5k
         return None
-    return _Amount(first, first + 1 + apart, number, size, bool(size) and not spelt, stop)
+    cut = two or (bool(size) and not spelt)
+    return _Amount(first, first + 1 + apart, number, size, cut, stop)

@@ -47,6 +47,7 @@ TABLES = {
     "STRAIGHT": reading.STRAIGHT,
     "NAMES": amounts.NAMES,
     "OWNERS": amounts.OWNERS,
+    "UNTIL": amounts.UNTIL,
     "SIZES": amounts.SIZES,
     "TRILLIONS": measures.TRILLIONS,
     "UNITS": measures.UNITS,

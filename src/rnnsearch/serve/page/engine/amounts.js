@@ -2,7 +2,7 @@
 // euros for 15 € if the network cannot read the sign.
 
 import { JOINER } from "./codec.js";
-import { NAMES, NUMBER, OWNERS, SIZES, UNITS } from "./tables.js";
+import { NAMES, NUMBER, OWNERS, SIZES, UNITS, UNTIL } from "./tables.js";
 
 /** Returns a map of places of amounts: what is read there instead of the word. */
 export function readAmounts(words, [language, target], unread) {
@@ -40,11 +40,13 @@ function amountAt(words, first, language) {
   const sizes = SIZES[language];
   const found = NUMBER.exec((words[first] ?? "").replaceAll(JOINER, " "));
   if (!found || (found[2] && !Object.hasOwn(sizes, found[2]))) return null;
-  const [, number, short, stop] = found;
+  const [number, short] = [found[1].replace("–", "-"), found[2]];
+  const stop = "–-".includes(found[3] || " ") ? UNTIL[language] : found[3];
   const after = words[first + 1] ?? "";
   const spelt = !short && Object.values(sizes).includes(` ${after}`);
   const apart = spelt || (!short && Object.hasOwn(sizes, after));
   const size = spelt ? ` ${after}` : (sizes[short || after] ?? "");
-  if (/[.,]/u.test(number) && /^\d+$/u.test(size.slice(1))) return null; // 2.5k
-  return { first, end: first + 1 + apart, number, size, cut: size !== "" && !spelt, stop };
+  const two = number.includes("-");
+  if (/[.,-]/u.test(number) && /^\d+$/u.test(size.slice(1))) return null; // 2.5k
+  return { first, end: first + 1 + apart, number, size, cut: two || (size !== "" && !spelt), stop };
 }
