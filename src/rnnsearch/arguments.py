@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from math import inf
 from numbers import Integral, Real
@@ -34,6 +34,12 @@ def require_number(
         limits = f"at least {least}" if most == inf else f"from {least} to {most}"
         remedy = f"give a {'whole ' * whole}number, {limits}"
         raise InputError(f"{name} is {_short(value)}", remedy=remedy)
+
+
+def require_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raises InputError unless an argument of a Python function is one of these words."""
+    if value not in choices:
+        raise InputError(f"{name} is {_short(value)}", remedy=f"use one of {', '.join(choices)}")
 
 
 def _short(value: object) -> str:

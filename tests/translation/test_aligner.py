@@ -4,7 +4,7 @@ in place of networks."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -248,6 +248,15 @@ def test_two_directions(method: str, threshold: float | None, links: list[tuple[
 
 def test_the_setting_names_all_ways() -> None:
     assert get_args(AlignSettings.model_fields["symmetrise"].annotation) == WAYS
+
+
+@pytest.mark.parametrize(
+    ("options", "use"), [({"method": "prodct"}, WAYS), ({"words": 3}, ("given", "tokenised"))]
+)
+def test_an_unknown_choice_is_refused(options: dict[str, Any], use: Sequence[str]) -> None:
+    ((name, value),) = options.items()
+    with refusal(rf"{name} is {value!r} \(use one of {', '.join(use)}\)"):
+        weighed(**options)
 
 
 def test_runs_that_cut_into_other_words_are_refused() -> None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat, tee
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.arguments import given_items, require_number
+from rnnsearch.arguments import given_items, require_choice, require_number
 from rnnsearch.errors import InputError
 from rnnsearch.figure3 import Panel
 from rnnsearch.installed import is_name
@@ -178,6 +178,8 @@ class Aligner:
     √(w→ w←) ≥ threshold, where w→ and w← are the weights of the two directions.
     words: whether links refer to the tokeniser's words or to the given ones.
     posterior, exact, scored: as in `Translator.scorer`; without `posterior`, links are made from α.
+
+    Raises InputError for another method, or other words.
     """
 
     translator: Translator
@@ -187,6 +189,10 @@ class Aligner:
     posterior: bool = True
     exact: bool = False
     scored: bool = False
+
+    def __post_init__(self) -> None:
+        require_choice("method", self.method, WAYS)
+        require_choice("words", self.words, get_args(LinkWords))
 
     @classmethod
     def load(
