@@ -29,9 +29,9 @@ NUMBER = re.compile(r"(\d(?:[\d.,\s]*\d)?(?:[-–]\d(?:[\d.,]*\d)?)?)([A-Za-z]*)
 
 @dataclass(frozen=True)
 class _Amount:
-    """first, end: its places. number: or two (5-10). size: what is read behind the number. cut: size
-    is not a word, or there are two numbers. stop: the full stop in its last word (1.2bn.), or what is
-    read for the dash before another amount."""
+    """first, end: its places. number: one, or two (5-10). size: what is read behind it. cut: size
+    is not a word, or there are two numbers. stop: the full stop in the last word (1.2bn.), or what
+    is read for a dash before another amount."""
 
     first: int
     end: int
