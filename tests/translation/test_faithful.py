@@ -96,6 +96,11 @@ an evening that is copied | to 9pm | à 9pm | 0 1 | à 9pm
 thousands with a word inside | costs 6 thousand 74 euros | costs 6 74 euros | 0 1 1 2 | costs 6 074 euros
 thousands of two kinds | costs 5 thousand 352 now | costs 5 mille 352 et | 0 1 1 1 2 | costs 5 mille 352 et
 Roman numerals are numbers | the 19th book | le XIXe livre | 0 1 2 | le XIXe livre
+a number in letters | the two hundred and five euros | le 205 euros | 0 1 2 | le 205 euros
+a wrong number for one in letters | the forty-five books | le 46 livre | 0 1 2 | le 45 livre
+one in letters that is missing | the forty-five books | le livre | 0 2 | le 45 livre
+thousands in letters | the twelve thousand six books | le 12006 livre | 0 1 2 | le 12006 livre
+an ordinal in letters | the thirty-fourth book | le 34e livre | 0 1 2 | le 34e livre
 an ordinal that is spelt | the 3rd book | la troisième livre | 0 1 2 | la 3e livre
 an ordinal that is missing | the 101st book | le livre | 0 2 | le 101e livre
 a Roman number is one alone | in 15 to 19th | en 15 à XIXe | 0 1 2 3 | en 15 à XIXe

@@ -27,7 +27,7 @@ from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.case import first_word, in_capitals
 from rnnsearch.translation.copied import STAND_INS, enclosed, faithful_words, kind_of
 from rnnsearch.translation.measures import hold_measures
-from rnnsearch.translation.numbers import Numbers, is_number
+from rnnsearch.translation.numbers import Numbers, is_source_number
 from rnnsearch.translation.reading import in_best_form
 from rnnsearch.translation.target_words import RARE, Weights, Word, copy, has_text, insert
 from rnnsearch.translation.terms import with_terms
@@ -88,7 +88,7 @@ class Faithful:
         """Returns the sentence with "" for the words that the beginning has already, in numbers by
         their value: nothing copies them again."""
         words, copies = list(sentence.words), list(kept)
-        places = [place for place, text in enumerate(words) if is_number(text)]
+        places = [place for place, text in enumerate(words) if is_source_number(text)]
         languages = self.source.tokeniser.language, self.target_language
         Numbers(words, places, copies, languages).keep_equal()
         for word in copies:
@@ -136,7 +136,7 @@ class Faithful:
         places = [
             place
             for place, text in _unbound(sentence, made)
-            if is_number(text) and kind_of(text) not in STAND_INS
+            if is_source_number(text) and kind_of(text) not in STAND_INS
         ]
         languages = self.source.tokeniser.language, self.target_language
         made, doubtful = Numbers(sentence.words, places, made, languages).held()

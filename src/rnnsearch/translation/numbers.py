@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rnnsearch.text.codec import JOINER
+from rnnsearch.translation.spelt import spelt
 from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
 
 THOUSAND = r"\s(?:thousand|mille)\s"
@@ -48,9 +49,15 @@ def is_number(word: str) -> bool:
     return any(map(str.isdecimal, word)) or bool(ROMAN.fullmatch(word))
 
 
+def is_source_number(word: str) -> bool:
+    """Tells whether a source word is a number, in digits or letters."""
+    return is_number(word) or spelt(word) is not None
+
+
 def value(text: str, language: str) -> str:
     """Returns the digits of a number without marks of thousands: "." is the decimal mark, and "|"
     is what stands between other parts."""
+    text = spelt(text) or text
     if roman := ROMAN.fullmatch(text):
         ones = [{"I": 1, "V": 5, "X": 10}[letter] for letter in roman[1]] + [0]
         return str(sum(one if one >= later else -one for one, later in pairwise(ones)))
@@ -67,7 +74,10 @@ def value(text: str, language: str) -> str:
 
 def read_figure(figure: str, language: str) -> str:
     """Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm for 5:30pm,
-    number 7 for No. 7."""
+    number 7 for No. 7; the digits of one in letters."""
+    if letters := spelt(figure):
+        other = "en" if language == "fr" else "fr"
+        return converted(letters, other, language).replace(JOINER, " ")
     figure = re.sub(r"(?<=\d)(?=[ap]m$)", " ", figure)
     figure = re.sub(r"^No\.\s?", "numéro " if language == "fr" else "number ", figure)
     return BILLIONS.sub(lambda found: f"{found[1]}{'billion' if found[2] else 'milliards'}", figure)
@@ -93,6 +103,7 @@ def hour_of_day(hour: int, half: str) -> int:
 def values(text: str, after: str, language: str) -> set[str]:
     """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands
     (5k: 5000). after: the next word."""
+    text = spelt(text) or text
     own, time = {value(text, language)}, clock(text, after)
     if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
         own.add(f"{value(text, language)}000")
@@ -106,7 +117,7 @@ def converted(text: str, source: str, target: str) -> str:
     """Returns a number with the target language's marks of thousands and decimals, if it has
     thousands; an hour of a clock with a colon (12h45); an ordinal with the target language's
     ending."""
-    text = BILLIONS.sub("", text)
+    text = BILLIONS.sub("", spelt(text) or text)
     plain = text.replace(JOINER, " ")
     if source == target or not {source, target} <= MARKS.keys():
         return text

@@ -155,7 +155,7 @@ def in_best_form(codec: Codec, word: str, first: bool, capitals: bool = False) -
     far fewer subwords, or, if all of the sentence has `capitals`, not more."""
     if (kind := kind_of(word)) is not None:
         figure = read_figure(word.replace(JOINER, " "), codec.tokeniser.language)
-        return codec.words(figure) if kind == "figure" else STAND_INS[kind]
+        return STAND_INS[kind] if kind in STAND_INS else codec.words(figure)
     if word in STRAIGHT and _is_unread(codec, word):
         return [STRAIGHT[word]]
     stays = not word.isupper() or is_english_i(word, codec.tokeniser.language)

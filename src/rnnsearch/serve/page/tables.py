@@ -17,6 +17,7 @@ from rnnsearch.translation import (
     numbers,
     reading,
     source_lines,
+    spelt,
     target_words,
     typed,
 )
@@ -26,6 +27,7 @@ BY_NAME = {
         *("ABBREVIATIONS", "NOUNS_TOO", "SINGLE_LETTERS", "ACCENTS", "MOST_ACCENTS"),
         *("LONGEST_READ", "SHORT_ARTICLES", "SHORTEST_MISSPELT"),
     ),
+    spelt: ("FRENCH_ONES", "NUMBER_WORDS", "RANK_WORDS", "MULTIPLIERS"),
     negation: (
         *("VOWELS", "NEGATIONS", "BEFORE_NEGATION", "IDIOMS", "COUNTED", "NO_VERBS", "POSITIVE"),
         *("SUBJECTS", "OBJECTS", "WHOLE_SUBJECTS", "SURE_VERBS"),
@@ -87,6 +89,7 @@ PATTERNS = {
     "AFTER_TIME": (source_lines.AFTER_TIME, AT_START, "u"),
     "NAME": (source_lines.NAME, WHOLE, "u"),
     "DETACHED": (repairs.DETACHED, ANYWHERE, "giu"),
+    "SPELT": (re.compile(spelt.SPELT), WHOLE, "u"),
     "ELIDED": (typed.ELIDED, WHOLE, "u"),
     "PARTICIPLE": (typed.PARTICIPLE, ANYWHERE, "u"),
 }

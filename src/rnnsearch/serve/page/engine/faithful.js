@@ -4,7 +4,7 @@
 import { capitalised, firstWord, hasText, inCapitals, isUpper } from "./case.js";
 import { enclosed, kindOf } from "./copied.js";
 import { holdMeasures } from "./measures.js";
-import { isNumber, Numbers } from "./numbers.js";
+import { isSourceNumber, Numbers } from "./numbers.js";
 import { asRead } from "./reading.js";
 import { CURRENCIES, RARE, STAND_INS } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
@@ -157,6 +157,6 @@ function currencies({ words }, made) {
 
 const asWords = ({ words, alignment, confidence, steps }) =>
   words.map((text, i) => word(text, alignment[i], confidence[i], steps[i]));
-const numbersOf = (words) => [...words.keys()].filter((place) => isNumber(words[place]));
+const numbersOf = (words) => [...words.keys()].filter((place) => isSourceNumber(words[place]));
 const isStandIn = (text, standIns) =>
   text.includes(UNKNOWN) || standIns.some((one) => text.toLowerCase().includes(one.toLowerCase()));

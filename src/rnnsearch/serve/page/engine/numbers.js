@@ -2,6 +2,7 @@
 // functions have the same names there, and their rules.
 
 import { JOINER } from "./codec.js";
+import { spelt } from "./spelt.js";
 import { AFTER_HOUR, BILLIONS, CLOCK, HALVES, LONGEST_NUMBER, MARKS } from "./tables.js";
 import { FRENCH_ORDINAL, ORDINAL, RARE, ROMAN, THOUSAND, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
@@ -13,25 +14,32 @@ const textOf = (run) => run.map((one) => one.text).join(" ");
 
 export const isNumber = (text) => /\p{Nd}/u.test(text) || ROMAN.test(text);
 
-/** Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm, number 7. */
-export const readFigure = (figure, language) =>
-  figure
+export const isSourceNumber = (text) => isNumber(text) || spelt(text) !== null;
+
+/** Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm, number 7; the
+ *  digits of one in letters. */
+export function readFigure(figure, language) {
+  const letters = spelt(figure);
+  if (letters) return plain(converted(letters, [language === "fr" ? "en" : "fr", language]));
+  return figure
     .replace(/(?<=\p{Nd})(?=[ap]m$)/u, " ")
     .replace(/^No\.\s?/u, language === "fr" ? "numéro " : "number ")
     .replace(BILLIONS, (_, space, english) => space + (english ? "billion" : "milliards"));
+}
 
 /** Returns the digits of a number: "." is the decimal mark, and "|" stands between other parts. */
-function value(given, language) {
+function value(word, language) {
+  const given = spelt(word) ?? word;
   const roman = ROMAN.exec(given);
   if (roman) {
     const ones = [...roman[1]].map((letter) => ({ I: 1, V: 5, X: 10 })[letter]);
     return String(ones.reduce((sum, one, k) => sum + (one < ones[k + 1] ? -one : one), 0));
   }
   const marks = ".,".replace(MARKS[language]?.[1] ?? "", "");
-  const spelt = `(?<!\\p{Nd})(\\p{Nd}{1,3})${THOUSAND}(\\p{Nd}{1,3})(?!\\p{Nd})`;
+  const thousand = `(?<!\\p{Nd})(\\p{Nd}{1,3})${THOUSAND}(\\p{Nd}{1,3})(?!\\p{Nd})`;
   const thousands = `(?<![\\p{Nd}.,])[1-9]\\p{Nd}{0,2}(?:[${marks}'\\s]\\p{Nd}{3}(?!\\p{Nd}))+`;
   return plain(given)
-    .replace(new RegExp(spelt, "gu"), (_, whole, rest) => whole + rest.padStart(3, "0"))
+    .replace(new RegExp(thousand, "gu"), (_, whole, rest) => whole + rest.padStart(3, "0"))
     .replace(new RegExp(thousands, "gu"), (found) => found.replace(/\P{Nd}/gu, ""))
     .replace(/(?<=\p{Nd})\s?[.,]\s?(?=\p{Nd})/gu, ".")
     .replace(/\.(?!\p{Nd})|(?<!\p{Nd})\.|\+(?!\p{Nd})|[^\p{Nd}.+]/gu, "|")
@@ -49,7 +57,8 @@ function clock(text, after) {
 const hourOfDay = (hour, half) => (half ? (hour % 12) + (half === "pm" ? 12 : 0) : hour);
 
 /** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands. */
-function values(text, after, language) {
+function values(word, after, language) {
+  const text = spelt(word) ?? word;
   const own = [value(text, language)];
   const thousands = /^\p{Nd}+k$/iu.test(text + (after === "k" || after === "K" ? after : ""));
   if (thousands) own.push(`${own[0]}000`);
@@ -61,7 +70,7 @@ function values(text, after, language) {
 
 /** Returns a number as the target language writes it. */
 function converted(word, [source, target]) {
-  const text = word.replace(BILLIONS, "");
+  const text = (spelt(word) ?? word).replace(BILLIONS, "");
   if (source === target || !MARKS[source] || !MARKS[target]) return text;
   if (ORDINAL.test(text)) {
     const rank = value(text, source);
@@ -101,8 +110,8 @@ export class Numbers {
         missing.splice(missing.indexOf(place), 1);
         this.copy(first, end, place);
       } else if (places.includes(run[0].read) || this.isDouble(first, end)) {
-        const spelt = run[0].text === "000"; // 9 000 200 for 9 thousand 200
-        if (spelt) add(made.slice(Math.max(first - 1, 0), end + 1));
+        const rest = run[0].text === "000"; // 9 000 200 for 9 thousand 200
+        if (rest) add(made.slice(Math.max(first - 1, 0), end + 1));
         made.splice(first, end - first);
       } else add(run);
     }
@@ -171,8 +180,8 @@ export class Numbers {
   /** Tells whether the run is the 000 of 12 000. */
   isThousand(first, end) {
     const [before, own, after] = [first - 1, first, end].map((at) => this.made[at]?.text ?? "");
-    const spelt = own === "000" && !this.places.includes(this.made[first].read);
-    return spelt && end - first === 1 && isDigits(before) && !isNumber(after);
+    const rest = own === "000" && !this.places.includes(this.made[first].read);
+    return rest && end - first === 1 && isDigits(before) && !isNumber(after);
   }
 
   /** Tells whether the run repeats a source number, or stands beside one. */

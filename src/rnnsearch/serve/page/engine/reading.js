@@ -108,8 +108,8 @@ const isUnread = (codec, text) => codec.encodeWords([text]).ids.includes(UNK);
 export function asRead(codec, text, first, capitals = false) {
   const kind = kindOf(codec, text);
   const plain = text.replaceAll(JOINER, " ");
-  if (kind === "figure") return codec.tokeniser.words(readFigure(plain, codec.language));
-  if (kind) return STAND_INS[kind];
+  if (kind in STAND_INS) return STAND_INS[kind];
+  if (kind) return codec.tokeniser.words(readFigure(plain, codec.language));
   if (Object.hasOwn(STRAIGHT, text) && isUnread(codec, text)) return [STRAIGHT[text]];
   const stays = !isUpper(text) || isEnglishI(text, codec.language);
   if (stays || !(capitals || [...text].length > 1)) return [text];

@@ -1,0 +1,99 @@
+"""Numbers of several words are read as their digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsearch.text.codec import JOINER
+from rnnsearch.translation.spelt import SPELT, spelt
+
+ENGLISH = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen"
+).split()
+ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+FRENCH = "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize".split()
+FRENCH_TENS = "dix vingt trente quarante cinquante soixante".split()
+
+
+def english(number: int) -> str:
+    """The grammar of the numbers below a million, from the top."""
+    if number < 20:
+        return ENGLISH[number]
+    if number < 100:
+        ten, one = divmod(number, 10)
+        return ENGLISH_TENS[ten - 2] + (f"-{ENGLISH[one]}" if one else "")
+    above, name = (1000, "thousand") if number >= 1000 else (100, "hundred")
+    many, rest = divmod(number, above)
+    link = " and " if 0 < rest < 100 else " "
+    return f"{english(many)} {name}" + (link + english(rest) if rest else "")
+
+
+def french(number: int) -> str:
+    if number < 17:
+        return FRENCH[number]
+    if number < 100:
+        ten, one = divmod(number, 10)
+        if ten in (1, 7, 9):
+            ten, one = ten - 1, one + 10
+        if ten == 0:
+            return f"dix-{FRENCH[one - 10]}"
+        if ten == 8:
+            return f"quatre-vingt-{french(one)}" if one else "quatre-vingts"
+        link = " et " if one in (1, 11) else "-"
+        return FRENCH_TENS[ten - 1] + (link + french(one) if one else "")
+    above, name = (1000, "mille") if number >= 1000 else (100, "cent")
+    many, rest = divmod(number, above)
+    several = f"{french(many)} " if many > 1 else ""
+    plural = "s" if name == "cent" and many > 1 and not rest else ""
+    return several + name + plural + (f" {french(rest)}" if rest else "")
+
+
+def is_round(text: str) -> bool:
+    first, *others = re.split("[ -]", text)
+    return {*others} <= {"hundred", "thousand", "cent", "cents", "mille"}
+
+
+@given(st.integers(20, 999_999), st.sampled_from([english, french]))
+def test_a_number_has_its_digits(number: int, write: Callable[[int], str]) -> None:
+    text = write(number)
+    found = spelt(text)
+    assert (found or "").replace(" ", "") == ("" if is_round(text) else str(number))
+    assert spelt(text.replace(" ", JOINER)) == found
+
+
+def test_every_number_below_2000() -> None:
+    for number in range(20, 2000):
+        for text in (english(number), french(number)):
+            assert (spelt(text) or str(number)).replace(" ", "") == str(number), text
+            assert (spelt(text) is None) == is_round(text), text
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("in nineteen eighty-four and twenty twenty-four", ["1984", "2024"]),
+        ("A hundred and fifty men, a thousand and one nights", ["150", "1001"]),
+        ("at three forty-five, at six-fifteen", ["3:45", "6:15"]),
+        ("à dix-sept heures trente ou une heure vingt-cinq", ["17:30", "1:25"]),
+        ("two million three hundred thousand", ["2 300 000"]),
+        ("un million deux cent mille", ["1 200 000"]),
+        ("two hundred and fifty million", ["250"]),
+        ("the twenty-third, the one hundred and first", ["23rd", "101st"]),
+        ("la quarante-deuxième, le vingt et unième, la soixante-dixième", ["42nd", "21st", "70th"]),
+        ("twenty-six cents, quatre vingt ans, nonante-neuf", ["26", "80", "99"]),
+        ("deux-cent-quinze voix, Quatre-vingt-dix ans", ["215", "90"]),
+        ("seventeen men, dix-sept hommes, two hundred, deux cents, six cents", []),
+        ("one two three, un deux trois, one third, a twenty-second film", []),
+        ("cinq pour cent vingt fois, several hundred and twenty-five", []),
+        ("a twenty-five-year-old, four score and seven, hundreds and fifty", []),
+        ("trois mille mille, neuf cents cents, deux heures dix minutes", []),
+    ],
+)
+def test_numbers_in_a_line(line: str, found: list[str]) -> None:
+    assert [spelt(one[0]) for one in re.finditer(SPELT, line) if spelt(one[0])] == found
