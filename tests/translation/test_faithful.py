@@ -96,6 +96,8 @@ an evening that is copied | to 9pm | à 9pm | 0 1 | à 9pm
 thousands with a word inside | costs 6 thousand 74 euros | costs 6 74 euros | 0 1 1 2 | costs 6 074 euros
 thousands of two kinds | costs 5 thousand 352 now | costs 5 mille 352 et | 0 1 1 1 2 | costs 5 mille 352 et
 Roman numerals are numbers | the 19th book | le XIXe livre | 0 1 2 | le XIXe livre
+a king is the same | Peter XIV and XX | Pierre XVI et XX | 0 1 2 3 | Pierre XIV et XX
+a numeral may be spelt | Peter III and XX | Pierre troisième et XIX | 0 1 2 3 | Pierre troisième et XX
 a number in letters | the two hundred and five euros | le 205 euros | 0 1 2 | le 205 euros
 a wrong number for one in letters | the forty-five books | le 46 livre | 0 1 2 | le 45 livre
 one in letters that is missing | the forty-five books | le livre | 0 2 | le 45 livre

@@ -39,6 +39,7 @@ LONGEST_NUMBER = 12
 
 
 ROMAN = re.compile(r"([IVX]+)(?:er|e|ème)")
+NUMERAL = re.compile("[IVXLC]{2,}")
 ORDINAL = re.compile(rf"\d+(?:st|nd|rd|th|er|re|e|ère|ème)|{ROMAN.pattern}")
 FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)|\d+(?:e|ème)")
 BILLIONS = re.compile(r"(\W)(?:(thousand)|mille)\Wmillions?$")
@@ -176,6 +177,7 @@ class Numbers:
             doubtful += self._add(place)
         self._hold_halves()
         self._hold_ordinals()
+        self._hold_numerals()
         return self._joined(), doubtful
 
     def _hold_halves(self) -> None:
@@ -208,6 +210,15 @@ class Numbers:
             ordinal = ORDINAL.fullmatch(source) and re.fullmatch(r"\d+[^\W\d_]+", word.text)
             if ordinal and not right:
                 self.made[at] = replace(word, text=converted(source, *self.languages))
+
+    def _hold_numerals(self) -> None:
+        """Writes the source's Roman numeral (Louis XIV) for another one that reads it."""
+        for at, word in enumerate(self.made):
+            place = word.read
+            if place is None or word.copied is not None or word.text in self.words:
+                continue
+            if NUMERAL.fullmatch(word.text) and NUMERAL.fullmatch(self.words[place]):
+                self.made[at] = copy(self.words[place], [word], place)
 
     def _write_hour(self, at: int, hour: int, wanted: int) -> None:
         """Writes this hour at the beginning of the number that ends at `at`, unless a.m. or p.m. is

@@ -82,6 +82,7 @@ PATTERNS = {
     "MEASURE": (measures.MEASURE, WHOLE, "u"),
     "CLOCK": (numbers.CLOCK, WHOLE, "u"),
     "ROMAN": (numbers.ROMAN, WHOLE, "u"),
+    "NUMERAL": (numbers.NUMERAL, WHOLE, "u"),
     "ORDINAL": (numbers.ORDINAL, WHOLE, "u"),
     "FRENCH_ORDINAL": (numbers.FRENCH_ORDINAL, WHOLE, "u"),
     "BREAK": (source_lines.BREAK, ANYWHERE, "gu"),

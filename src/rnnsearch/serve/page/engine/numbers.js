@@ -4,7 +4,7 @@
 import { JOINER } from "./codec.js";
 import { spelt } from "./spelt.js";
 import { AFTER_HOUR, BILLIONS, CLOCK, HALVES, LONGEST_NUMBER, MARKS } from "./tables.js";
-import { FRENCH_ORDINAL, ORDINAL, RARE, ROMAN, THOUSAND, TIMES_OF_DAY } from "./tables.js";
+import { FRENCH_ORDINAL, NUMERAL, ORDINAL, RARE, ROMAN, THOUSAND, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
 
 const isDigits = (text) => /^\p{Nd}+$/u.test(text);
@@ -118,6 +118,7 @@ export class Numbers {
     for (const place of missing) doubtful.push(...this.add(place));
     this.holdHalves();
     this.holdOrdinals();
+    this.holdNumerals();
     return [this.joined(), doubtful];
   }
 
@@ -253,6 +254,16 @@ export class Numbers {
       const right = languages[1] === "fr" && FRENCH_ORDINAL.test(one.text);
       const ordinal = ORDINAL.test(source) && /^\p{Nd}+\p{L}+$/u.test(one.text);
       if (ordinal && !right) made[at] = { ...one, text: converted(source, languages) };
+    }
+  }
+
+  /** Writes the source's Roman numeral (Louis XIV) for another one that reads it. */
+  holdNumerals() {
+    const { made, words } = this;
+    for (const [at, { text, copied, read }] of made.entries()) {
+      const other = read !== null && copied === null && !words.includes(text);
+      const both = NUMERAL.test(text) && NUMERAL.test(words[read]);
+      if (other && both) made[at] = copy(words[read], [made[at]], read);
     }
   }
 
