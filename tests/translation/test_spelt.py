@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.spelt import SPELT, spelt
 
-ENGLISH = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-    " seventeen eighteen nineteen"
-).split()
-ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-FRENCH = "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize".split()
-FRENCH_TENS = "dix vingt trente quarante cinquante soixante".split()
+ENGLISH, ENGLISH_TENS, FRENCH, FRENCH_TENS = map(
+    str.split,
+    (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+        " seventeen eighteen nineteen",
+        "twenty thirty forty fifty sixty seventy eighty ninety",
+        "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",
+        "dix vingt trente quarante cinquante soixante",
+    ),
+)
 
 
 def english(number: int) -> str:
@@ -55,7 +58,7 @@ def french(number: int) -> str:
 
 
 def is_round(text: str) -> bool:
-    first, *others = re.split("[ -]", text)
+    _, *others = re.split("[ -]", text)
     return {*others} <= {"hundred", "thousand", "cent", "cents", "mille"}
 
 
