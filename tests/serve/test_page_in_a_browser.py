@@ -313,6 +313,7 @@ FAITHFUL = [
     "Not 20 kg, but 500ml, 3m or 16 GB of 2 trillion for €3 trillion and $2tn, 4 lbs.",
     "The two hundred and six men see the twenty-first woman at three forty-five.",
     "Twenty-five men pay one million two hundred thousand euros and fifty-two in nineteen eighty-four.",
+    "A thirty-two-year-old man sees eighty books of fifty-five cents and the hundred and twenty-first woman.",
     "The man XIV and woman XVI see XX books of IV and XL.",
     "One two three men, two hundred, a hundred and first, six cent douze, 3 forty-six.",
     "The man pays $5-10, €5-€10, £2–3bn or 5-10 €.",

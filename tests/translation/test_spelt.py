@@ -58,7 +58,9 @@ def french(number: int) -> str:
 
 
 def is_round(text: str) -> bool:
-    _, *others = re.split("[ -]", text)
+    first, *others = re.split("[ -]", text)
+    if not others and first in ("seventy", "eighty", "ninety"):
+        return False
     return {*others} <= {"hundred", "thousand", "cent", "cents", "mille"}
 
 
@@ -90,11 +92,13 @@ def test_every_number_below_2000() -> None:
         ("the twenty-third, the one hundred and first", ["23rd", "101st"]),
         ("la quarante-deuxième, le vingt et unième, la soixante-dixième", ["42nd", "21st", "70th"]),
         ("twenty-six cents, quatre vingt ans, nonante-neuf", ["26", "80", "99"]),
+        ("fifty-five cents, seventy men, eighty of ninety", ["55", "70", "80", "90"]),
+        ("a thirty-two-year-old man, a forty-five-minute film", ["32-year-old", "45-minute"]),
         ("deux-cent-quinze voix, Quatre-vingt-dix ans", ["215", "90"]),
         ("seventeen men, dix-sept hommes, two hundred, deux cents, six cents", []),
         ("one two three, un deux trois, one third, a twenty-second film", []),
         ("cinq pour cent vingt fois, several hundred and twenty-five", []),
-        ("a twenty-five-year-old, four score and seven, hundreds and fifty", []),
+        ("in her eighties, four score and seven, hundreds and fifty, a five-year-old", []),
         ("trois mille mille, neuf cents cents, deux heures dix minutes", []),
     ],
 )

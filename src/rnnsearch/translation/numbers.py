@@ -206,6 +206,7 @@ class Numbers:
         """Writes the target language's ending of an ordinal with another one (22d, 3th)."""
         for at, word in enumerate(self.made):
             source = "" if word.copied is None else self.words[word.copied]
+            source = spelt(source) or source
             right = self.languages[1] == "fr" and FRENCH_ORDINAL.fullmatch(word.text)
             ordinal = ORDINAL.fullmatch(source) and re.fullmatch(r"\d+[^\W\d_]+", word.text)
             if ordinal and not right:

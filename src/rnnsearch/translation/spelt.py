@@ -39,28 +39,36 @@ _HOURS, _LINKS = re.compile(" heures? "), re.compile("[ -](?:(?:and|et)[ -])?")
 _NUMBER = "|".join(sorted(NUMBER_WORDS, reverse=True))
 _WORD = "|".join(sorted(NUMBER_WORDS.keys() | RANK_WORDS.keys() | {"hundred", "thousand", "mille"}))
 _FIRST = "|".join(f"[{word[0].upper()}{word[0]}]{word[1:]}" for word in NUMBER_WORDS)
+_HUNDREDS = "|".join(f"(?<={word})" for word in (*FRENCH_ONES, "mille"))  # six cents, five cents
 SPELT = (
-    r"(?<![\w-])(?<!hundred and )(?<!thousand and )(?:[Aa] (?:hundred|thousand)"
+    r"(?<![\w-])(?<!hundred and )(?<!thousand and )(?:(?:[Aa] (?:hundred|thousand)"
     rf"|(?<!pour )[Cc]ents?|[Mm]ille|{_FIRST})"
     rf"(?:(?:(?<=hundred)|(?<=thousand)) and (?:{_NUMBER}|{'|'.join(RANK_WORDS)})"
-    rf"|[ -]et[ -](?:une?|onze|unième)|(?<!ty[ -]six)[ -]cents?|[ -](?:{_WORD})"
-    rf"|(?: millions?| heures?)(?= (?:{_NUMBER})))+(?![\w-])"
+    rf"|[ -]et[ -](?:une?|onze|unième)|(?<!ty[ -]six)(?:{_HUNDREDS})[ -]cents?|[ -](?:{_WORD})"
+    rf"|(?: millions?| heures?)(?= (?:{_NUMBER})))+|[Ss]eventy|[Ee]ighty|[Nn]inety)"
+    r"(?:-[a-z]{3,}(?:-old)?)?(?![\w-])"
 )
 """Regular expression of words that may be one number."""
 _SPELT = re.compile(SPELT)
+ADJECTIVE = re.compile(rf"(.*?)((?!-(?:{_WORD}|cents?)\b)-[a-z]+(?:-old)?)")
+"""A number, and what is joined to it by a hyphen: *thirty-two-year-old*."""
 
 
 def spelt(text: str) -> str | None:
-    """Returns a number of several words in digits: 256, 25 600, 1984, 42nd, 3:45. None for what is
-    no number; for one below 20 or a round one, such as *two hundred*, which networks know."""
+    """Returns a number of several words in digits: 256, 25 600, 1984, 43rd, 3:45, 32-year-old. None
+    for what is no number; for one below 20 or a round one, such as *two hundred*, which networks
+    know."""
     text = text.replace(JOINER, " ")
     if not _SPELT.fullmatch(text):
         return None
+    if adjective := ADJECTIVE.fullmatch(text):
+        digits = spelt(adjective[1])
+        return digits and digits + adjective[2]
     first, *minutes = map(_LINKS.split, _HOURS.split(text.lower()))
     number = 0 if minutes else _number(first)
     if not number:
         return _clock(first, *minutes) if minutes else _clock(first[:1], first[1:])
-    if MULTIPLIERS.keys() >= {*first[1:]} or number < 20:
+    if (first[1:] and MULTIPLIERS.keys() >= {*first[1:]}) or number < 20:
         return None
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if first[-1] in RANK_WORDS else ""
     return (f"{number:,}".replace(",", " ") if number >= 10_000 else f"{number}") + ending

@@ -90,6 +90,7 @@ PATTERNS = {
     "AFTER_TIME": (source_lines.AFTER_TIME, AT_START, "u"),
     "NAME": (source_lines.NAME, WHOLE, "u"),
     "DETACHED": (repairs.DETACHED, ANYWHERE, "giu"),
+    "ADJECTIVE": (spelt.ADJECTIVE, WHOLE, "u"),
     "SPELT": (re.compile(spelt.SPELT), WHOLE, "u"),
     "ELIDED": (typed.ELIDED, WHOLE, "u"),
     "PARTICIPLE": (typed.PARTICIPLE, ANYWHERE, "u"),

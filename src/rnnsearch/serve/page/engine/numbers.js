@@ -250,7 +250,7 @@ export class Numbers {
   holdOrdinals() {
     const { made, words, languages } = this;
     for (const [at, one] of made.entries()) {
-      const source = words[one.copied] ?? "";
+      const source = spelt(words[one.copied] ?? "") ?? words[one.copied] ?? "";
       const right = languages[1] === "fr" && FRENCH_ORDINAL.test(one.text);
       const ordinal = ORDINAL.test(source) && /^\p{Nd}+\p{L}+$/u.test(one.text);
       if (ordinal && !right) made[at] = { ...one, text: converted(source, languages) };

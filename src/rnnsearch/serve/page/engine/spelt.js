@@ -1,20 +1,28 @@
 // Numbers of several words in digits, as translation/spelt.py has them.
 
 import { JOINER } from "./codec.js";
-import { FRENCH_ONES, MULTIPLIERS, NUMBER_WORDS, RANK_WORDS, SPELT } from "./tables.js";
+import { ADJECTIVE, FRENCH_ONES, MULTIPLIERS, NUMBER_WORDS, RANK_WORDS, SPELT } from "./tables.js";
 
 const has = Object.hasOwn;
 
-/** Returns a number of several words in digits: 256, 25 600, 1984, 42nd, 3:45; else null. */
+/** Returns a number of several words in digits: 256, 25 600, 1984, 43rd, 3:45, 32-year-old; else
+ *  null. */
 export function spelt(given) {
   const text = given.replaceAll(JOINER, " ");
   if (!SPELT.test(text)) return null;
+  const adjective = ADJECTIVE.exec(text);
+  if (adjective) {
+    const digits = spelt(adjective[1]);
+    return digits && digits + adjective[2];
+  }
   const parts = text.toLowerCase().split(/ heures? /u);
   const [first, ...minutes] = parts.map((part) => part.split(/[ -](?:(?:and|et)[ -])?/u));
   const number = minutes.length ? 0 : numberOf(first);
   if (minutes.length) return clock(first, ...minutes);
   if (!number) return clock(first.slice(0, 1), first.slice(1));
-  if (number < 20 || first.slice(1).every((word) => has(MULTIPLIERS, word))) return null;
+  const others = first.slice(1);
+  const round = others.length && others.every((word) => has(MULTIPLIERS, word));
+  if (number < 20 || round) return null;
   const ending = { 1: "st", 2: "nd", 3: "rd" }[number % 10] ?? "th";
   const large = number >= 10_000;
   const digits = large ? String(number).replace(/\B(?=(\d{3})+$)/gu, " ") : String(number);
