@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.text.codec import JOINER
-from rnnsearch.translation.spelt import SPELT, spelt
+from rnnsearch.translation.spelt import SPELT, in_digits
 
 ENGLISH, ENGLISH_TENS, FRENCH, FRENCH_TENS = map(
     str.split,
@@ -67,16 +67,16 @@ def is_round(text: str) -> bool:
 @given(st.integers(20, 999_999), st.sampled_from([english, french]))
 def test_a_number_has_its_digits(number: int, write: Callable[[int], str]) -> None:
     text = write(number)
-    found = spelt(text)
+    found = in_digits(text)
     assert (found or "").replace(" ", "") == ("" if is_round(text) else str(number))
-    assert spelt(text.replace(" ", JOINER)) == found
+    assert in_digits(text.replace(" ", JOINER)) == found
 
 
 def test_every_number_below_2000() -> None:
     for number in range(20, 2000):
         for text in (english(number), french(number)):
-            assert (spelt(text) or str(number)).replace(" ", "") == str(number), text
-            assert (spelt(text) is None) == is_round(text), text
+            assert (in_digits(text) or str(number)).replace(" ", "") == str(number), text
+            assert (in_digits(text) is None) == is_round(text), text
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,4 @@ def test_every_number_below_2000() -> None:
     ],
 )
 def test_numbers_in_a_line(line: str, found: list[str]) -> None:
-    assert [spelt(one[0]) for one in re.finditer(SPELT, line) if spelt(one[0])] == found
+    assert [in_digits(one[0]) for one in re.finditer(SPELT, line) if in_digits(one[0])] == found

@@ -12,7 +12,7 @@ from rnnsearch.text.language_codes import base
 from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.repairs import DETACHED
 from rnnsearch.translation.numbers import FIGURE
-from rnnsearch.translation.spelt import SPELT, spelt
+from rnnsearch.translation.spelt import SPELT, in_digits
 
 _EMOJI = (
     "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa"
@@ -91,7 +91,7 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
     if base(codec.tokeniser.language) == "fr":
         line = DETACHED.sub(r"\1'", line)
     for found in ANY_COPIED.finditer(line):
-        if found["spelt"] and not spelt(found[0]):
+        if found["spelt"] and not in_digits(found[0]):
             continue
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
         words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
@@ -103,7 +103,7 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
 def kind_of(word: str) -> str | None:
     """Returns the kind of a word that is copied letter by letter; None for others."""
     found = ANY_COPIED.fullmatch(word.replace(JOINER, " "))
-    return found.lastgroup if found and (not found["spelt"] or spelt(found[0])) else None
+    return found.lastgroup if found and (not found["spelt"] or in_digits(found[0])) else None
 
 
 def enclosed(words: Sequence[str]) -> dict[int, range]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rnnsearch.text.codec import JOINER
-from rnnsearch.translation.spelt import spelt
+from rnnsearch.translation.spelt import in_digits
 from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
 
 THOUSAND = r"\s(?:thousand|mille)\s"
@@ -52,13 +52,13 @@ def is_number(word: str) -> bool:
 
 def is_source_number(word: str) -> bool:
     """Tells whether a source word is a number, in digits or letters."""
-    return is_number(word) or spelt(word) is not None
+    return is_number(word) or in_digits(word) is not None
 
 
 def value(text: str, language: str) -> str:
     """Returns the digits of a number without marks of thousands: "." is the decimal mark, and "|"
     is what stands between other parts."""
-    text = spelt(text) or text
+    text = in_digits(text) or text
     if roman := ROMAN.fullmatch(text):
         ones = [{"I": 1, "V": 5, "X": 10}[letter] for letter in roman[1]] + [0]
         return str(sum(one if one >= later else -one for one, later in pairwise(ones)))
@@ -76,7 +76,7 @@ def value(text: str, language: str) -> str:
 def read_figure(figure: str, language: str) -> str:
     """Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm for 5:30pm,
     number 7 for No. 7; the digits of one in letters."""
-    if letters := spelt(figure):
+    if letters := in_digits(figure):
         other = "en" if language == "fr" else "fr"
         return converted(letters, other, language).replace(JOINER, " ")
     figure = re.sub(r"(?<=\d)(?=[ap]m$)", " ", figure)
@@ -104,7 +104,7 @@ def hour_of_day(hour: int, half: str) -> int:
 def values(text: str, after: str, language: str) -> set[str]:
     """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands
     (5k: 5000). after: the next word."""
-    text = spelt(text) or text
+    text = in_digits(text) or text
     own, time = {value(text, language)}, clock(text, after)
     if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
         own.add(f"{value(text, language)}000")
@@ -118,7 +118,7 @@ def converted(text: str, source: str, target: str) -> str:
     """Returns a number with the target language's marks of thousands and decimals, if it has
     thousands; an hour of a clock with a colon (12h45); an ordinal with the target language's
     ending."""
-    text = BILLIONS.sub("", spelt(text) or text)
+    text = BILLIONS.sub("", in_digits(text) or text)
     plain = text.replace(JOINER, " ")
     if source == target or not {source, target} <= MARKS.keys():
         return text
@@ -206,7 +206,7 @@ class Numbers:
         """Writes the target language's ending of an ordinal with another one (22d, 3th)."""
         for at, word in enumerate(self.made):
             source = "" if word.copied is None else self.words[word.copied]
-            source = spelt(source) or source
+            source = in_digits(source) or source
             right = self.languages[1] == "fr" and FRENCH_ORDINAL.fullmatch(word.text)
             ordinal = ORDINAL.fullmatch(source) and re.fullmatch(r"\d+[^\W\d_]+", word.text)
             if ordinal and not right:

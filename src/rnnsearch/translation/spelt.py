@@ -54,7 +54,7 @@ ADJECTIVE = re.compile(rf"(.*?)((?!-(?:{_WORD}|cents?)\b)-[a-z]+(?:-old)?)")
 """A number, and what is joined to it by a hyphen: *thirty-two-year-old*."""
 
 
-def spelt(text: str) -> str | None:
+def in_digits(text: str) -> str | None:
     """Returns a number of several words in digits: 256, 25 600, 1984, 43rd, 3:45, 32-year-old. None
     for what is no number; for one below 20 or a round one, such as *two hundred*, which networks
     know."""
@@ -62,7 +62,7 @@ def spelt(text: str) -> str | None:
     if not _SPELT.fullmatch(text):
         return None
     if adjective := ADJECTIVE.fullmatch(text):
-        digits = spelt(adjective[1])
+        digits = in_digits(adjective[1])
         return digits and digits + adjective[2]
     first, *minutes = map(_LINKS.split, _HOURS.split(text.lower()))
     number = 0 if minutes else _number(first)

@@ -1,7 +1,7 @@
 // What is copied letter by letter from the source, as translation/copied.py has it.
 
 import { JOINER } from "./codec.js";
-import { spelt } from "./spelt.js";
+import { inDigits } from "./spelt.js";
 import { AFTER_ADDRESS, DETACHED, EMPHASIS } from "./tables.js";
 
 /** Returns the words of a line; what is copied letter by letter is one word; *l' eau* is read as
@@ -12,7 +12,7 @@ export function faithfulWords(codec, given) {
   const words = [];
   let end = 0;
   for (const { 0: found, index, groups } of line.matchAll(codec.copied.all)) {
-    if (groups.spelt && !spelt(found)) continue;
+    if (groups.spelt && !inDigits(found)) continue;
     let copied = found;
     while (groups.address && AFTER_ADDRESS.includes(copied.at(-1))) copied = copied.slice(0, -1);
     words.push(...codec.tokeniser.words(line.slice(end, index)), copied.replace(/\s/gu, JOINER));
@@ -24,7 +24,7 @@ export function faithfulWords(codec, given) {
 /** Returns the kind of a word that is copied letter by letter; undefined for others. */
 export function kindOf(codec, text) {
   const groups = codec.copied.whole.exec(text.replaceAll(JOINER, " "))?.groups ?? {};
-  if (groups.spelt && !spelt(text)) return undefined;
+  if (groups.spelt && !inDigits(text)) return undefined;
   return Object.keys(groups).find((kind) => groups[kind] !== undefined);
 }
 

@@ -2,7 +2,7 @@
 // functions have the same names there, and their rules.
 
 import { JOINER } from "./codec.js";
-import { spelt } from "./spelt.js";
+import { inDigits } from "./spelt.js";
 import { AFTER_HOUR, BILLIONS, CLOCK, HALVES, LONGEST_NUMBER, MARKS } from "./tables.js";
 import { FRENCH_ORDINAL, NUMERAL, ORDINAL, RARE, ROMAN, THOUSAND, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
@@ -14,12 +14,12 @@ const textOf = (run) => run.map((one) => one.text).join(" ");
 
 export const isNumber = (text) => /\p{Nd}/u.test(text) || ROMAN.test(text);
 
-export const isSourceNumber = (text) => isNumber(text) || spelt(text) !== null;
+export const isSourceNumber = (text) => isNumber(text) || inDigits(text) !== null;
 
 /** Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm, number 7; the
  *  digits of one in letters. */
 export function readFigure(figure, language) {
-  const letters = spelt(figure);
+  const letters = inDigits(figure);
   if (letters) return plain(converted(letters, [language === "fr" ? "en" : "fr", language]));
   return figure
     .replace(/(?<=\p{Nd})(?=[ap]m$)/u, " ")
@@ -29,7 +29,7 @@ export function readFigure(figure, language) {
 
 /** Returns the digits of a number: "." is the decimal mark, and "|" stands between other parts. */
 function value(word, language) {
-  const given = spelt(word) ?? word;
+  const given = inDigits(word) ?? word;
   const roman = ROMAN.exec(given);
   if (roman) {
     const ones = [...roman[1]].map((letter) => ({ I: 1, V: 5, X: 10 })[letter]);
@@ -58,7 +58,7 @@ const hourOfDay = (hour, half) => (half ? (hour % 12) + (half === "pm" ? 12 : 0)
 
 /** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands. */
 function values(word, after, language) {
-  const text = spelt(word) ?? word;
+  const text = inDigits(word) ?? word;
   const own = [value(text, language)];
   const thousands = /^\p{Nd}+k$/iu.test(text + (after === "k" || after === "K" ? after : ""));
   if (thousands) own.push(`${own[0]}000`);
@@ -70,7 +70,7 @@ function values(word, after, language) {
 
 /** Returns a number as the target language writes it. */
 function converted(word, [source, target]) {
-  const text = (spelt(word) ?? word).replace(BILLIONS, "");
+  const text = (inDigits(word) ?? word).replace(BILLIONS, "");
   if (source === target || !MARKS[source] || !MARKS[target]) return text;
   if (ORDINAL.test(text)) {
     const rank = value(text, source);
@@ -250,7 +250,7 @@ export class Numbers {
   holdOrdinals() {
     const { made, words, languages } = this;
     for (const [at, one] of made.entries()) {
-      const source = spelt(words[one.copied] ?? "") ?? words[one.copied] ?? "";
+      const source = inDigits(words[one.copied] ?? "") ?? words[one.copied] ?? "";
       const right = languages[1] === "fr" && FRENCH_ORDINAL.test(one.text);
       const ordinal = ORDINAL.test(source) && /^\p{Nd}+\p{L}+$/u.test(one.text);
       if (ordinal && !right) made[at] = { ...one, text: converted(source, languages) };

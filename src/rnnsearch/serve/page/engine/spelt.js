@@ -7,12 +7,12 @@ const has = Object.hasOwn;
 
 /** Returns a number of several words in digits: 256, 25 600, 1984, 43rd, 3:45, 32-year-old; else
  *  null. */
-export function spelt(given) {
+export function inDigits(given) {
   const text = given.replaceAll(JOINER, " ");
   if (!SPELT.test(text)) return null;
   const adjective = ADJECTIVE.exec(text);
   if (adjective) {
-    const digits = spelt(adjective[1]);
+    const digits = inDigits(adjective[1]);
     return digits && digits + adjective[2];
   }
   const parts = text.toLowerCase().split(/ heures? /u);
