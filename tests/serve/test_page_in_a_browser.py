@@ -314,6 +314,7 @@ FAITHFUL = [
     "The two hundred and six men see the twenty-first woman at three forty-five.",
     "Twenty-five men pay one million two hundred thousand euros and fifty-two in nineteen eighty-four.",
     "A thirty-two-year-old man sees eighty books of fifty-five cents and the hundred and twenty-first woman.",
+    "Tous deux cinquante ans, un quinzième, two thirty-year-old men, the eighty-second man, six heures trente",
     "The man XIV and woman XVI see XX books of IV and XL.",
     "One two three men, two hundred, a hundred and first, six cent douze, 3 forty-six.",
     "The man pays $5-10, €5-€10, £2–3bn or 5-10 €.",

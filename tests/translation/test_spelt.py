@@ -99,6 +99,10 @@ def test_every_number_below_2000() -> None:
         ("one two three, un deux trois, one third, a twenty-second film", []),
         ("cinq pour cent vingt fois, several hundred and twenty-five", []),
         ("in her eighties, four score and seven, hundreds and fifty, a five-year-old", []),
+        (
+            "tous deux cinquante ans, un quinzième, two thirty-year-old men, the eighty-second man",
+            [],
+        ),
         ("trois mille mille, neuf cents cents, deux heures dix minutes", []),
     ],
 )

@@ -17,13 +17,16 @@ def _numbered(words: str, first: int = 1, step: int = 1) -> dict[str, int]:
 FRENCH_ONES = _numbered(
     "un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
 ) | {"une": 1}
+FRENCH_NUMBERS = {
+    **FRENCH_ONES,
+    **_numbered("vingt trente quarante cinquante soixante septante huitante nonante", 20, 10),
+    **{"vingts": 20, "octante": 80},
+}
 NUMBER_WORDS = {
     **_numbered("one two three four five six seven eight nine ten eleven twelve"),
     **_numbered("thirteen fourteen fifteen sixteen seventeen eighteen nineteen", 13),
     **_numbered("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10),
-    **FRENCH_ONES,
-    **_numbered("vingt trente quarante cinquante soixante septante huitante nonante", 20, 10),
-    **{"vingts": 20, "octante": 80},
+    **FRENCH_NUMBERS,
 }
 """Word → its number."""
 RANK_WORDS = {
@@ -46,7 +49,7 @@ SPELT = (
     rf"(?:(?:(?<=hundred)|(?<=thousand)) and (?:{_NUMBER}|{'|'.join(RANK_WORDS)})"
     rf"|[ -]et[ -](?:une?|onze|unième)|(?<!ty[ -]six)(?:{_HUNDREDS})[ -]cents?|[ -](?:{_WORD})"
     rf"|(?: millions?| heures?)(?= (?:{_NUMBER})))+|[Ss]eventy|[Ee]ighty|[Nn]inety)"
-    r"(?:-[a-z]{3,}(?:-old)?)?(?![\w-])"
+    r"(?:-(?!second\b)[a-z]{3,}(?:-old)?)?(?![\w-])"
 )
 """Regular expression of words that may be one number."""
 _SPELT = re.compile(SPELT)
@@ -63,11 +66,14 @@ def in_digits(text: str) -> str | None:
         return None
     if adjective := ADJECTIVE.fullmatch(text):
         digits = in_digits(adjective[1])
-        return digits and digits + adjective[2]
+        return digits + adjective[2] if digits and ":" not in digits else None
     first, *minutes = map(_LINKS.split, _HOURS.split(text.lower()))
     number = 0 if minutes else _number(first)
-    if not number:
-        return _clock(first, *minutes) if minutes else _clock(first[:1], first[1:])
+    if minutes:
+        return _clock(first, *minutes)
+    if not number:  # three forty-five, but not *tous deux cinquante ans*
+        none = first[1] in FRENCH_NUMBERS or first[-1] in RANK_WORDS
+        return None if none else _clock(first[:1], first[1:])
     if (first[1:] and MULTIPLIERS.keys() >= {*first[1:]}) or number < 20:
         return None
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if first[-1] in RANK_WORDS else ""
@@ -106,7 +112,7 @@ def _joined(part: int, before: str, word: str) -> int:
     """Returns the number below 1,000, or the year, that a word and those before it make; 0 if they
     make none."""
     number, tens = NUMBER_WORDS.get(word) or RANK_WORDS[word], part % 100
-    french = word in FRENCH_ONES or word.endswith("ième")
+    french = word in FRENCH_NUMBERS or word.endswith("ième")
     if number == 20 and before == "quatre":
         return part + 76
     if before == "dix":

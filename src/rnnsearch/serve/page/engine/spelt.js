@@ -1,7 +1,7 @@
 // Numbers of several words in digits, as translation/spelt.py has them.
 
 import { JOINER } from "./codec.js";
-import { ADJECTIVE, FRENCH_ONES, MULTIPLIERS, NUMBER_WORDS, RANK_WORDS, SPELT } from "./tables.js";
+import { ADJECTIVE, FRENCH_NUMBERS, MULTIPLIERS, NUMBER_WORDS, RANK_WORDS, SPELT } from "./tables.js";
 
 const has = Object.hasOwn;
 
@@ -13,13 +13,14 @@ export function inDigits(given) {
   const adjective = ADJECTIVE.exec(text);
   if (adjective) {
     const digits = inDigits(adjective[1]);
-    return digits && digits + adjective[2];
+    return digits && !digits.includes(":") ? digits + adjective[2] : null;
   }
   const parts = text.toLowerCase().split(/ heures? /u);
   const [first, ...minutes] = parts.map((part) => part.split(/[ -](?:(?:and|et)[ -])?/u));
   const number = minutes.length ? 0 : numberOf(first);
   if (minutes.length) return clock(first, ...minutes);
-  if (!number) return clock(first.slice(0, 1), first.slice(1));
+  const none = has(FRENCH_NUMBERS, first[1] ?? "") || has(RANK_WORDS, first.at(-1));
+  if (!number) return none ? null : clock(first.slice(0, 1), first.slice(1));
   const others = first.slice(1);
   const round = others.length && others.every((word) => has(MULTIPLIERS, word));
   if (number < 20 || round) return null;
@@ -57,7 +58,7 @@ function numberOf(words) {
 function joined(part, before, word) {
   const number = NUMBER_WORDS[word] ?? RANK_WORDS[word];
   const tens = part % 100;
-  const french = has(FRENCH_ONES, word) || word.endsWith("ième");
+  const french = has(FRENCH_NUMBERS, word) || word.endsWith("ième");
   if (number === 20 && before === "quatre") return part + 76;
   if (before === "dix") return number >= 7 && number <= 9 ? part + number : 0;
   const behind = number < 10 && tens >= 20 && tens % 10 === 0;
