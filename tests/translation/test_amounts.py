@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from rnnsearch.text.codec import Codec
 from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.vocabulary import Vocabulary
 from rnnsearch.translation.amounts import read_amounts
+from rnnsearch.translation.copied import faithful_words
 
 EURO = {"€"}
 
@@ -49,3 +52,19 @@ def test_amounts_are_read_in_words(languages: tuple[str, str], line: str, read: 
         for part in (tokeniser.words(instead[place]) if place in instead else [word])
     ]
     assert " ".join(found) == read
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("J'ai payé 12 euros 50.", "J' ai payé 12,50 euros ."),
+        ("3€20 le kilo ou 1 euro 50 pour l' autre", "3,20 € le kilo ou 1,50 euro pour l' autre"),
+        (
+            "Avec 12 euros 50 hommes vivent, 12 euros 500",
+            "Avec 12 euros 50 hommes vivent , 12 euros 500",
+        ),
+    ],
+)
+def test_euros_and_cents_as_they_are_said(line: str, words: str) -> None:
+    codec = Codec(Tokeniser("moses", "fr", False), Vocabulary(["a"]))
+    assert " ".join(faithful_words(codec, line)) == words

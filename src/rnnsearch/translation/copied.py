@@ -79,17 +79,22 @@ STAND_INS: dict[str, list[str]] = {
     "snippet": ["XX"],
 }
 """Kind → the words that the network reads instead."""
+CENTS = re.compile(
+    r"(?<![\w.,])(\d{1,3}) ?(€|euros?) ?(\d\d)"
+    r"(?=\s*(?:$|[.,;:!?)](?:\s|$)|(?:au|de|du|en|et|la|le|les|pour|par) |l'))"
+)
+"""An amount of French as it is said: *12 euros 50*."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 
 
 def faithful_words(codec: Codec, line: str) -> list[str]:
     """Splits a source line into words. What is copied letter by letter is one word; *l' eau* is
-    read as *l'eau*."""
+    read as *l'eau*, *12 € 50* as *12,50 €*."""
     words: list[str] = []
     end = 0
     line = line.lstrip().replace("’", "'")
     if base(codec.tokeniser.language) == "fr":
-        line = DETACHED.sub(r"\1'", line)
+        line = CENTS.sub(r"\1,\3 \2", DETACHED.sub(r"\1'", line))
     for found in ANY_COPIED.finditer(line):
         if found["spelt"] and not in_digits(found[0]):
             continue

@@ -89,6 +89,7 @@ PATTERNS = {
     "LAST": (source_lines.LAST, ANYWHERE, "iu"),
     "AFTER_TIME": (source_lines.AFTER_TIME, AT_START, "u"),
     "NAME": (source_lines.NAME, WHOLE, "u"),
+    "CENTS": (copied.CENTS, ANYWHERE, "gu"),
     "DETACHED": (repairs.DETACHED, ANYWHERE, "giu"),
     "ADJECTIVE": (spelt.ADJECTIVE, WHOLE, "u"),
     "SPELT": (re.compile(spelt.SPELT), WHOLE, "u"),

@@ -2,13 +2,14 @@
 
 import { JOINER } from "./codec.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_ADDRESS, DETACHED, EMPHASIS } from "./tables.js";
+import { AFTER_ADDRESS, CENTS, DETACHED, EMPHASIS } from "./tables.js";
 
 /** Returns the words of a line; what is copied letter by letter is one word; *l' eau* is read as
- *  *l'eau*. */
+ *  *l'eau*, *12 € 50* as *12,50 €*. */
 export function faithfulWords(codec, given) {
   const straight = given.trimStart().replaceAll("’", "'");
-  const line = codec.language === "fr" ? straight.replace(DETACHED, "$1'") : straight;
+  const said = (text) => text.replace(DETACHED, "$1'").replace(CENTS, "$1,$3 $2");
+  const line = codec.language === "fr" ? said(straight) : straight;
   const words = [];
   let end = 0;
   for (const { 0: found, index, groups } of line.matchAll(codec.copied.all)) {
