@@ -314,6 +314,8 @@ FAITHFUL = [
     "The two hundred and six men see the twenty-first woman at three forty-five.",
     "Twenty-five men pay one million two hundred thousand euros and fifty-two in nineteen eighty-four.",
     "A thirty-two-year-old man sees eighty books of fifty-five cents and the hundred and twenty-first woman.",
+    "In nineteen eighty-four at six fifteen, five-thirty; a hundred and fifty, cent six, one million two.",
+    "Soixante quatre vingts, mil neuf cent six, vingt et une, ten per cent two, twenty first, deux mille un",
     "Tous deux cinquante ans, un quinzième, two thirty-year-old men, the eighty-second man, six heures trente",
     "The man XIV and woman XVI see XX books of IV and XL.",
     "One two three men, two hundred, a hundred and first, six cent douze, 3 forty-six.",

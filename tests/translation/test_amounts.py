@@ -32,7 +32,7 @@ EURO = {"€"}
         (("en", "fr"), "€2 trillion or $3tn", "2 billion euros or 3 billion dollars"),
         (("en", "es"), "$5-10 or £2-3bn", "5-10 dollars or 2-3 billion pounds"),
         (("en", "es"), "€5-€10, $5-$10", "5 euros to 10 euros , $ 5- $ 10"),
-        (("en", "es"), "$5-10k", "$ 5-10k"),
+        (("en", "es"), "$5-10k, the €5- and €10-bills", "$ 5-10k , the € 5- and € 10-bills"),
         (("fr", "es"), "5-10 € et 2-3 M€", "5-10 euros et 2-3 millions d' euros"),
         (("en", "es"), "a € and 5 m", "a € and 5 m"),
         (("fr", "es"), "2,5 Md€ et 15 k€", "2,5 milliards d' euros et 15 000 euros"),

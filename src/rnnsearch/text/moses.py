@@ -319,7 +319,7 @@ class Detokeniser:
             ),
             "raised": _RAISED,
             "emphasis": EMPHASIS,
-            "tag": r"<(/?)([A-Za-z]\w*)(?:[^\w<>].*)?>",  # <b>words</b>
+            "tag": r"<(/?)([A-Za-z][\w:-]*)(?:[^\w<>:-].*)?>",  # <b>words</b>
             "spaced": r"[?!:;\\%]" if language == "fr" else never,
             "contraction": f"'[{LETTERS}].*" if language == "en" else never,
             "elision": f".*[{LETTERS}]'" if language in ("fr", "it", "ga") else never,
@@ -401,11 +401,14 @@ class Detokeniser:
     ) -> tuple[bool, bool]:
         """Does as `_attached` for a tag; one without its counterpart stands alone."""
         closing = f"</{tag[2]}>"
+        opened = quotes.pop(closing, "")
         if tag[1]:
-            return bool(quotes.pop(closing, "")), False
-        if closing in later:
-            quotes[closing] = closing
-        return False, closing in quotes
+            quotes |= {closing: opened[1:]} if opened[1:] else {}
+            return bool(opened), False
+        if paired := later.count(closing) > len(opened):
+            opened += "<"
+        quotes |= {closing: opened} if opened else {}
+        return False, paired
 
     def _toggled(self, mark: str, quotes: dict[str, str]) -> tuple[bool, bool]:
         """Closes the mark if it is open, and opens it otherwise."""

@@ -80,10 +80,13 @@ def _amount(words: Sequence[str], first: int, language: str) -> _Amount | None:
         return None
     number, short, stop = found.groups()
     number = number.replace("–", "-")
-    stop = UNTIL[language] if stop in ("-", "–") else stop
     after = "".join(words[first + 1 : first + 2])
     spelt = not short and f" {after}" in sizes.values()
     apart = spelt or (not short and after in sizes)
+    if stop in ("-", "–"):
+        if after not in NAMES[language] or _amount(words, first + 2, language) is None:
+            return None
+        stop = UNTIL[language]
     size = f" {after}" if spelt else sizes.get(short or after, "")
     two = "-" in number
     if re.search("[.,-]", number) and size[1:].isdecimal():  # 2.5k

@@ -12,7 +12,7 @@ from rnnsearch.text.language_codes import base
 from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.repairs import DETACHED
 from rnnsearch.translation.numbers import FIGURE
-from rnnsearch.translation.spelt import SPELT, in_digits
+from rnnsearch.translation.spelt import SPELT, TIMES, in_digits
 
 _EMOJI = (
     "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa"
@@ -53,6 +53,7 @@ COPIED_PATTERNS = {
         r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
     ),
     "figure": FIGURE,
+    "time": TIMES,
     "spelt": SPELT,
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*|(?<!\S)<3+(?!\S)",
     "mark": (  # of Markdown
@@ -80,8 +81,8 @@ STAND_INS: dict[str, list[str]] = {
 }
 """Kind → the words that the network reads instead."""
 CENTS = re.compile(
-    r"(?<![\w.,])(\d{1,3}) ?(€|euros?) ?(\d\d)"
-    r"(?=\s*(?:$|[.,;:!?)](?:\s|$)|(?:au|de|du|en|et|la|le|les|pour|par) |l'))"
+    r"(?<![\w.,])(\d{1,3}) ?(€|euros?) ?(\d\d)(?=\s*(?:$|[.;:!?)](?:\s|$)|, (?!rue|avenue|place)"
+    r"|(?:au|de|du|en|la|le|les|par) |et (?!\d)|pour (?!cent)|l'))"
 )
 """An amount of French as it is said: *12 euros 50*."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
@@ -91,17 +92,20 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
     """Splits a source line into words. What is copied letter by letter is one word; *l' eau* is
     read as *l'eau*, *12 € 50* as *12,50 €*."""
     words: list[str] = []
-    end = 0
-    line = line.lstrip().replace("’", "'")
-    if base(codec.tokeniser.language) == "fr":
-        line = CENTS.sub(r"\1,\3 \2", DETACHED.sub(r"\1'", line))
+    end, line = 0, line.lstrip().replace("’", "'")
+    french = base(codec.tokeniser.language) == "fr"
+    line = DETACHED.sub(r"\1'", line) if french else line
+
+    def plain(text: str) -> list[str]:
+        return codec.words(CENTS.sub(r"\1,\3 \2", text) if french else text)
+
     for found in ANY_COPIED.finditer(line):
-        if found["spelt"] and not in_digits(found[0]):
+        if found["spelt"] and not in_digits(found[0], times=False):
             continue
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
-        words += [*codec.words(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
+        words += [*plain(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
         end = found.start() + len(copied)
-    return words + codec.words(line[end:])
+    return words + plain(line[end:])
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,11 +1,11 @@
 """Numbers of several words, in English and French: *two hundred and six*, *quatre-vingt-deux*,
-*nineteen eighty-four*. A network loses parts of them, so it reads their digits.
+*in nineteen eighty-four*. A network loses parts of them, so it reads their digits.
 page/engine/spelt.js has the same rules."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from rnnsearch.text.codec import JOINER
 
@@ -14,110 +14,135 @@ def _numbered(words: str, first: int = 1, step: int = 1) -> dict[str, int]:
     return {word: first + step * number for number, word in enumerate(words.split())}
 
 
-FRENCH_ONES = _numbered(
-    "un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
-) | {"une": 1}
-FRENCH_NUMBERS = {
-    **FRENCH_ONES,
-    **_numbered("vingt trente quarante cinquante soixante septante huitante nonante", 20, 10),
-    **{"vingts": 20, "octante": 80},
-}
-NUMBER_WORDS = {
-    **_numbered("one two three four five six seven eight nine ten eleven twelve"),
-    **_numbered("thirteen fourteen fifteen sixteen seventeen eighteen nineteen", 13),
-    **_numbered("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10),
-    **FRENCH_NUMBERS,
-}
+def _any(*words: Iterable[str]) -> str:
+    return "|".join(sorted({one for some in words for one in some}, reverse=True))
+
+
+def _begun(words: Iterable[str]) -> str:
+    """Returns the regular expression of one of the words, with a capital or without."""
+    found = sorted(words, reverse=True)
+    return "|".join(f"[{word[0].upper()}{word[0]}]{word[1:]}" for word in found)
+
+
+_ONES = _numbered("one two three four five six seven eight nine")
+_TEENS = _numbered(
+    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen", 10
+)
+_TENS = _numbered("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
+_RANKS = _numbered("third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth", 3)
+_RANKS |= {"first": 1}
+_UNS = _numbered("un deux trois quatre cinq six sept huit neuf") | {"une": 1}
+_DIX = _numbered("dix onze douze treize quatorze quinze seize", 10)
+_VINGTS = _numbered("vingt trente quarante cinquante soixante septante huitante nonante", 20, 10)
+_VINGTS |= {"vingts": 20, "octante": 80}
+NUMBER_WORDS = _ONES | _TEENS | _TENS | _UNS | _DIX | _VINGTS
 """Word → its number."""
-RANK_WORDS = {
-    **_numbered("first third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth", 2),
-    **{f"{word.removesuffix('e')}ième": number for word, number in FRENCH_ONES.items()},
-    **{"first": 1, "cinquième": 5, "neuvième": 9},
+RANK_WORDS = _RANKS | {
+    **{f"{word.removesuffix('e')}ième": number for word, number in (_UNS | _DIX).items()},
+    **{"cinquième": 5, "neuvième": 9},
 }
 """Last word of an ordinal → its number. *twenty-second* may be a time."""
 MULTIPLIERS = {"hundred": 100, "cent": 100, "cents": 100, "thousand": 1000, "mille": 1000}
-MULTIPLIERS |= {"million": 1_000_000, "millions": 1_000_000}
+MULTIPLIERS |= {"mil": 1000, "million": 1_000_000, "millions": 1_000_000}
 """Word → by what it multiplies the number before it."""
-_HOURS, _LINKS = re.compile(" heures? "), re.compile("[ -](?:(?:and|et)[ -])?")
-_NUMBER = "|".join(sorted(NUMBER_WORDS, reverse=True))
-_WORD = "|".join(sorted(NUMBER_WORDS.keys() | RANK_WORDS.keys() | {"hundred", "thousand", "mille"}))
-_FIRST = "|".join(f"[{word[0].upper()}{word[0]}]{word[1:]}" for word in NUMBER_WORDS)
-_HUNDREDS = "|".join(f"(?<={word})" for word in (*FRENCH_ONES, "mille"))  # six cents, five cents
+ENGLISH_NUMBERS = sorted({*_ONES, *_TEENS, *_TENS, *_RANKS, "hundred", "thousand"} - {"six"})
+"""Those that are not French, too, as *six* and *million* are."""
+_TEN, _ONE, _TEEN = _any(_TENS), _any(_ONES), _any(_TEENS)
+_WORD = _any(NUMBER_WORDS, RANK_WORDS, MULTIPLIERS.keys() - {"million", "millions"})
+_UNIT = "-(?:year|month|week|day|hour|minute|mile|foot|page|point|room|storey)(?:-old|-long)?"
+_LARGE = "[Ss]eventy|[Ee]ighty|[Nn]inety"
+_START = _begun(NUMBER_WORDS)
 SPELT = (
-    r"(?<![\w-])(?<!hundred and )(?<!thousand and )(?:(?:[Aa] (?:hundred|thousand)"
-    rf"|(?<!pour )[Cc]ents?|[Mm]ille|{_FIRST})"
-    rf"(?:(?:(?<=hundred)|(?<=thousand)) and (?:{_NUMBER}|{'|'.join(RANK_WORDS)})"
-    rf"|[ -]et[ -](?:une?|onze|unième)|(?<!ty[ -]six)(?:{_HUNDREDS})[ -]cents?|[ -](?:{_WORD})"
-    rf"|(?: millions?| heures?)(?= (?:{_NUMBER})))+|[Ss]eventy|[Ee]ighty|[Nn]inety)"
-    r"(?:-(?!second\b)[a-z]{3,}(?:-old)?)?(?![\w-])"
+    r"(?<![\w-])(?<!undred and )(?<!housand and )(?<!illion and )(?<!etween )(?<!ntre )(?<!per )"
+    rf"(?<!cent )(?:(?:{_begun(_TENS)})-(?:{_ONE}){_UNIT}|(?:{_LARGE})(?:{_UNIT})?"
+    rf"|(?:[Aa] (?:hundred|thousand)(?= and )|(?<!pour )[Cc]ent|[Mm]il(?:le)?|{_START})"
+    rf"(?:(?:(?<=hundred)|(?<=thousand)) and (?:{_WORD})|[ -]et[ -](?:une?|onze|unième)"
+    rf"|[ -](?:{_WORD})| millions?(?= (?:{_WORD})))+)(?![\w-])"
 )
 """Regular expression of words that may be one number."""
+_PAST = f"(?:(?:{_TEN})(?:-(?:{_ONE}))?|{_TEEN})"
+_YEAR = f"(?:(?:fif|six|seven|eigh|nine)teen|twenty) {_PAST}"
+_CLOCK = f"(?:{_ONE}|ten|eleven|twelve) {_PAST}"
+_THIRTY = f"(?:{_begun(_ONES)}|[Tt]en|[Ee]leven|[Tt]welve)-(?:thirty|forty-five)"
+_HOURS = (
+    f"(?:{_begun(_UNS)}|{_begun(_DIX)}|[Dd]ix-(?:sept|huit|neuf)|[Vv]ingt(?: et une|-deux|-trois)?)"
+    " heures? (?:(?:vingt|trente|quarante|cinquante)(?:-deux|-cinq|-huit)?|quinze)"
+)
+TIMES = (
+    rf"(?:(?<=\b[Ii]n )|(?<=\bof )|(?<=[Ss]ince )|(?<=year )){_YEAR}(?![\w-])"
+    rf"|(?<=\b[Aa]t ){_CLOCK}(?![\w-])|(?<![\w-]){_THIRTY}(?![\w-])"
+    rf"|(?<![\w-]){_HOURS}(?= (?:au|de|demain|du|et|ou|pour|à) |[.,;:!?)]|\s*$)"
+)
+"""Regular expression of years and times of day in a line."""
+TIME = re.compile(f"({_YEAR})|{_CLOCK}|{_THIRTY}|{_HOURS}")
 _SPELT = re.compile(SPELT)
-ADJECTIVE = re.compile(rf"(.*?)((?!-(?:{_WORD}|cents?)\b)-[a-z]+(?:-old)?)")
-"""A number, and what is joined to it by a hyphen: *thirty-two-year-old*."""
+ADJECTIVE = re.compile(f"(.*?)({_UNIT})")
+"""*thirty-two-year-old*, in two parts."""
+LINKED = re.compile("(-et-| et | and |[ -]|^)([^ -]+)")
+"""A word of a number, and what is in front of it."""
 
 
-def in_digits(text: str) -> str | None:
-    """Returns a number of several words in digits: 256, 25 600, 1984, 43rd, 3:45, 32-year-old. None
-    for what is no number; for one below 20 or a round one, such as *two hundred*, which networks
-    know."""
+def in_digits(text: str, *, times: bool = True) -> str | None:
+    """Returns a number of several words in digits: 256, 25 600, 43rd, 32-year-old, and, with
+    `times`, 1984 and 3:45. None for what is no number; for one below 20 or a round one, such as
+    *two hundred*, which networks know."""
     text = text.replace(JOINER, " ")
+    if times and (time := TIME.fullmatch(text)):
+        between = " heures? " if " heure" in text else "[ -]"
+        hour, past = map(_number, re.split(between, text, maxsplit=1))
+        return f"{hour}{past}" if time[1] else f"{hour}:{past}"
     if not _SPELT.fullmatch(text):
         return None
     if adjective := ADJECTIVE.fullmatch(text):
-        digits = in_digits(adjective[1])
-        return digits + adjective[2] if digits and ":" not in digits else None
-    first, *minutes = map(_LINKS.split, _HOURS.split(text.lower()))
-    number = 0 if minutes else _number(first)
-    if minutes:
-        return _clock(first, *minutes)
-    if not number:  # three forty-five, but not *tous deux cinquante ans*
-        none = first[1] in FRENCH_NUMBERS or first[-1] in RANK_WORDS
-        return None if none else _clock(first[:1], first[1:])
-    if (first[1:] and MULTIPLIERS.keys() >= {*first[1:]}) or number < 20:
+        return f"{_number(adjective[1])}{adjective[2]}"
+    number, words = _number(text), re.split("[ -]", text.lower())
+    if number < 20 or (words[1:] and MULTIPLIERS.keys() >= {*words[1:]}):
         return None
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if first[-1] in RANK_WORDS else ""
-    return (f"{number:,}".replace(",", " ") if number >= 10_000 else f"{number}") + ending
+    teen = number % 100 // 10 == 1
+    ending = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    digits = f"{number:,}".replace(",", " ") if number >= 10_000 else f"{number}"
+    return digits + ending * (words[-1] in RANK_WORDS)
 
 
-def _clock(hour: Sequence[str], minutes: Sequence[str], *others: Sequence[str]) -> str | None:
-    """Returns a time of day; None if the minutes are few, or what is counted in an hour."""
-    hours, past = _number(hour), _number(minutes)
-    return f"{hours}:{past}" if 0 < hours < 25 and 12 < past < 60 and not others else None
-
-
-def _number(words: Sequence[str]) -> int:
+def _number(text: str) -> int:
     """Returns the number of these words; 0 if they are none."""
+    parts = LINKED.findall(re.sub("^a ", "one ", text.lower()))
+    words = {word for _, word in parts}
+    if not words.isdisjoint(ENGLISH_NUMBERS) and words - {*ENGLISH_NUMBERS, "six", "million"}:
+        return 0
     total, part, before = 0, 0, ""
-    for word in words[words[0] == "a" :]:
+    for link, word in parts:
         times = MULTIPLIERS.get(word, 0)
         if times > 100:
-            if total % (1000 * times):
+            if total % (1000 * times) or not (part or word.startswith("mil")):
                 return 0
             total, part = total + max(part, 1) * times, 0
         elif times:
-            if part >= 100:
+            if part > 16 or (not part and word != "cent") or (before in MULTIPLIERS and part):
                 return 0
             part = max(part, 1) * times
         else:
-            joined = _joined(part, before, word)
+            joined = _joined(part, before, link, word)
             if not joined:
                 return 0
             part = joined
         before = word
-    return total + part
+    return total + part if total % 1_000_000 or total == 0 else 0
 
 
-def _joined(part: int, before: str, word: str) -> int:
-    """Returns the number below 1,000, or the year, that a word and those before it make; 0 if they
-    make none."""
+def _joined(part: int, before: str, link: str, word: str) -> int:
+    """Returns the number below 1,000 that a word and those before it make; 0 if they make none."""
     number, tens = NUMBER_WORDS.get(word) or RANK_WORDS[word], part % 100
-    french = word in FRENCH_NUMBERS or word.endswith("ième")
+    seventy = tens in (60, 80) and word not in ENGLISH_NUMBERS
     if number == 20 and before == "quatre":
-        return part + 76
+        return part + 76 if tens == 4 else 0
     if before == "dix":
         return part + number if 7 <= number <= 9 else 0
-    behind = number < 10 and tens >= 20 and not tens % 10
-    if not tens or behind or (french and tens in (60, 80) and number < 20):
-        return part + number
-    return 100 * part + number if not french and 15 <= part <= 20 and number >= 10 else 0
+    if "et" in link:
+        return part + number if tens in (20, 30, 40, 50, 60) and before in NUMBER_WORDS else 0
+    if not tens:
+        fresh = not part or before in MULTIPLIERS
+        return part + number if fresh and (link != "-" or word not in ENGLISH_NUMBERS) else 0
+    ranked = word in RANK_WORDS and word in ENGLISH_NUMBERS and link != "-"
+    ten = tens >= 20 and not tens % 10 and link != " and " and not ranked
+    return part + number if ten and (number < 10 or (seventy and number < 20)) else 0

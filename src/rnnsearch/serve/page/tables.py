@@ -27,7 +27,7 @@ BY_NAME = {
         *("ABBREVIATIONS", "NOUNS_TOO", "SINGLE_LETTERS", "ACCENTS", "MOST_ACCENTS"),
         *("LONGEST_READ", "SHORT_ARTICLES", "SHORTEST_MISSPELT"),
     ),
-    spelt: ("FRENCH_NUMBERS", "NUMBER_WORDS", "RANK_WORDS", "MULTIPLIERS"),
+    spelt: ("ENGLISH_NUMBERS", "NUMBER_WORDS", "RANK_WORDS", "MULTIPLIERS"),
     negation: (
         *("VOWELS", "NEGATIONS", "BEFORE_NEGATION", "IDIOMS", "COUNTED", "NO_VERBS", "POSITIVE"),
         *("SUBJECTS", "OBJECTS", "WHOLE_SUBJECTS", "SURE_VERBS"),
@@ -92,6 +92,8 @@ PATTERNS = {
     "CENTS": (copied.CENTS, ANYWHERE, "gu"),
     "DETACHED": (repairs.DETACHED, ANYWHERE, "giu"),
     "ADJECTIVE": (spelt.ADJECTIVE, WHOLE, "u"),
+    "LINKED": (spelt.LINKED, ANYWHERE, "gu"),
+    "TIME": (spelt.TIME, WHOLE, "u"),
     "SPELT": (re.compile(spelt.SPELT), WHOLE, "u"),
     "ELIDED": (typed.ELIDED, WHOLE, "u"),
     "PARTICIPLE": (typed.PARTICIPLE, ANYWHERE, "u"),

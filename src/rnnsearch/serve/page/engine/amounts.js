@@ -41,11 +41,16 @@ function amountAt(words, first, language) {
   const found = NUMBER.exec((words[first] ?? "").replaceAll(JOINER, " "));
   if (!found || (found[2] && !Object.hasOwn(sizes, found[2]))) return null;
   const [number, short] = [found[1].replace("–", "-"), found[2]];
-  const stop = "–-".includes(found[3] || " ") ? UNTIL[language] : found[3];
+  let stop = found[3];
   const after = words[first + 1] ?? "";
   const spelt = !short && Object.values(sizes).includes(` ${after}`);
   const apart = spelt || (!short && Object.hasOwn(sizes, after));
-  const size = spelt ? ` ${after}` : (sizes[short || after] ?? "");
+  if (stop && "–-".includes(stop)) {
+    if (!Object.hasOwn(NAMES[language], after) || !amountAt(words, first + 2, language)) return null;
+    stop = UNTIL[language];
+  }
+  const known = Object.hasOwn(sizes, short || after) ? sizes[short || after] : "";
+  const size = spelt ? ` ${after}` : known;
   const two = number.includes("-");
   if (/[.,-]/u.test(number) && /^\d+$/u.test(size.slice(1))) return null; // 2.5k
   return { first, end: first + 1 + apart, number, size, cut: two || (size !== "" && !spelt), stop };

@@ -8,18 +8,19 @@ import { AFTER_ADDRESS, CENTS, DETACHED, EMPHASIS } from "./tables.js";
  *  *l'eau*, *12 € 50* as *12,50 €*. */
 export function faithfulWords(codec, given) {
   const straight = given.trimStart().replaceAll("’", "'");
-  const said = (text) => text.replace(DETACHED, "$1'").replace(CENTS, "$1,$3 $2");
-  const line = codec.language === "fr" ? said(straight) : straight;
+  const french = codec.language === "fr";
+  const line = french ? straight.replace(DETACHED, "$1'") : straight;
+  const plain = (text) => codec.tokeniser.words(french ? text.replace(CENTS, "$1,$3 $2") : text);
   const words = [];
   let end = 0;
   for (const { 0: found, index, groups } of line.matchAll(codec.copied.all)) {
-    if (groups.spelt && !inDigits(found)) continue;
+    if (groups.spelt && !inDigits(found, false)) continue;
     let copied = found;
     while (groups.address && AFTER_ADDRESS.includes(copied.at(-1))) copied = copied.slice(0, -1);
-    words.push(...codec.tokeniser.words(line.slice(end, index)), copied.replace(/\s/gu, JOINER));
+    words.push(...plain(line.slice(end, index)), copied.replace(/\s/gu, JOINER));
     end = index + copied.length;
   }
-  return [...words, ...codec.tokeniser.words(line.slice(end))];
+  return [...words, ...plain(line.slice(end))];
 }
 
 /** Returns the kind of a word that is copied letter by letter; undefined for others. */

@@ -235,10 +235,15 @@ class Detokeniser {
 
 /** As `attached`, of a tag; one without its counterpart stands alone. */
 function enclosing(tag, later, quotes) {
-  const closing = `</${/\w+/u.exec(tag)[0]}>`;
-  if (tag[1] === "/") return [quotes.delete(closing), false];
-  if (later.includes(closing)) quotes.set(closing, closing);
-  return [false, quotes.has(closing)];
+  const closing = `</${/[\p{L}\p{N}_:-]+/u.exec(tag)[0]}>`;
+  const opened = quotes.get(closing) ?? 0;
+  if (tag[1] === "/") {
+    quotes.set(closing, Math.max(opened - 1, 0));
+    return [opened > 0, false];
+  }
+  const paired = later.filter((one) => one === closing).length > opened;
+  quotes.set(closing, opened + paired);
+  return [false, paired];
 }
 
 /** Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another
