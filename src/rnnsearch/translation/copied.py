@@ -80,6 +80,8 @@ STAND_INS: dict[str, list[str]] = {
     "snippet": ["XX"],
 }
 """Kind → the words that the network reads instead."""
+DASHED = re.compile(r"([$£€]\d[\d.,]*)–(?=\d)")
+"""A range of amounts: £2–3bn. Only a hyphen stays in one word with both numbers."""
 CENTS = re.compile(
     r"(?<![\w.,])(\d{1,3}) ?(€|euros?) ?(\d\d)(?=\s*(?:$|[.;:!?)](?:\s|$)|, (?!rue|avenue|place)"
     r"|(?:au|de|du|en|la|le|les|par) |et (?!\d)|pour (?!cent)|l'))"
@@ -94,7 +96,7 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
     words: list[str] = []
     end, line = 0, line.lstrip().replace("’", "'")
     french = base(codec.tokeniser.language) == "fr"
-    line = DETACHED.sub(r"\1'", line) if french else line
+    line = DASHED.sub(r"\1-", DETACHED.sub(r"\1'", line) if french else line)
 
     def plain(text: str) -> list[str]:
         return codec.words(CENTS.sub(r"\1,\3 \2", text) if french else text)

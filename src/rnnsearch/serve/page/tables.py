@@ -90,6 +90,7 @@ PATTERNS = {
     "AFTER_TIME": (source_lines.AFTER_TIME, AT_START, "u"),
     "NAME": (source_lines.NAME, WHOLE, "u"),
     "CENTS": (copied.CENTS, ANYWHERE, "gu"),
+    "DASHED": (copied.DASHED, ANYWHERE, "gu"),
     "DETACHED": (repairs.DETACHED, ANYWHERE, "giu"),
     "ADJECTIVE": (spelt.ADJECTIVE, WHOLE, "u"),
     "LINKED": (spelt.LINKED, ANYWHERE, "gu"),

@@ -2,14 +2,15 @@
 
 import { JOINER } from "./codec.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_ADDRESS, CENTS, DETACHED, EMPHASIS } from "./tables.js";
+import { AFTER_ADDRESS, CENTS, DASHED, DETACHED, EMPHASIS } from "./tables.js";
 
 /** Returns the words of a line; what is copied letter by letter is one word; *l' eau* is read as
  *  *l'eau*, *12 € 50* as *12,50 €*. */
 export function faithfulWords(codec, given) {
   const straight = given.trimStart().replaceAll("’", "'");
   const french = codec.language === "fr";
-  const line = french ? straight.replace(DETACHED, "$1'") : straight;
+  const elided = french ? straight.replace(DETACHED, "$1'") : straight;
+  const line = elided.replace(DASHED, "$1-");
   const plain = (text) => codec.tokeniser.words(french ? text.replace(CENTS, "$1,$3 $2") : text);
   const words = [];
   let end = 0;
