@@ -317,6 +317,7 @@ FAITHFUL = [
     "In nineteen eighty-four at six fifteen, five-thirty; a hundred and fifty, cent six, one million two.",
     "Soixante quatre vingts, mil neuf cent six, vingt et une, ten per cent two, twenty first, deux mille un",
     "Tous deux cinquante ans, un quinzième, two thirty-year-old men, the eighty-second man, six heures trente",
+    "The man sees 45 euros, $1 and £7 of 3 dollars; 12 pounds, 5 $ million.",
     "The man XIV and woman XVI see XX books of IV and XL.",
     "One two three men, two hundred, a hundred and first, six cent douze, 3 forty-six.",
     "The man pays $5-10, €5-€10, £2–3bn or 5-10 €.",

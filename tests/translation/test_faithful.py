@@ -63,7 +63,7 @@ a wrong number is the source's | in 2013 | en 2031 | 0 1 | en 2013
 a wrong hour is the source's | at 5 | à 17h | 0 1 | à 5h
 a number without one in the source stays | a dozen | 12 | 1 | 12
 two numbers for one are one | costs 1,234.56 euros | 1 1234.56 euros | 1 1 2 | 1234.56 euros
-an unknown word is no second number | $ 1,234.56 now | <unk> 1234.56 | 1 1 | 1234.56
+an unknown word is no second number | $ 1,234.56 now | <unk> 1234.56 | 1 1 | 1234.56 dollars
 a decimal with a comma | fell 1.2 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1,2 euros
 half of a wrong decimal goes | fell 1.3 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1.3 euros
 a comma in front of a number stays its own | euros 7 pays | euros , 7 pays | 0 1 1 2 | euros , 7 pays
@@ -96,6 +96,10 @@ an evening that is copied | to 9pm | à 9pm | 0 1 | à 9pm
 thousands with a word inside | costs 6 thousand 74 euros | costs 6 74 euros | 0 1 1 2 | costs 6 074 euros
 thousands of two kinds | costs 5 thousand 352 now | costs 5 mille 352 et | 0 1 1 1 2 | costs 5 mille 352 et
 Roman numerals are numbers | the 19th book | le XIXe livre | 0 1 2 | le XIXe livre
+a currency that is missing is added | costs 45 euros now | à 45 et | 0 1 3 | à 45 euros et
+one in front of the number, too | costs $1 now | à 1 et | 0 2 3 | à 1 dollar et
+one that is near is enough | costs 45 euros now | à 45 de euros et | 0 1 1 2 3 | à 45 de euros et
+pounds may be a weight | costs 45 pounds now | à 45 et | 0 1 3 | à 45 et
 a king is the same | Peter XIV and XX | Pierre XVI et XX | 0 1 2 3 | Pierre XIV et XX
 a numeral may be spelt | Peter III and XX | Pierre troisième et XIX | 0 1 2 3 | Pierre troisième et XX
 a number in letters | the two hundred and five euros | le 205 euros | 0 1 2 | le 205 euros

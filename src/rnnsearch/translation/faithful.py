@@ -24,12 +24,13 @@ from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Codec, EncodedSentence, Term
 from rnnsearch.text.formats.lines import plain_field, raw_lines
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
+from rnnsearch.translation.amounts import NAMES
 from rnnsearch.translation.case import first_word, in_capitals
 from rnnsearch.translation.copied import STAND_INS, enclosed, faithful_words, kind_of
-from rnnsearch.translation.measures import hold_measures
+from rnnsearch.translation.measures import MONEY, hold_measures
 from rnnsearch.translation.numbers import Numbers, is_source_number
 from rnnsearch.translation.reading import in_best_form
-from rnnsearch.translation.target_words import RARE, Weights, Word, copy, has_text, insert
+from rnnsearch.translation.target_words import COPIED, RARE, Weights, Word, copy, has_text, insert
 from rnnsearch.translation.terms import with_terms
 
 CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
@@ -38,6 +39,9 @@ CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
     **dict.fromkeys(("pound", "pounds", "livre", "livres"), "£"),
 }
 """Word of a currency, in English and French → its sign."""
+NEAR_MONEY = re.compile(f"{MONEY.pattern}|livre|cent")
+SIZED = re.compile("m[io]ll|bill|trill|thousand|mille|[km]$")
+"""A size behind a number: no currency is added between them."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class Faithful:
             made, doubtful = self._numbers(sentence, self._verbatim(sentence, made))
             made = self._unread(sentence, list(self._invented(sentence, made)))
             made = _currencies(sentence, self._capitals(sentence, made))
+            _add_currencies(sentence, made, NAMES.get(self.target_language, {}))
             made = made if kept else _begun_large(sentence, made)
         made = kept + made
         rows = np.array([word.row for word in made], dtype=np.float32).reshape(
@@ -238,6 +243,29 @@ def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
         kept = max(beside, key=lambda place: (signs[place] in given, place), default=None)
         extra.update(place for place in beside if place != kept)
     return [word for at, word in enumerate(made) if at not in extra]
+
+
+def _add_currencies(sentence: EncodedSentence, made: list[Word], names: Mapping[str, str]) -> None:
+    """Writes the currency of a number of the source behind it where none is near. names: sign → its
+    word."""
+    words = ["", *sentence.words, ""]
+    for at in reversed(range(len(made))):
+        place, following = made[at].copied, made[at + 1 : at + 2]
+        if place is None or not made[at].text[-1].isdecimal():
+            continue
+        before, after = words[place], words[place + 2]
+        behind = after in CURRENCIES and (
+            after == "£" or CURRENCIES[after] != "£"
+        )  # pounds of flour
+        name = names.get(CURRENCIES[after] if behind else before, "")
+        same = [at for at, word in enumerate(made) if word.copied == place]
+        near = " ".join(word.text for word in made[max(same[0] - 2, 0) : at + 4])
+        sized = any(SIZED.match(word.text) for word in following)
+        if name and at == same[-1] and not (sized or NEAR_MONEY.search(near)):
+            beside = place + 1 if behind else place - 1
+            row = np.eye(1, len(sentence.words) + 1, beside, dtype=np.float32)[0]
+            text = name.removesuffix("s") if made[at].text == "1" else name
+            made.insert(at + 1, Word(text, row, COPIED, beside))
 
 
 class Glossary:

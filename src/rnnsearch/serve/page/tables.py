@@ -79,6 +79,8 @@ PATTERNS = {
     "NUMBER": (amounts.NUMBER, WHOLE, "u"),
     "MANY": (measures.MANY, WHOLE, "u"),
     "MONEY": (measures.MONEY, WHOLE, "u"),
+    "NEAR_MONEY": (faithful.NEAR_MONEY, ANYWHERE, "u"),
+    "SIZED": (faithful.SIZED, AT_START, "u"),
     "MEASURE": (measures.MEASURE, WHOLE, "u"),
     "CLOCK": (numbers.CLOCK, WHOLE, "u"),
     "ROMAN": (numbers.ROMAN, WHOLE, "u"),

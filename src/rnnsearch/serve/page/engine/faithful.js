@@ -6,7 +6,7 @@ import { enclosed, kindOf } from "./copied.js";
 import { holdMeasures } from "./measures.js";
 import { isSourceNumber, Numbers } from "./numbers.js";
 import { asRead } from "./reading.js";
-import { CURRENCIES, RARE, STAND_INS } from "./tables.js";
+import { COPIED, CURRENCIES, NAMES, NEAR_MONEY, RARE, SIZED, STAND_INS } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
@@ -29,6 +29,7 @@ export class Faithful {
     doubtful.push(...holdMeasures(words, held, this.languages));
     let made = this.unread(sentence, this.invented(sentence, held));
     made = currencies(sentence, this.capitals(sentence, made));
+    addCurrencies(sentence, made, NAMES[this.languages[1]] ?? {});
     if (!kept) begunLarge(sentence, made);
     const each = (name) => made.map((one) => one[name]);
     return {
@@ -153,6 +154,28 @@ function currencies({ words }, made) {
     return beside.filter((place) => place !== kept);
   });
   return made.filter((_, at) => !extra.includes(at));
+}
+
+/** Writes the currency of a number of the source behind it where none is near. names: sign → its
+ *  word. */
+function addCurrencies({ words }, made, names) {
+  const has = (table, text) => text !== undefined && Object.hasOwn(table, text);
+  for (let at = made.length - 1; at >= 0; at--) {
+    const { text, copied: place } = made[at];
+    if (place === null || !/\p{Nd}$/u.test(text)) continue;
+    const [before, after] = [words[place - 1], words[place + 1]];
+    const behind = has(CURRENCIES, after) && (after === "£" || CURRENCIES[after] !== "£");
+    const sign = behind ? CURRENCIES[after] : before;
+    const first = made.findIndex((one) => one.copied === place);
+    const last = made.findLastIndex((one) => one.copied === place);
+    const near = made.slice(Math.max(first - 2, 0), at + 4).map((one) => one.text);
+    const sized = SIZED.test(made[at + 1]?.text ?? "");
+    if (!has(names, sign) || at !== last || sized || NEAR_MONEY.test(near.join(" "))) continue;
+    const beside = behind ? place + 1 : place - 1;
+    const row = Array.from({ length: words.length + 1 }, (_, j) => Number(j === beside));
+    const name = text === "1" ? names[sign].replace(/s$/u, "") : names[sign];
+    made.splice(at + 1, 0, word(name, row, COPIED, [], beside));
+  }
 }
 
 const asWords = ({ words, alignment, confidence, steps }) =>
