@@ -254,9 +254,8 @@ def _add_currencies(sentence: EncodedSentence, made: list[Word], names: Mapping[
         if place is None or not made[at].text[-1].isdecimal():
             continue
         before, after = words[place], words[place + 2]
-        behind = after in CURRENCIES and (
-            after == "£" or CURRENCIES[after] != "£"
-        )  # pounds of flour
+        # pounds may be a weight
+        behind = after == "£" or CURRENCIES.get(after, "£") != "£"
         name = names.get(CURRENCIES[after] if behind else before, "")
         same = [at for at, word in enumerate(made) if word.copied == place]
         near = " ".join(word.text for word in made[max(same[0] - 2, 0) : at + 4])

@@ -58,7 +58,6 @@ def is_source_number(word: str) -> bool:
 def value(text: str, language: str) -> str:
     """Returns the digits of a number without marks of thousands: "." is the decimal mark, and "|"
     is what stands between other parts."""
-    text = in_digits(text) or text
     if roman := ROMAN.fullmatch(text):
         ones = [{"I": 1, "V": 5, "X": 10}[letter] for letter in roman[1]] + [0]
         return str(sum(one if one >= later else -one for one, later in pairwise(ones)))
@@ -104,7 +103,6 @@ def hour_of_day(hour: int, half: str) -> int:
 def values(text: str, after: str, language: str) -> set[str]:
     """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands
     (5k: 5000). after: the next word."""
-    text = in_digits(text) or text
     own, time = {value(text, language)}, clock(text, after)
     if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
         own.add(f"{value(text, language)}000")
@@ -118,7 +116,7 @@ def converted(text: str, source: str, target: str) -> str:
     """Returns a number with the target language's marks of thousands and decimals, if it has
     thousands; an hour of a clock with a colon (12h45); an ordinal with the target language's
     ending."""
-    text = BILLIONS.sub("", in_digits(text) or text)
+    text = BILLIONS.sub("", text)
     plain = text.replace(JOINER, " ")
     if source == target or not {source, target} <= MARKS.keys():
         return text
@@ -151,6 +149,9 @@ class Numbers:
     places: Sequence[int]
     made: list[Word]
     languages: tuple[str, str]
+
+    def __post_init__(self) -> None:
+        self.words = [in_digits(word) or word for word in self.words]
 
     def held(self) -> tuple[list[Word], list[str]]:
         """Returns the words with each source number once, and the numbers to check: those that no
@@ -206,7 +207,6 @@ class Numbers:
         """Writes the target language's ending of an ordinal with another one (22d, 3th)."""
         for at, word in enumerate(self.made):
             source = "" if word.copied is None else self.words[word.copied]
-            source = in_digits(source) or source
             right = self.languages[1] == "fr" and FRENCH_ORDINAL.fullmatch(word.text)
             ordinal = ORDINAL.fullmatch(source) and re.fullmatch(r"\d+[^\W\d_]+", word.text)
             if ordinal and not right:

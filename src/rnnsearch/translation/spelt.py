@@ -48,16 +48,16 @@ MULTIPLIERS |= {"mil": 1000, "million": 1_000_000, "millions": 1_000_000}
 ENGLISH_NUMBERS = sorted({*_ONES, *_TEENS, *_TENS, *_RANKS, "hundred", "thousand"} - {"six"})
 """Those that are not French, too, as *six* and *million* are."""
 _TEN, _ONE, _TEEN = _any(_TENS), _any(_ONES), _any(_TEENS)
-_WORD = _any(NUMBER_WORDS, RANK_WORDS, MULTIPLIERS.keys() - {"million", "millions"})
-_UNIT = "-(?:year|month|week|day|hour|minute|mile|foot|page|point|room|storey)(?:-old|-long)?"
+_PART = _any(NUMBER_WORDS, RANK_WORDS, MULTIPLIERS.keys() - {"million", "millions"})
+_MEASURED = "-(?:year|month|week|day|hour|minute|mile|foot|page|point|room|storey)(?:-old|-long)?"
 _LARGE = "[Ss]eventy|[Ee]ighty|[Nn]inety"
-_START = _begun(NUMBER_WORDS)
+_BEGIN = _begun(NUMBER_WORDS)
 SPELT = (
     r"(?<![\w-])(?<!undred and )(?<!housand and )(?<!illion and )(?<!etween )(?<!ntre )(?<!per )"
-    rf"(?<!cent )(?:(?:{_begun(_TENS)})-(?:{_ONE}){_UNIT}|(?:{_LARGE})(?:{_UNIT})?"
-    rf"|(?:[Aa] (?:hundred|thousand)(?= and )|(?<!pour )[Cc]ent|[Mm]il(?:le)?|{_START})"
-    rf"(?:(?:(?<=hundred)|(?<=thousand)) and (?:{_WORD})|[ -]et[ -](?:une?|onze|unième)"
-    rf"|[ -](?:{_WORD})| millions?(?= (?:{_WORD})))+)(?![\w-])"
+    rf"(?<!cent )(?:(?:{_begun(_TENS)})-(?:{_ONE}){_MEASURED}|(?:{_LARGE})(?:{_MEASURED})?"
+    rf"|(?:[Aa] (?:hundred|thousand)(?= and )|(?<!pour )[Cc]ent|[Mm]il(?:le)?|{_BEGIN})"
+    rf"(?:(?:(?<=hundred)|(?<=thousand)) and (?:{_PART})|[ -]et[ -](?:une?|onze|unième)"
+    rf"|[ -](?:{_PART})| millions?(?= (?:{_PART})))+)(?![\w-])"
 )
 """Regular expression of words that may be one number."""
 _PAST = f"(?:(?:{_TEN})(?:-(?:{_ONE}))?|{_TEEN})"
@@ -76,7 +76,7 @@ TIMES = (
 """Regular expression of years and times of day in a line."""
 TIME = re.compile(f"({_YEAR})|{_CLOCK}|{_THIRTY}|{_HOURS}")
 _SPELT = re.compile(SPELT)
-ADJECTIVE = re.compile(f"(.*?)({_UNIT})")
+ADJECTIVE = re.compile(f"(.*?)({_MEASURED})")
 """*thirty-two-year-old*, in two parts."""
 LINKED = re.compile("(-et-| et | and |[ -]|^)([^ -]+)")
 """A word of a number, and what is in front of it."""
@@ -89,13 +89,13 @@ def in_digits(text: str, *, times: bool = True) -> str | None:
     text = text.replace(JOINER, " ")
     if times and (time := TIME.fullmatch(text)):
         between = " heures? " if " heure" in text else "[ -]"
-        hour, past = map(_number, re.split(between, text, maxsplit=1))
+        hour, past = map(_value, re.split(between, text, maxsplit=1))
         return f"{hour}{past}" if time[1] else f"{hour}:{past}"
     if not _SPELT.fullmatch(text):
         return None
     if adjective := ADJECTIVE.fullmatch(text):
-        return f"{_number(adjective[1])}{adjective[2]}"
-    number, words = _number(text), re.split("[ -]", text.lower())
+        return f"{_value(adjective[1])}{adjective[2]}"
+    number, words = _value(text), re.split("[ -]", text.lower())
     if number < 20 or (words[1:] and MULTIPLIERS.keys() >= {*words[1:]}):
         return None
     teen = number % 100 // 10 == 1
@@ -104,7 +104,7 @@ def in_digits(text: str, *, times: bool = True) -> str | None:
     return digits + ending * (words[-1] in RANK_WORDS)
 
 
-def _number(text: str) -> int:
+def _value(text: str) -> int:
     """Returns the number of these words; 0 if they are none."""
     parts = LINKED.findall(re.sub("^a ", "one ", text.lower()))
     words = {word for _, word in parts}

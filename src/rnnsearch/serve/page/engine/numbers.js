@@ -28,8 +28,7 @@ export function readFigure(figure, language) {
 }
 
 /** Returns the digits of a number: "." is the decimal mark, and "|" stands between other parts. */
-function value(word, language) {
-  const given = inDigits(word) ?? word;
+function value(given, language) {
   const roman = ROMAN.exec(given);
   if (roman) {
     const ones = [...roman[1]].map((letter) => ({ I: 1, V: 5, X: 10 })[letter]);
@@ -57,8 +56,7 @@ function clock(text, after) {
 const hourOfDay = (hour, half) => (half ? (hour % 12) + (half === "pm" ? 12 : 0) : hour);
 
 /** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands. */
-function values(word, after, language) {
-  const text = inDigits(word) ?? word;
+function values(text, after, language) {
   const own = [value(text, language)];
   const thousands = /^\p{Nd}+k$/iu.test(text + (after === "k" || after === "K" ? after : ""));
   if (thousands) own.push(`${own[0]}000`);
@@ -70,7 +68,7 @@ function values(word, after, language) {
 
 /** Returns a number as the target language writes it. */
 function converted(word, [source, target]) {
-  const text = (inDigits(word) ?? word).replace(BILLIONS, "");
+  const text = word.replace(BILLIONS, "");
   if (source === target || !MARKS[source] || !MARKS[target]) return text;
   if (ORDINAL.test(text)) {
     const rank = value(text, source);
@@ -88,9 +86,10 @@ function converted(word, [source, target]) {
 }
 
 export class Numbers {
-  /** words: of the source. places: of its numbers. made: the words of the translation. languages:
+  /** given: the words of the source. places: of its numbers. made: the words of the translation. languages:
    *  source, target. */
-  constructor(words, places, made, languages) {
+  constructor(given, places, made, languages) {
+    const words = given.map((one) => inDigits(one) ?? one);
     Object.assign(this, { words, places, made: [...made], languages });
   }
 
@@ -250,7 +249,7 @@ export class Numbers {
   holdOrdinals() {
     const { made, words, languages } = this;
     for (const [at, one] of made.entries()) {
-      const source = inDigits(words[one.copied] ?? "") ?? words[one.copied] ?? "";
+      const source = words[one.copied] ?? "";
       const right = languages[1] === "fr" && FRENCH_ORDINAL.test(one.text);
       const ordinal = ORDINAL.test(source) && /^\p{Nd}+\p{L}+$/u.test(one.text);
       if (ordinal && !right) made[at] = { ...one, text: converted(source, languages) };
