@@ -4,7 +4,6 @@ the same command continues with the missing ones."""
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from rnnsearch.evaluation.alignment_error import AlignmentScore, alignment_error
 from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.evaluation.statistics import Score
 from rnnsearch.records import Translation
-from rnnsearch.system.files import PARTIAL, only_one, read_json, reading, write_text
+from rnnsearch.system.files import PARTIAL, only_one, read_json, reading, remove_path, write_text
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import read_pairs
 from rnnsearch.text.preparation import PrepareOptions, prepare
@@ -83,13 +82,13 @@ def work_folder(folder: Path, doing: str, key: str) -> Iterator[MakeOnce]:
     def step(name: str, make: Callable[[Path], object]) -> Path:
         path, partial = folder / name, folder / f".{name}{PARTIAL}"
         if not path.exists():
-            shutil.rmtree(partial, ignore_errors=True)
+            remove_path(partial)
             try:
                 make(partial)
                 write_text(about, json.dumps(key))
                 partial.replace(path)
             finally:
-                shutil.rmtree(partial, ignore_errors=True)
+                remove_path(partial)
         return path
 
     with only_one(folder, f"running {doing}"):

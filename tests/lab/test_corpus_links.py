@@ -115,6 +115,10 @@ def test_every_corpus_has_its_file_and_all_are_aligned_together(
     assert [path.read_text().count("\n") for path in directions] == [5, 5]
     with refusal(r"1 output file\(s\) given for 2 corpora"):
         link_texts(texts, outs[:1], settings=DataSettings())
+    with refusal(r"1 output file\(s\) given for 2 corpora"):
+        link_texts(texts, outs[:1] * 2, settings=DataSettings())
+    with refusal(r"forward: ends after 5 of 6 lines \(check the free disk space\)"):
+        link_files(*directions, outs, sizes=[4, 2])
 
 
 @pytest.mark.usefixtures("diagonal")

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import Command, assert_refused, sets, sizes
+from folders import names
 from pairs import lines_of, write
 from tables import rows
 
 from rnnsearch import Translator
+from rnnsearch.demo import CORPUS_PARTS, work_folder
 from rnnsearch.lab import held_out, quick_start
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.tokens import normalise
 
 LIMITS = (
     *("model.encoder_size=4", "data.vocabulary_size=90", "search.max_length_ratio=1.0"),
@@ -59,7 +64,8 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
     assert "translate try/run\n" in finished.out
     assert Translator.load("try/run").translate(["The dog sleeps ."])
     assert command(line).code == 0  # nothing is left to do
-    assert_refused(command(f"{line} --set training.seed=7"), "name another folder with --out")
+    for other in ("--set training.seed=7", "--minutes 7"):
+        assert_refused(command(f"{line} {other}"), "name another folder with --out")
     assert Path("try/run/model.safetensors").exists()
 
 
@@ -70,8 +76,11 @@ def test_neighbours_are_held_out_together(tmp_path: Path, monkeypatch: pytest.Mo
     texts = parallel_texts([tmp_path / "a", tmp_path / "b"])
     held_out.write_corpus(texts, tmp_path, most=50)  # of a sorted text, not its head alone
     taken = [int(line.rsplit(" ", 1)[1]) for line in read_lines(tmp_path / "train.source")]
-    assert 40 < len(taken) <= 50
+    assert len(taken) == 50
     assert max(taken) > 1_900
+    held_out.write_corpus(texts, tmp_path, most=1_500)  # most of it
+    assert len(taken := [*read_lines(tmp_path / "train.source")]) == 1_500
+    assert taken[-1] > "sentence a number 1990"
     found = held_out.choose_held_out(texts)
     for part in ("dev", "test"):
         numbers = [number for number, one in found.items() if one == part]
@@ -95,6 +104,22 @@ def test_no_held_out_source_line_is_in_training(tiny_corpus: Path, tmp_path: Pat
     sources = {source for source, _ in kept_back}
     assert len(sources) == 12  # a small corpus has each source line held out once
     assert parts["train"] == [pair for pair in pairs if pair[0] not in sources]
+
+
+def test_lines_are_compared_as_they_are_prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_out, "COMPARED", 150)
+    lines = [f"café number {n % 400}" for n in range(800)]
+    write(tmp_path / "a", [*lines, *(unicodedata.normalize("NFD", f" {one}") for one in lines)])
+    write(tmp_path / "b", [f"the {one}" for one in [*lines, *lines]])
+    held_out.write_corpus(parallel_texts([tmp_path / "a", tmp_path / "b"]), tmp_path)
+    parts = [
+        {normalise(line).strip() for line in read_lines(tmp_path / f"{part}.source")}
+        for part in CORPUS_PARTS
+    ]
+    assert all(parts)
+    assert not any(one & other for one, other in combinations(parts, 2))
 
 
 def test_a_bilingual_file_is_tried_and_a_changed_one_is_another_corpus(
@@ -154,3 +179,13 @@ def test_bad_input_is_one_line_and_leaves_nothing(command: Command, files: str, 
     before = sorted(Path().iterdir())
     assert_refused(command(f"try {' '.join(names)} --no-open"), said)
     assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_a_killed_step_left_is_replaced(tmp_path: Path, kind: str) -> None:
+    left = tmp_path / "work" / ".made.partial"
+    left.parent.mkdir()
+    left.touch() if kind == "file" else left.mkdir()
+    with work_folder(tmp_path / "work", "try", "key") as step:
+        assert step("made", Path.touch).is_file()
+    assert names(tmp_path / "work") == ["made", "try.json"]

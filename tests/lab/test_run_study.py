@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 import tomli_w
 from command_line import Command
+from eflomal_stand_in import diagonal, stand_in
 from folders import names
+from pairs import lines_of, write
 from refusals import refusal
 from study_files import study_in
 
@@ -26,6 +28,7 @@ from rnnsearch.evaluation.bleu import bleu
 from rnnsearch.lab.measures import departure
 from rnnsearch.lab.report import write_study
 from rnnsearch.lab.run_study import Measured, run_study
+from rnnsearch.lab.tables import score_at
 from rnnsearch.records import Translation
 from rnnsearch.text.formats.lines import read_lines
 
@@ -154,7 +157,7 @@ def test_what_is_finished_is_not_made_again(
     [("pairs = 200", "pairs = 199"), ("[settings]", "[settings]\ndata = {vocabulary_size = 9}")],
 )
 def test_another_corpus_is_refused(copy: Path, old: str, new: str) -> None:
-    with refusal("prepared from other files or settings"):
+    with refusal("belongs to other files or settings"):
         run_study(study_in(copy, STUDY.replace(old, new)), say=lambda text: None)
 
 
@@ -189,12 +192,76 @@ def test_a_missing_file_is_named_before_anything_is_made(tmp_path: Path) -> None
     assert not (tmp_path / "out" / "store").exists()
 
 
+LINKED = """
+recipe = "demo"
+[corpus]
+train = ["a/train.en", "train.fr"]
+dev = ["b/train.en", "dev.fr"]
+align = "union"
+[tests.t]
+source = "t.en"
+reference = "t.fr"
+links = "eflomal"
+[settings.stopping]
+max_updates = 1
+[variants.one]
+"""
+
+
+def test_nothing_of_a_test_is_in_the_links_of_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a changed file is noticed, also one of the same size and name."""
+    seen = stand_in(monkeypatch, lambda *pair: (diagonal(*pair),) * 2)
+    monkeypatch.setattr(
+        "rnnsearch.lab.run_study.train_runs",
+        lambda _, runs, jobs: ((run, "not now") for run in runs),
+    )
+    for name in ("a/train.en", "train.fr", "b/train.en", "dev.fr", "t.en", "t.fr"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path / name, [f"alpha {name[0]} 1", f"beta {name[0]} 2"])
+    study = study_in(tmp_path, LINKED)
+    run_study(study, say=lambda text: None)
+    assert [len(side) for side in seen] == [2, 2, 4, 4]
+    for name in ("train", "t"):
+        assert lines_of(tmp_path / f"out/corpus/{name}.links") == ["0-0 1-1 2-2"] * 2
+    run_study(study, say=lambda text: None)
+    assert len(seen) == 4
+    for name in ("a/train.en", "b/train.en", "t.fr"):
+        whole = (tmp_path / name).read_text()
+        (tmp_path / name).write_text(whole.replace("alpha", "omega"))
+        with refusal("belongs to other files or settings"):
+            run_study(study, say=lambda text: None)
+        (tmp_path / name).write_text(whole)
+
+
 def test_a_folder_with_other_files_is_no_study(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()
-    with refusal("out: exists and is not empty"):
+    with refusal("out: belongs to other files or settings"):
         run_study(study_in(tmp_path, STUDY), say=lambda text: None)
     assert names(tmp_path / "out") == ["mine"]
+
+
+def test_each_run_is_read_at_its_own_parts() -> None:
+    """Of two runs that ended after 4 and 8 updates: half is the score at 2 and at 4."""
+    runs = {
+        seed: Measured(
+            {
+                "updates": most,
+                "validations": [
+                    {"update": each, "dev_bleu": 10.0 * seed + each} for each in range(1, most + 1)
+                ],
+            },
+            {},
+        )
+        for seed, most in ((1, 4), (2, 8))
+    }
+    for seeds in (runs, dict(reversed(runs.items()))):
+        assert score_at(seeds, "dev_bleu", 0.5) == (12 + 24) / 2
+        assert score_at(seeds, "dev_bleu", 1.0) == (14 + 28) / 2
+        assert score_at(seeds, "dev_bleu", 0.1) is None
+        assert score_at(seeds, "dev_nll", 1.0) is None
 
 
 def test_distance_from_links_by_hand() -> None:

@@ -118,6 +118,9 @@ def test_opening_reads_nothing_of_the_sentences(store: Path) -> None:
     for array in (train.source.lengths, train.target.lengths, train.source[0], train.target[1]):
         assert not array.flags.owndata
         assert not array.flags.writeable
+    assert train.source[-1].tolist() == train.source[len(train.source) - 1].tolist()
+    with pytest.raises(IndexError):
+        train.source[len(train.source)]
 
 
 LINES = 1_600

@@ -243,8 +243,8 @@ def link_texts(
 ) -> str:
     """Runs eflomal on all texts together, as `align_texts`, and writes a Pharaoh file for each, as
     `link_files`. Returns a report."""
-    if len(outs) != len(texts):
-        what = f"{len(outs)} output file(s) given for {len(texts)} corpora"
+    if len(set(outs)) != len(texts):
+        what = f"{len(set(outs))} output file(s) given for {len(texts)} corpora"
         raise InputError(what, remedy="give one for each corpus, in the same order")
     with tempfile.TemporaryDirectory(prefix="rnnsearch-") as work:
         directions = Path(work) / "forward", Path(work) / "reverse"
@@ -270,11 +270,12 @@ def link_files(
     line per pair for each text, completely or not at all. Returns a report.
 
     sizes: pairs of each text; None: all. method: one of METHODS. Raises InputError for an invalid
-    link, if one file has more lines, and if both are empty.
+    link, if one file has more lines, if both have fewer than `sizes` say, and if both are empty.
     """
     pairs, counts = _pairs(forward, reverse), Counter[str]()
     with ExitStack() as stack:
         for out, size in zip(outs, sizes, strict=True):
+            expected = counts["pairs"] + (size or 0)
             whole = stack.enter_context(written_whole(out))
             file = stack.enter_context(whole.open("w", encoding="utf-8", newline="\n"))
             for one, other in islice(pairs, size):
@@ -283,6 +284,9 @@ def link_files(
                 counts.update(pairs=1, forward=len(one), reverse=len(other), both=len(both))
                 counts.update(exchanged=len(set(one).intersection(link[::-1] for link in other)))
                 counts.update(written=len(links), without=not (one or other))
+            if counts["pairs"] < expected:
+                what = f"ends after {counts['pairs']:,} of {expected:,} lines"
+                raise InputError(what, file=forward, remedy="check the free disk space")
         if not counts["pairs"]:
             raise InputError(
                 "is empty", file=forward, remedy="give files with one line for each pair"

@@ -4,7 +4,9 @@ parts."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -13,6 +15,7 @@ from rnnsearch.demo import CORPUS_PARTS
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.readers import LinePair, ParallelText
+from rnnsearch.text.tokens import normalise
 
 FEWEST_PAIRS, HELD_OUT = 500, 500
 """Minimum number of usable pairs; maximum number of pairs held out for development, and the same
@@ -32,7 +35,7 @@ def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
 
     Raises InputError if the text is not parallel, too small, or the same on both sides.
     """
-    usable, total, same, seen = [], 0, 0, set[int]()
+    usable, total, same, seen = array("q"), 0, 0, set[int]()
     for number, (left, right) in enumerate(pairs_of(texts)):
         total, same = number + 1, same + (left == right)
         if (
@@ -73,14 +76,16 @@ def write_corpus(
     most: int | None = None,
 ) -> str:
     """Writes train, dev and test into a folder; returns a message with their sizes. No line of dev
-    or test is in train, on either side. sides: endings of the files. most: maximum number of pairs
-    of train, spread over the text. Raises InputError as `choose_held_out` does."""
+    or test is in train, and no line of dev in test, on either side, as `prepare` reads them. sides:
+    endings of the files. most: maximum number of pairs of train, spread over the text. Raises
+    InputError as `choose_held_out` does."""
     held_out = choose_held_out(texts)
-    every = max(1, sum(1 for _ in pairs_of(texts)) // most) if most else 1
-    held = {
-        line for number, pair in enumerate(pairs_of(texts)) if number in held_out for line in pair
-    }
-    count = 0
+    held: dict[str, set[str]] = {"dev": set(), "test": set()}
+    for number, pair in enumerate(pairs_of(texts)):
+        if number in held_out:
+            held[held_out[number]].update(map(_as_read, pair))
+    learned = sum(part == "train" for part, _ in _parts(texts, held_out, held)) if most else 0
+    counts, place = Counter[str](), 0
     folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         files = {
@@ -92,10 +97,28 @@ def write_corpus(
             ]
             for part in CORPUS_PARTS
         }
-        for number, pair in enumerate(pairs_of(texts)):
-            learned = number % every == 0 and held.isdisjoint(pair) and count != most
-            part = held_out.get(number, "train" if learned else "")
-            count += part == "train"
+        for part, pair in _parts(texts, held_out, held):
+            if part == "train" and most:
+                place += 1
+                if place * most // learned == (place - 1) * most // learned:
+                    continue
+            counts[part] += 1
             for file, line in zip(files.get(part, []), pair, strict=False):
                 file.write(f"{line}\n")
-    return f"{count:,} pairs to learn from, {len(held_out):,} held out in stretches"
+    held_out_pairs = counts["dev"] + counts["test"]
+    return f"{counts['train']:,} pairs to learn from, {held_out_pairs:,} held out in stretches"
+
+
+def _parts(
+    texts: Sequence[ParallelText], held_out: Mapping[int, str], held: Mapping[str, Set[str]]
+) -> Iterator[tuple[str, LinePair]]:
+    """Yields each pair with its part, "" if one of its lines is in a part that is held out: of
+    test in dev, of train in either. held: part → its lines."""
+    others = {"dev": [], "test": [held["dev"]], "train": [*held.values()]}
+    for number, pair in enumerate(pairs_of(texts)):
+        part, lines = held_out.get(number, "train"), set(map(_as_read, pair))
+        yield part if all(map(lines.isdisjoint, others[part])) else "", pair
+
+
+def _as_read(line: str) -> str:
+    return " ".join(normalise(line).split())

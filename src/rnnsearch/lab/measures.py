@@ -32,7 +32,7 @@ from rnnsearch.lab.multi_bleu import multi_bleu_statistics
 from rnnsearch.lab.outputs import System
 from rnnsearch.lab.significance import Comparison, comparisons
 from rnnsearch.lab.test_set import TestSet, require_different
-from rnnsearch.lab.tokenisation import unspaced_tokenisation
+from rnnsearch.lab.tokenisation import length_tokenisation
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import PairWordCounts, recognise, tokeniser_ranges
@@ -79,7 +79,7 @@ class MeasureOptions:
 
     def of(self, test: TestSet) -> MeasureOptions:
         """Returns the options with the tokenisation of a test set."""
-        found = self.tokenise or unspaced_tokenisation(test.reference) or "13a"
+        found = self.tokenise or length_tokenisation(test.reference)
         return replace(self, tokenise=found)
 
 
@@ -154,7 +154,7 @@ def measure(
             for one in systems
         }
         scores += _scores(parts, [None], options, KNOWN)
-    lengths = bleu.lengths(test.source, unspaced_tokenisation(test.source) or "13a")
+    lengths = bleu.lengths(test.source, length_tokenisation(test.source))
     bands = buckets(lengths) if options.by_length else []
     return Measures(
         test=test,

@@ -223,7 +223,9 @@ class OpenedRun:
         """Index of a pair whose words the run knows → its translation without UNK; None if not
         asked for."""
         lines = self.outputs.get(Kind.WITHOUT_UNK)
-        return None if lines is None else {line.number: line.translation.text for line in lines}
+        if lines is None:
+            return None
+        return {line.number: composed(line.translation.text) for line in lines}
 
     @property
     def system(self) -> System:

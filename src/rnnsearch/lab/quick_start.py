@@ -92,7 +92,7 @@ def try_corpus(
     if any(side_tokeniser(side, settings).unspaced for side in SIDES):
         overrides = [UNSPACED_VOCABULARY, *overrides]
         settings = load_config(RECIPE, overrides).data
-    key = content_key(files, *overrides, *filter(None, columns))
+    key = content_key(files, f"{minutes:g}", *overrides, *filter(None, columns))
     layout = Layout("", *columns, settings.source_language, settings.target_language)
     texts = parallel_texts(files, layout=layout)
     with work_folder(folder, "try", key) as step, progress_bar() as progress:

@@ -61,6 +61,7 @@ from rnnsearch.lab.tables import (
     signatures,
 )
 from rnnsearch.lab.test_set import TestSet, read_hypotheses, require_different
+from rnnsearch.lab.tokenisation import length_tokenisation
 from rnnsearch.system.files import file_name, make_folder, writing
 from rnnsearch.system.progress import Progress, silent
 
@@ -381,7 +382,7 @@ def write_study(
         if not run.usable
     ]
     if missing := sorted({run.name for run in folder.runs} - {run.row["run"] for run in runs}):
-        remarks.append(f"Not done yet: {', '.join(missing)}.")
+        remarks.append(f"Not in these tables: {', '.join(missing)}.")
     count = max(map(len, variants.values()), default=0)
     translated = next((name for name, test in folder.tests.items() if test.translate), None)
     learning = [*seeds_learning(variants, translated), *remarks]
@@ -418,5 +419,7 @@ def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section
     blocks: list[Block] = [seeds_table(name, len(test.source), every)]
     if len(test.source) >= FEWEST_SENTENCES:
         blocks += seeds_differences(folder.study.pairs_to_compare, name, variants)
-        blocks += seeds_by_length(name, bleu.lengths(test.source), found)
+        blocks += seeds_by_length(
+            name, bleu.lengths(test.source, length_tokenisation(test.source)), found
+        )
     return Section(f"test-{name}", f"Results on {name}", blocks)

@@ -17,6 +17,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import tomli_w
@@ -24,6 +25,7 @@ import tomli_w
 from rnnsearch.builtin.corpus import generate, split, write_examples
 from rnnsearch.cli.answers import Loading
 from rnnsearch.config import stored
+from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_pharaoh
 from rnnsearch.lab.eflomal_links import link_texts
@@ -31,18 +33,15 @@ from rnnsearch.lab.held_out import write_corpus
 from rnnsearch.lab.measures import Statistics, departure, system_statistics
 from rnnsearch.lab.metrics import DEPARTURE
 from rnnsearch.lab.outputs import Kind, open_run, run_answers
-from rnnsearch.lab.study import CorpusFiles, StudyFolder, StudyRun
+from rnnsearch.lab.study import EFLOMAL, StudyFolder, StudyRun
 from rnnsearch.lab.test_set import TestSet, require_lines
 from rnnsearch.run import read_statistics
 from rnnsearch.system.cores import core_count
 from rnnsearch.system.files import (
-    check_folder,
-    only_one,
+    content_key,
     parse_json,
-    read_json,
     read_toml,
     reading,
-    whole_folder,
     write_text,
 )
 from rnnsearch.system.progress import Progress, silent
@@ -105,9 +104,8 @@ def run_study(
         )
     runs = [run for run in folder.runs if not only or run.variant in only]
     found: dict[str, Measured] = {}
-    check_folder(folder.path, lambda path: (path / "corpus").is_dir())
-    with only_one(folder.path, "running a study"):
-        tests = prepare_study(folder, say, progress)
+    with work_folder(folder.path, "experiment", study_key(folder)) as step:
+        tests = prepare_study(folder, step, say, progress)
         rows = read_rows(folder.path / "results.jsonl")
         with closing(train_runs(folder, runs, jobs)) as trained:
             for run, error in trained:
@@ -129,59 +127,79 @@ def run_study(
     return [found[run.name] for run in runs]
 
 
-def prepare_study(
-    folder: StudyFolder, say: Callable[[str], None], progress: Progress
-) -> dict[str, TestSet]:
-    """Writes OUT/corpus, the links and OUT/store, if they are missing. Returns the test sets by
-    name, which are read before the links are made.
-
-    Raises InputError if the folder was prepared from other files or with other settings.
-    """
-    inputs, data, note = folder.study.corpus, folder.corpus.data, folder.path / "corpus.json"
-    sizes = {}
-    for path in (folder.base / name for name in (*inputs.train, *inputs.dev, inputs.links) if name):
+def study_key(folder: StudyFolder) -> str:
+    """Returns a checksum of what the study's corpus is made from. Raises InputError for files that
+    are missing."""
+    inputs = folder.study.corpus
+    files = [folder.base / name for name in (*inputs.train, *inputs.dev, inputs.links) if name]
+    files += chain.from_iterable(linked_tests(folder).values())
+    for path in files:
         if not path.exists():
             remedy = "check the path; paths are relative to the folder of --data"
             raise InputError("no such file", file=path, remedy=remedy)
-        sizes[path.name] = path.stat().st_size
-    if note.exists():
-        old = read_json(note)
-        before = stored({"data": old["data"]}, str(note)).data
-        if (CorpusFiles(**old["corpus"]), before, old["bytes"]) != (inputs, data, sizes):
-            what = "the corpus was prepared from other files or settings"
-            raise InputError(what, file=folder.path, remedy="begin again in another folder")
-    corpus, store = folder.path / "corpus", folder.path / "store"
-    if not corpus.exists():
-        with whole_folder(corpus, lambda path: False) as parts:
-            write_study_corpus(folder, parts)
-    content = {"corpus": inputs.model_dump(), "data": data.model_dump(), "bytes": sizes}
-    write_text(note, json.dumps(content, indent=2) + "\n")
-    tests = {name: folder.read_test(name) for name in folder.tests}
+    made = inputs, folder.corpus.data
+    settings = (one.model_dump_json(exclude_defaults=True) for one in made)
+    return content_key(files, *settings, *linked_tests(folder))
+
+
+def linked_tests(folder: StudyFolder) -> dict[str, tuple[Path, Path]]:
+    """Returns the texts of the tests that eflomal links, by the test's name."""
+    return {
+        name: (Path(test.source), Path(test.reference))
+        for name, test in folder.tests.items()
+        if name in folder.study.tests and folder.study.tests[name].links == EFLOMAL
+    }
+
+
+def prepare_study(
+    folder: StudyFolder, step: MakeOnce, say: Callable[[str], None], progress: Progress
+) -> dict[str, TestSet]:
+    """Makes OUT/corpus, with the links, and OUT/store, if they are missing. Returns the test sets
+    by name, which are read first where they are given."""
+    inputs, data = folder.study.corpus, folder.corpus.data
+    tests = {name: folder.read_test(name) for name in folder.study.tests}
+
+    def write_parts(out: Path) -> None:
+        write_study_corpus(folder, out)
+        if inputs.align:
+            say("making word links with eflomal")
+            link_study(folder, out, inputs.align, say, progress)
+
+    corpus = step("corpus", write_parts)
+    tests |= {name: folder.read_test(name) for name in folder.tests if name not in tests}
     learned, dev = (
         [corpus / f"{part}.{side}" for side in folder.sides] for part in ("train", "dev")
     )
-    links = corpus / "train.links"
-    if inputs.align and not links.exists():
-        say("making word links with eflomal")
-        files, outs = [*learned], [links]
-        for name, test in folder.tests.items():
-            if test.links and folder.study.tests[name].links == "eflomal":
-                files += [Path(test.source), Path(test.reference)]
-                outs.append(Path(test.links))
-        texts = parallel_texts(files)
-        say(link_texts(texts, outs, settings=data, method=inputs.align, progress=progress).rstrip())
-    if not store.exists():
+
+    def write_store(out: Path) -> None:
         say("preparing the corpus")
-        known = [links] if links.exists() else []
+        known = [links] if (links := corpus / "train.links").exists() else []
         options = PrepareOptions(links=known, workers=core_count(), progress=progress)
         pairs = parallel_texts(dev) if inputs.dev or inputs.builtin or inputs.hold_out else []
-        prepare_texts(parallel_texts(learned), store, dev=pairs, settings=data, options=options)
-    return tests
+        prepare_texts(parallel_texts(learned), out, dev=pairs, settings=data, options=options)
+
+    step("store", write_store)
+    return {name: tests[name] for name in folder.tests}
+
+
+def link_study(
+    folder: StudyFolder, out: Path, method: str, say: Callable[[str], None], progress: Progress
+) -> None:
+    """Writes the links of train, and those of the tests by a second run of eflomal on train and the
+    tests together: nothing of a test is in what a network learns from."""
+    learned = [out / f"train.{side}" for side in folder.sides]
+    link = partial(link_texts, settings=folder.corpus.data, method=method, progress=progress)
+    say(link(parallel_texts(learned), [out / "train.links"]).rstrip())
+    if tests := linked_tests(folder):
+        texts = parallel_texts([*learned, *chain.from_iterable(tests.values())])
+        with TemporaryDirectory(prefix="rnnsearch-") as work:
+            link(texts, [Path(work) / "train.links", *(out / f"{name}.links" for name in tests)])
 
 
 def write_study_corpus(folder: StudyFolder, out: Path) -> None:
     """Writes train and dev as plain text, with the links that are given."""
     inputs = folder.study.corpus
+    out.mkdir()
     if inputs.builtin:
         parts = split(inputs.pairs or 12_000, inputs.held_out)
         for name, examples in zip(("train", "dev", "test"), parts, strict=True):

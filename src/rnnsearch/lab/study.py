@@ -27,6 +27,8 @@ from rnnsearch.settings import Positive, Seed, Settings
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 """Name of a variant, a test set or a system, and of its folders and columns."""
+EFLOMAL = "eflomal"
+"""Instead of a file of links: make them with eflomal."""
 Symmetrisation = Literal[
     "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"
 ]
@@ -64,7 +66,7 @@ class CorpusFiles(_StudyTable):
     align: Symmetrisation | None = None
     """make the links of `train`, and of tests with `links = "eflomal"`, with eflomal"""
     pairs: Positive | None = None
-    """use only this many pairs, the first ones"""
+    """use only this many pairs: the first ones, or with `hold_out` pairs of the whole text"""
     dev_pairs: Positive | None = None
     """use only this many development pairs"""
     hold_out: bool = False
@@ -255,7 +257,7 @@ class StudyFolder:
         for name, test in self.study.tests.items():
             files = ("source", "reference", "gold", "links")
             found = {key: str(self.base / path) for key in files if (path := getattr(test, key))}
-            if test.links == "eflomal":
+            if test.links == EFLOMAL:
                 found["links"] = str(self.path / "corpus" / f"{name}.links")
             systems = {system: str(self.base / path) for system, path in test.systems.items()}
             tests[name] = test.model_copy(update=found | {"systems": systems})

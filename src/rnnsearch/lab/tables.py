@@ -35,6 +35,7 @@ from rnnsearch.lab.significance import (
     holm,
     p_statement,
 )
+from rnnsearch.lab.tokenisation import length_tokenisation
 from rnnsearch.run import read_statistics
 from rnnsearch.word_links import GoldLinks
 
@@ -245,8 +246,9 @@ def by_length(measures: Measures, prefix: str, names: Sequence[str]) -> list[Blo
             figure = _by_length(curves, bands, label)
             pictures.append(Picture(file, f"{shown.heading} by length", alt, figure))
     note = (
-        "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's 13a "
-        f"tokenisation; lengths of fewer than {FEWEST_SENTENCES} sentences are not drawn."
+        "Bands: 95 % of 1,000 bootstrap resamples of the sentences. Lengths: words of BLEU's"
+        f" tokenisation {length_tokenisation(measures.test.source)}; lengths of fewer than"
+        f" {FEWEST_SENTENCES} sentences are not drawn."
     )
     title = "Figure 2. Scores over the length of the source sentence"
     figure_2 = Pictures(prefix + "figure-2", title, pictures, [note], signed)
@@ -356,10 +358,7 @@ def seeds_learning(variants: Variants, test: str | None) -> Iterator[Block]:
         run = next(iter(seeds.values())).row
         row: list[Value] = [name, (run["parameters"] or 0) / 1e6, _minutes(seeds)]
         for key, part in product(DEVELOPMENT, POINTS.values()):
-            before = [
-                score for update, _, score in points[key][name] if update <= part * run["updates"]
-            ]
-            row.append(before[-1] if before else None)
+            row.append(score_at(seeds, key, part))
         rows.append(row)
     note = (
         "Minutes of training, validation included; NLL per sentence and BLEU (greedy search) of the"
@@ -392,6 +391,17 @@ def _minutes(seeds: Mapping[int, Measured]) -> float | None:
     """Returns the mean time of training."""
     hours = [run.row["hours"] for run in seeds.values() if run.row["hours"]]
     return 60 * fmean(hours) if hours else None
+
+
+def score_at(seeds: Mapping[int, Measured], key: str, part: float) -> float | None:
+    """Returns the mean over the runs of the last development score in this part of a run's
+    updates; None if a run has none there."""
+    last = []
+    for run in seeds.values():
+        most = part * run.row["updates"]
+        scores = [one.get(key) for one in run.row["validations"] or [] if one["update"] <= most]
+        last += [score for score in scores if score is not None][-1:]
+    return fmean(last) if last and len(last) == len(seeds) else None
 
 
 def _development(seeds: Mapping[int, Measured], key: str) -> list[tuple[float, float, float]]:

@@ -15,6 +15,11 @@ _SCRIPTS = {
 }
 
 
+def length_tokenisation(lines: Sequence[str]) -> str:
+    """Returns the tokenisation by which words of these lines are counted."""
+    return unspaced_tokenisation(lines) or "13a"
+
+
 def unspaced_tokenisation(lines: Sequence[str]) -> str:
     """Returns the tokenisation for text in Chinese, Japanese, Korean, Thai, Lao, Tibetan, Burmese
     or Khmer letters, on which 13a counts whole phrases as words; empty for other text."""

@@ -223,6 +223,14 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
                 one.rmdir()
 
 
+def remove_path(path: Path) -> None:
+    """Removes a file, or a folder with all that is in it; nothing if there is none."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 @contextmanager
 def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
     """Yields a new folder to write into, which becomes `out` at the end; on an exception it is
@@ -260,9 +268,7 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
         try:
             shutil.rmtree(replaced, ignore_errors=True)
             for entry in folder.iterdir():
-                shutil.rmtree(
-                    entry
-                ) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+                remove_path(entry)
             yield folder
             try:
                 check_folder(out, replaceable)

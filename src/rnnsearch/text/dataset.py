@@ -110,6 +110,7 @@ class SentenceIds:
         return self._starts[-1]
 
     def __getitem__(self, number: int) -> StoredIds:
+        number = range(len(self))[number]
         part = bisect_right(self._starts, number) - 1
         ids, offsets = self._parts[part]
         place = number - self._starts[part]

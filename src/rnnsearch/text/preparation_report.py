@@ -45,8 +45,8 @@ class TextReport:
     """The report on one parallel text.
 
     link_words: the words that its links refer to, "given" or "tokenised"; empty without links.
-    repeat: how often each pair that is kept is used. repairs: number of changes to its French
-    lines, of each kind.
+    repeat: how often each pair that is kept is used. repairs: number of changes to its lines,
+    of each kind.
     """
 
     name: str

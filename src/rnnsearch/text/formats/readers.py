@@ -63,7 +63,7 @@ class Layout:
         if bool(self.source) != bool(self.target) or (self.source and self.source == self.target):
             what = "source and target each need a column, key or language of their own"
             raise InputError(what, remedy="give both, or neither")
-        if "0" in (self.source, self.target):
+        if any(name and not name.strip("0") for name in (self.source, self.target)):
             raise InputError("columns are counted from 1", remedy="give another column")
 
     def names(self) -> list[tuple[str, str]]:
