@@ -318,6 +318,8 @@ FAITHFUL = [
     "Soixante quatre vingts, mil neuf cent six, vingt et une, ten per cent two, twenty first, deux mille un",
     "Tous deux cinquante ans, un quinzième, two thirty-year-old men, the eighty-second man, six heures trente",
     "The man sees 45 euros, $1 and £7 of 3 dollars; 12 pounds, 5 $ million.",
+    "10 000 men pay at 12 pm and 5-7 pm: No. 3 is the 1st woman of 1ères, Ver and Ier.",
+    "hello.how is node.js of com.example.thing :viens :name :a_b, $5 /month and /home",
     "The man XIV and woman XVI see XX books of IV and XL.",
     "One two three men, two hundred, a hundred and first, six cent douze, 3 forty-six.",
     "The man pays $5-10, €5-€10, £2–3bn or 5-10 €.",

@@ -11,14 +11,16 @@ from refusals import refusal
 
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
-from rnnsearch.text.vocabulary import UNK, WordFilter
-from rnnsearch.translation.copied import faithful_words
+from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.vocabulary import UNK, Vocabulary, WordFilter
+from rnnsearch.translation.case import first_word
+from rnnsearch.translation.copied import STAND_INS, faithful_words, kind_of
 from rnnsearch.translation.faithful import (
     Faithful,
     Glossary,
     read_glossary,
 )
-from rnnsearch.translation.numbers import Numbers, converted, read_figure
+from rnnsearch.translation.numbers import Numbers, converted, is_source_number, read_figure
 from rnnsearch.translation.reading import encode_faithfully, in_other_case
 from rnnsearch.translation.target_words import COPIED, Word
 
@@ -445,3 +447,74 @@ def test_thousands_have_english_commas(
     made = [Word(word, row, 0.9) for word, row in zip(target.split(), rows, strict=True)]
     held, doubtful = Numbers([source.replace(" ", JOINER)], [0], made, languages).held()
     assert (" ".join(word.text for word in held), doubtful) == (expected, [])
+
+
+IN_LANGUAGES = """
+en nl | the 3rd house | het 3e huis | 0 1 2 | het 3e huis
+en es | at 9 pm | a las 9 noche | 0 0 1 2 | a las 9 noche
+de en | um 5 Uhr nachmittags | at 5 p.m. | 0 1 3 | at 5 p.m.
+de en | 3,125 kg | 3,120 kg | 0 1 | 3.125 kg
+de en | 1.200 Euro | 1,300 euros | 0 1 | 1,200 euros
+en de | 3.125 kg | 3.120 kg | 0 1 | 3,125 kg
+pt en | 3ª casa | 3rd house | 0 1 | 3rd house
+ja en | 5 万 人 | 50,000 people | 0 2 | 50,000 people
+en zh | 50,000 people | 5 万 人 | 0 0 1 | 5 万 人
+ja en | 7 人 | 8 people | 0 1 | 7 people
+en fr | at 12 pm | à midi | 0 1 | à midi
+en fr | at 12 am | Minuit | 1 | Minuit
+fr en | à 12 h | at noon | 0 1 | at noon
+en fr | Open 5-7 pm | Ouvert 5-7 heures | 0 1 2 | Ouvert 17-19 heures
+fr en | ouvert 17-19 h | open 5-7 p.m. | 0 1 2 | open 5-7 p.m.
+en fr | My 1st car | Ma première voiture | 0 1 2 | Ma première voiture
+fr en | les 1ères fois | the 1 times | 0 1 2 | the 1st times
+en fr | July 4th | 4 juillet | 1 0 | 4 juillet
+fr en | Ver de terre | Vers of earth | 0 1 2 | Vers of earth
+"""
+"""Languages, source, target, the source word that each target word looked at, expected target."""
+
+
+@pytest.mark.parametrize(("languages", "source", "target", "read", "expected"), table(IN_LANGUAGES))
+def test_rules_of_english_and_french_are_for_them_alone(
+    languages: str, source: str, target: str, read: str, expected: str
+) -> None:
+    words, (first, other) = source.split(), languages.split()
+    rows = looking(read, len(words) + 1)
+    made = [Word(word, row, 0.9) for word, row in zip(target.split(), rows, strict=True)]
+    places = [place for place, word in enumerate(words) if is_source_number(word)]
+    held, _ = Numbers(words, places, made, (first, other)).held()
+    assert " ".join(word.text for word in held) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("i am tired.please help", []),
+        ("hello.how are you", []),
+        ("Il dit :viens ici.", []),
+        ("It costs $5 /month", []),
+        ("see node.js and a_b.cfg", ["node.js", "a_b.cfg"]),
+        ("example.org, com.example.thing", ["example.org", "com.example.thing"]),
+        ("Hello :name and :user_id in /home", [":name", ":user_id", "/home"]),
+    ],
+)
+def test_what_is_a_file_or_a_placeholder(codec: Codec, line: str, kinds: list[str]) -> None:
+    assert [word for word in faithful_words(codec, line) if kind_of(word) in STAND_INS] == kinds
+
+
+def test_german_dates_are_no_lists() -> None:
+    german = Codec(Tokeniser("moses", "de"), Vocabulary(["3.", "Oktober"]))
+    assert faithful_words(german, "3. Oktober") == ["3.", "Oktober"]
+    assert kind_of(faithful_words(german, "3) Oktober")[0]) == "front"
+
+
+def test_an_empty_entry_of_a_dictionary_leaves_a_word_out(codec: Codec) -> None:
+    sentence = encoded(codec, "Florez said")
+    faithful = Faithful(codec, KNOWN, {"Florez": ""}, "fr")
+    words, *_ = faithful(sentence, ["Forpourt", "dit"], looking("0 1", 3), [0.9, 0.9], FAITHFUL)
+    assert [word for word in words if word] == ["Dit"]
+
+
+@pytest.mark.parametrize("number", ["10⁠000", "Cent⁠six"])
+def test_a_number_of_several_words_is_the_first_word(number: str) -> None:
+    assert first_word([number, "personnes"]) == 0
+    assert first_word(["3.⁠", "personnes"]) == 1

@@ -33,8 +33,8 @@ def is_english_i(word: str, language: str) -> bool:
 def first_word(words: Sequence[str]) -> int | None:
     """Returns the place of the first word that begins with a letter or digit: of no tag, and of no
     number in front of a sentence."""
-    found = (place for place, word in enumerate(words) if word[:1].isalnum() and JOINER not in word)
-    return next(found, None)
+    begun = ((place, word) for place, word in enumerate(words) if word[:1].isalnum())
+    return next((place for place, word in begun if not word.endswith(JOINER)), None)
 
 
 def begins_small(words: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from rnnsearch.text.language_codes import base
 from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.repairs import DETACHED
 from rnnsearch.translation.numbers import FIGURE
+from rnnsearch.translation.source_lines import ORDINALS
 from rnnsearch.translation.spelt import SPELT, TIMES, in_digits
 
 _EMOJI = (
@@ -21,7 +22,23 @@ _EMOJI = (
 # joiners, skin tones, flags of regions
 _JOINED = "\u200d\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 _CLUSTER = rf"[{_EMOJI}]|[0-9#*]\ufe0f?\u20e3|\S\ufe0f"
-_FILE = r"[A-Za-z][\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{1,4}(?![\w(-]|[.@]\w)"
+# none that a sentence may begin with, as me, it, us, go, be, de: "hello.it is me"
+_ENDINGS = (
+    "7z|ai|app|aspx?|avi|bak|bat|biz|bmp|bz2|cfg|ch|cn|com|conf|cpp|css|csv|dat|db|deb|dev|dll|dmg"
+    "|docx?|edu|env|epub|eu|exe|flac|fr|gif|gov|gz|html?|ico|info|ini|io|ipynb|iso|jar|java|jp"
+    "|jpe?g|jsx?|json|lock|log|md|mkv|mov|mp3|mp4|net|nl|od[pst]|ogg|org|pdf|php|png|pptx?|ps1|psd"
+    "|py|rar|rb|rpm|rs|rst|rtf|ru|sh|sql|srt|svg|tar|tex|tiff?|tmp|toml|tsx?|tsv|ttf|tv|txt|uk|vcf"
+    "|vue|wav|web[mp]|whl|xcf|xlsx?|xml|xyz|xz|ya?ml|zip"
+)
+_NAMES = (
+    "amount|attribute|count|date|email|field|file|id|items?|key|link|max|min|model|names?|number"
+    "|other|price|size|time|title|total|type|url|username|users?|values?"
+)
+"""Usual names of values after a colon; other words may be text (*Il dit :viens*)."""
+_FILE = (
+    rf"[A-Za-z][\w-]+(?:(?:\.[\w-]+)*\.(?:{_ENDINGS})|(?:\.[\w-]+)+\.[a-z][a-z0-9]{{1,4}})"
+    r"(?![\w(-]|[.@]\w)"
+)
 COPIED_PATTERNS = {
     "front": (
         r"^(?:(?:[-–—+*•●○◦▪▸►■◆‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]:?"
@@ -33,7 +50,7 @@ COPIED_PATTERNS = {
         r"<https?://[^\s<>]+>|(?:https?://|www\.)[^\s<>\"]+"
         r"|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
         r"|(?<!\w)[A-Za-z]:\\[^\s<>\"]*|\\\\\w[^\s<>\"]+"
-        r"|(?<![^\s(\"'=])(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
+        r"|(?<![^\s(\"'=])(?<!\d\s)(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
         rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?"
     ),
     "escape": r"\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
@@ -43,7 +60,8 @@ COPIED_PATTERNS = {
         r"|%(?:\(\w+\)|(?:\d+\$)?[-+0-9.]*)[a-zA-Z@](?!\w)|%[1-9](?!\w)"
         r"|\{\{[^{}]*\}\}|\{%[^{}]*%\}|<[%?][^<>]*[%?]>|\[\[[^\[\]]+\]\]|__\w+__"
         r"|[$#%]?\{\s*(?:[^{}\s]+\s*)?\}|\{\s*\w+\s*,(?:[^{}]|\{[^{}]*\})*\}"
-        r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})|(?<![^\s(\"']):[a-z_]\w*:?(?![\w:])"
+        r"|\$\w*\([^()]*\)|\$(?:[a-z_]\w*|[A-Z_]{3,})"
+        rf"|(?<![^\s(\"']):(?:{_NAMES}|[a-z]|[a-z]\w*[A-Z_\d]\w*|_\w+|[a-z_]\w*:)(?![\w:])"
     ),
     "code": (
         r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*(?:,\s[^()\s]+)*\)"
@@ -102,6 +120,9 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
         return codec.words(CENTS.sub(r"\1,\3 \2", text) if french else text)
 
     for found in ANY_COPIED.finditer(line):
+        dated = found["front"] and base(codec.tokeniser.language) in ORDINALS
+        if dated and found[0][:1].isdecimal() and found[0].rstrip().endswith("."):
+            continue  # 3. Oktober
         if found["spelt"] and not in_digits(found[0], times=False):
             continue
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]

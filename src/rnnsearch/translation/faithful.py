@@ -23,6 +23,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Codec, EncodedSentence, Term
 from rnnsearch.text.formats.lines import plain_field, raw_lines
+from rnnsearch.text.language_codes import base
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.amounts import NAMES
 from rnnsearch.translation.case import first_word, in_capitals
@@ -57,6 +58,11 @@ class Faithful:
     dictionary: Mapping[str, str]
     target_language: str = ""
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target, without their regions."""
+        return base(self.source.tokeniser.language), base(self.target_language)
+
     def __call__(
         self,
         sentence: EncodedSentence,
@@ -81,7 +87,7 @@ class Faithful:
             made, doubtful = self._numbers(sentence, self._verbatim(sentence, made))
             made = self._unread(sentence, list(self._invented(sentence, made)))
             made = _currencies(sentence, self._capitals(sentence, made))
-            _add_currencies(sentence, made, NAMES.get(self.target_language, {}))
+            _add_currencies(sentence, made, NAMES.get(self.languages[1], {}))
             made = made if kept else _begun_large(sentence, made)
         made = kept + made
         rows = np.array([word.row for word in made], dtype=np.float32).reshape(
@@ -94,8 +100,7 @@ class Faithful:
         their value: nothing copies them again."""
         words, copies = list(sentence.words), list(kept)
         places = [place for place, text in enumerate(words) if is_source_number(text)]
-        languages = self.source.tokeniser.language, self.target_language
-        Numbers(words, places, copies, languages).keep_equal()
+        Numbers(words, places, copies, self.languages).keep_equal()
         for word in copies:
             if word.copied is not None:
                 words[word.copied] = ""
@@ -143,9 +148,8 @@ class Faithful:
             for place, text in _unbound(sentence, made)
             if is_source_number(text) and kind_of(text) not in STAND_INS
         ]
-        languages = self.source.tokeniser.language, self.target_language
-        made, doubtful = Numbers(sentence.words, places, made, languages).held()
-        return made, doubtful + hold_measures(sentence.words, made, languages)
+        made, doubtful = Numbers(sentence.words, places, made, self.languages).held()
+        return made, doubtful + hold_measures(sentence.words, made, self.languages)
 
     def _invented(self, sentence: EncodedSentence, made: list[Word]) -> Iterator[Word]:
         """Replaces `<unk>` and words that the training data did not have. Of several for one source
@@ -251,7 +255,7 @@ def _add_currencies(sentence: EncodedSentence, made: list[Word], names: Mapping[
     words = ["", *sentence.words, ""]
     for at in reversed(range(len(made))):
         place, following = made[at].copied, made[at + 1 : at + 2]
-        if place is None or not made[at].text[-1].isdecimal():
+        if place is None or not made[at].text[-1:].isdecimal():
             continue
         before, after = words[place], words[place + 2]
         # pounds may be a weight

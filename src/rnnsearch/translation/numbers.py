@@ -27,21 +27,31 @@ FIGURE = (
 )
 """Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times,
 dates."""
-MARKS = {"en": (",", "."), "fr": (" ", ",")}
+MARKS = {
+    **dict.fromkeys(("en", "zh", "ja", "ko", "th", "he"), (",", ".")),
+    **dict.fromkeys(("de", "es", "it", "nl", "pt", "ro", "tr", "id", "da", "el"), (".", ",")),
+    **dict.fromkeys(("fr", "ru", "uk", "bg", "cs", "sk", "pl", "hu", "sv", "nb", "fi"), (" ", ",")),
+}
 """Language → its marks of thousands and of decimals. In other languages, any mark is one of
 thousands."""
+COUNTED_BY = dict.fromkeys(("zh", "ja", "ko"), "十百千万萬亿億兆십백천만억조")
+"""Language → words behind a number (5 万: 50,000) that are not read: numbers stay as they are."""
+NOONS = ("noon", "midday", "midnight", "midi", "minuit")
 CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?\s?([ap]m)?")
 HALVES = ("am", "pm")
 TIMES_OF_DAY = {*HALVES, "matin", "après-midi", "soir", "nuit"}
+ENGLISH_AND_FRENCH = {"en", "fr"}
+"""Languages whose ordinals and times of day are known."""
 AFTER_HOUR = (*HALVES, "h", "heure", "heures", "o'clock")
 LONGEST_NUMBER = 12
 """Maximum number of target words of a number."""
 
 
-ROMAN = re.compile(r"([IVX]+)(?:er|e|ème)")
+ROMAN = re.compile(r"([IVX]+)(?:(?<=I)(?:er|re)|e|ème)s?")
 NUMERAL = re.compile("[IVXLC]{2,}")
-ORDINAL = re.compile(rf"\d+(?:st|nd|rd|th|er|re|e|ère|ème)|{ROMAN.pattern}")
-FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)|\d+(?:e|ème)")
+ORDINAL = re.compile(rf"\d+(?:st|nd|rd|th|(?:er|re|e|ère|ème)s?)|{ROMAN.pattern}")
+FIRST = re.compile("first|premi", re.IGNORECASE)
+FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)s?|\d+(?:e|ème)s?")
 BILLIONS = re.compile(r"(\W)(?:(thousand)|mille)\Wmillions?$")
 
 
@@ -79,7 +89,8 @@ def read_figure(figure: str, language: str) -> str:
         other = "en" if language == "fr" else "fr"
         return converted(letters, other, language).replace(JOINER, " ")
     figure = re.sub(r"(?<=\d)(?=[ap]m$)", " ", figure)
-    figure = re.sub(r"^No\.\s?", "numéro " if language == "fr" else "number ", figure)
+    number = {"fr": "numéro ", "en": "number "}.get(language, r"\g<0>")
+    figure = re.sub(r"^No\.\s?", number, figure)
     return BILLIONS.sub(lambda found: f"{found[1]}{'billion' if found[2] else 'milliards'}", figure)
 
 
@@ -95,18 +106,33 @@ def clock(text: str, after: str) -> tuple[int, str, str] | None:
     return (int(found[1]), found[2] or "00", found[3] or half) if found else None
 
 
+def certain_time(text: str, after: str) -> tuple[int, str, str] | None:
+    """Returns `clock` of what is more than two digits; None for these."""
+    return clock(text, after) if _plain(after) in AFTER_HOUR or not text.isdecimal() else None
+
+
 def hour_of_day(hour: int, half: str) -> int:
     """Returns the hour counted to 24."""
     return hour % 12 + 12 * (half == "pm") if half else hour
 
 
+def in_24_hours(text: str, after: str) -> str:
+    """Returns 17-19 for 5-7 if "pm" is after it; "" for other text."""
+    hours = re.fullmatch(r"(\d{1,2})([-–])(\d{1,2})", text) if _plain(after) == "pm" else None
+    if hours is None:
+        return ""
+    first, last = (hour_of_day(int(hours[at]), "pm") for at in (1, 3))
+    return f"{first}{hours[2]}{last}"
+
+
 def values(text: str, after: str, language: str) -> set[str]:
-    """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands
-    (5k: 5000). after: the next word."""
-    own, time = {value(text, language)}, clock(text, after)
+    """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or
+    of thousands (5k: 5000). after: the next word."""
+    own, time = {value(text, language)}, certain_time(text, after)
     if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
         own.add(f"{value(text, language)}000")
-    if time and (_plain(after) in AFTER_HOUR or not text.isdecimal()):
+    own |= set(filter(None, [value(in_24_hours(text, after), language)]))
+    if time:
         hour, minutes, half = time
         own |= {f"{hour}h{minutes}", f"{hour_of_day(hour, half)}h{minutes}"}
     return own
@@ -120,13 +146,14 @@ def converted(text: str, source: str, target: str) -> str:
     plain = text.replace(JOINER, " ")
     if source == target or not {source, target} <= MARKS.keys():
         return text
-    if ORDINAL.fullmatch(text):
+    both = {source, target} == ENGLISH_AND_FRENCH
+    if both and ORDINAL.fullmatch(text):
         rank = value(text, source)
         english = (
             {"1": "st", "2": "nd", "3": "rd"}.get(rank[-1], "th") if rank[-2:-1] != "1" else "th"
         )
         return rank + (english if target == "en" else "er" if rank == "1" else "e")
-    if re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
+    if both and re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
         return re.sub(r"\s?h\s?", ":", plain)
     whole, dot, decimals = value(plain, source).partition(".")
     if (
@@ -151,11 +178,16 @@ class Numbers:
     languages: tuple[str, str]
 
     def __post_init__(self) -> None:
-        self.words = [in_digits(word) or word for word in self.words]
+        words = [in_digits(word) or word for word in self.words]
+        if self.languages == ("en", "fr"):  # 5-7 pm
+            words = [in_24_hours(word, after) or word for word, after in pairwise((*words, ""))]
+        self.words = words
 
     def held(self) -> tuple[list[Word], list[str]]:
         """Returns the words with each source number once, and the numbers to check: those that no
         word of the translation has been made from, or that only words without digits translate."""
+        if self._is_counted():
+            return self.made, []
         self.keep_equal()
         missing, doubtful = [place for place in self.places if place not in self._copied()], []
         for first, end in reversed(self._wrong()):
@@ -176,10 +208,20 @@ class Numbers:
                 doubtful.append(" ".join(word.text for word in run))
         for place in missing:
             doubtful += self._add(place)
-        self._hold_halves()
-        self._hold_ordinals()
+        if set(self.languages) == ENGLISH_AND_FRENCH:
+            self._hold_halves()
+            self._hold_ordinals()
         self._hold_numerals()
         return self._joined(), doubtful
+
+    def _is_counted(self) -> bool:
+        """Tells whether a word of COUNTED_BY is behind a number."""
+        sides = self.words, [word.text for word in self.made]
+        return any(
+            re.search(rf"\d\s?[{COUNTED_BY[language]}]", " ".join(texts))
+            for language, texts in zip(self.languages, sides, strict=True)
+            if language in COUNTED_BY
+        )
 
     def _hold_halves(self) -> None:
         """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05
@@ -208,8 +250,9 @@ class Numbers:
         for at, word in enumerate(self.made):
             source = "" if word.copied is None else self.words[word.copied]
             right = self.languages[1] == "fr" and FRENCH_ORDINAL.fullmatch(word.text)
-            ordinal = ORDINAL.fullmatch(source) and re.fullmatch(r"\d+[^\W\d_]+", word.text)
-            if ordinal and not right:
+            ending = "*" if self.languages[1] == "en" else "+"  # le 4 juillet
+            ordinal = re.fullmatch(rf"\d+[^\W\d_]{ending}", word.text)
+            if ordinal and ORDINAL.fullmatch(source) and not right:
                 self.made[at] = replace(word, text=converted(source, *self.languages))
 
     def _hold_numerals(self) -> None:
@@ -347,8 +390,17 @@ class Numbers:
         """Writes a number that is missing: its figures instead of a word that spells it, or at the
         place of its neighbours. Returns the number if it is to be checked."""
         text, figures = self.words[place], converted(self.words[place], *self.languages)
-        spelt = (at for at, word in enumerate(self.made) if word.read == place and _spells(word))
-        at = next(spelt, None)
+        spelt = [at for at, word in enumerate(self.made) if word.read == place and _spells(word)]
+        time = certain_time(text, "".join(self.words[place + 1 : place + 2]))
+        if time and time[0] in (0, 12):
+            right = [at for at, word in enumerate(self.made) if word.text.lower() in NOONS]
+        else:
+            first = ORDINAL.fullmatch(text) and value(text, "") == "1"
+            right = [at for at in spelt if first and FIRST.match(self.made[at].text)]
+        if right:
+            self.made[right[0]] = replace(self.made[right[0]], copied=place)
+            return []
+        at = next(iter(spelt), None)
         if at is None or not (digits := value(text, "")).isdecimal():
             insert(self.made, figures, place, len(self.words))
             return [text.replace(JOINER, " ")]

@@ -44,7 +44,7 @@ def encode_faithfully(
     result are still those of the line. target: the language of the translation; none if the words
     are those of a translation. typed: the words as they were typed, if `words` are in another
     case."""
-    languages = codec.tokeniser.language, target
+    languages = base(codec.tokeniser.language), base(target)
     instead = as_written(codec, typed or words) if target else {}
     instead |= read_measures(words, languages)
     instead |= read_amounts(words, languages, lambda sign: _is_unread(codec, sign))
@@ -154,7 +154,7 @@ def in_best_form(codec: Codec, word: str, first: bool, capitals: bool = False) -
     """Returns the words to read instead of this one: a stand-in; capitals in lowercase, if it has
     far fewer subwords, or, if all of the sentence has `capitals`, not more."""
     if (kind := kind_of(word)) is not None:
-        figure = read_figure(word.replace(JOINER, " "), codec.tokeniser.language)
+        figure = read_figure(word.replace(JOINER, " "), base(codec.tokeniser.language))
         return STAND_INS[kind] if kind in STAND_INS else codec.words(figure)
     if word in STRAIGHT and _is_unread(codec, word):
         return [STRAIGHT[word]]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
 
 from rnnsearch.text import moses, repairs, vocabulary
 from rnnsearch.translation import (
@@ -22,96 +25,69 @@ from rnnsearch.translation import (
     typed,
 )
 
-BY_NAME = {
-    typed: (
-        *("ABBREVIATIONS", "NOUNS_TOO", "SINGLE_LETTERS", "ACCENTS", "MOST_ACCENTS"),
-        *("LONGEST_READ", "SHORT_ARTICLES", "SHORTEST_MISSPELT"),
-    ),
-    spelt: ("ENGLISH_NUMBERS", "NUMBER_WORDS", "RANK_WORDS", "MULTIPLIERS"),
-    negation: (
-        *("VOWELS", "NEGATIONS", "BEFORE_NEGATION", "IDIOMS", "COUNTED", "NO_VERBS", "POSITIVE"),
-        *("SUBJECTS", "OBJECTS", "WHOLE_SUBJECTS", "SURE_VERBS"),
-    ),
-}
-"""Module → its tables that have the same names in the engine."""
 TABLES = {
-    **{name: getattr(module, name) for module, names in BY_NAME.items() for name in names},
-    "STAND_INS": copied.STAND_INS,
-    "CURRENCIES": faithful.CURRENCIES,
-    "LONGEST_ACRONYM": case.LONGEST_ACRONYM,
-    "LONGEST_LABEL": case.LONGEST_LABEL,
-    "NOUNS_IN_CAPITALS": case.NOUNS_IN_CAPITALS,
-    "DOTTED": reading.DOTTED,
-    "UNREAD": case.UNREAD,
-    "NAME_SUBWORDS": reading.NAME_SUBWORDS,
-    "LEAST_GAINS": case.LEAST_GAINS,
-    "EMPHASIS": moses.EMPHASIS,
-    "STRAIGHT": reading.STRAIGHT,
-    "NAMES": amounts.NAMES,
-    "OWNERS": amounts.OWNERS,
-    "UNTIL": amounts.UNTIL,
-    "SIZES": amounts.SIZES,
-    "TRILLIONS": measures.TRILLIONS,
-    "UNITS": measures.UNITS,
-    "UNIT_STAND_INS": measures.UNIT_STAND_INS,
-    "WRITTEN": measures.WRITTEN,
-    "MARKS": numbers.MARKS,
-    "HALVES": numbers.HALVES,
-    "TIMES_OF_DAY": sorted(numbers.TIMES_OF_DAY),
-    "AFTER_HOUR": numbers.AFTER_HOUR,
-    "LONGEST_NUMBER": numbers.LONGEST_NUMBER,
-    "THOUSAND": numbers.THOUSAND,
-    "COPIED": target_words.COPIED,
-    "HASHES": vocabulary.HASHES,
-    "SEEDS": vocabulary.SEEDS,
-    "AFTER_ADDRESS": copied.AFTER_ADDRESS,
-    "LONGEST_UNFINISHED": beginning.LONGEST_UNFINISHED,
-    "RARE": target_words.RARE,
-    "ORDINALS": source_lines.ORDINALS,
-    "LONGEST_WORD": source_lines.LONGEST_WORD,
-    "KIND": moses.KIND,
-    "CLOSED_BY": moses.CLOSED_BY,
-    "SHORTENED": sorted(moses.SHORTENED),
+    amounts: "NAMES OWNERS SIZES UNTIL",
+    beginning: "LONGEST_UNFINISHED",
+    case: "LEAST_GAINS LONGEST_ACRONYM LONGEST_LABEL NOUNS_IN_CAPITALS UNREAD",
+    copied: "AFTER_ADDRESS STAND_INS",
+    faithful: "CURRENCIES",
+    measures: "TRILLIONS UNITS UNIT_STAND_INS WRITTEN",
+    moses: "CLOSED_BY EMPHASIS KIND SHORTENED",
+    negation: "BEFORE_NEGATION COUNTED IDIOMS NEGATIONS NO_VERBS OBJECTS POSITIVE SUBJECTS"
+    " SURE_VERBS VOWELS WHOLE_SUBJECTS",
+    numbers: "AFTER_HOUR COUNTED_BY HALVES LONGEST_NUMBER MARKS NOONS THOUSAND TIMES_OF_DAY",
+    reading: "DOTTED NAME_SUBWORDS STRAIGHT",
+    source_lines: "LONGEST_WORD ORDINALS",
+    spelt: "ENGLISH_NUMBERS MULTIPLIERS NUMBER_WORDS RANK_WORDS",
+    target_words: "COPIED RARE",
+    typed: "ABBREVIATIONS ACCENTS LONGEST_READ MOST_ACCENTS NOUNS_TOO SHORTEST_MISSPELT"
+    " SHORT_ARTICLES SINGLE_LETTERS",
+    vocabulary: "HASHES SEEDS",
 }
+"""Module → its tables."""
 ANYWHERE, AT_START, WHOLE = "{}", "^(?:{})", "^(?:{})$"
 PATTERNS = {
-    "BILLIONS": (numbers.BILLIONS, ANYWHERE, "u"),
-    "NUMBER": (amounts.NUMBER, WHOLE, "u"),
-    "MANY": (measures.MANY, WHOLE, "u"),
-    "MONEY": (measures.MONEY, WHOLE, "u"),
-    "NEAR_MONEY": (faithful.NEAR_MONEY, ANYWHERE, "u"),
-    "SIZED": (faithful.SIZED, AT_START, "u"),
-    "MEASURE": (measures.MEASURE, WHOLE, "u"),
-    "CLOCK": (numbers.CLOCK, WHOLE, "u"),
-    "ROMAN": (numbers.ROMAN, WHOLE, "u"),
-    "NUMERAL": (numbers.NUMERAL, WHOLE, "u"),
-    "ORDINAL": (numbers.ORDINAL, WHOLE, "u"),
-    "FRENCH_ORDINAL": (numbers.FRENCH_ORDINAL, WHOLE, "u"),
-    "BREAK": (source_lines.BREAK, ANYWHERE, "gu"),
-    "LAST": (source_lines.LAST, ANYWHERE, "iu"),
-    "AFTER_TIME": (source_lines.AFTER_TIME, AT_START, "u"),
-    "NAME": (source_lines.NAME, WHOLE, "u"),
-    "CENTS": (copied.CENTS, ANYWHERE, "gu"),
-    "DASHED": (copied.DASHED, ANYWHERE, "gu"),
-    "DETACHED": (repairs.DETACHED, ANYWHERE, "giu"),
-    "ADJECTIVE": (spelt.ADJECTIVE, WHOLE, "u"),
-    "LINKED": (spelt.LINKED, ANYWHERE, "gu"),
-    "TIME": (spelt.TIME, WHOLE, "u"),
-    "SPELT": (re.compile(spelt.SPELT), WHOLE, "u"),
-    "ELIDED": (typed.ELIDED, WHOLE, "u"),
-    "PARTICIPLE": (typed.PARTICIPLE, ANYWHERE, "u"),
+    (ANYWHERE, "u"): {numbers: "BILLIONS", faithful: "NEAR_MONEY", typed: "PARTICIPLE"},
+    (ANYWHERE, "gu"): {source_lines: "BREAK", copied: "CENTS DASHED", spelt: "LINKED"},
+    (ANYWHERE, "iu"): {source_lines: "LAST"},
+    (ANYWHERE, "giu"): {repairs: "DETACHED"},
+    (AT_START, "u"): {faithful: "SIZED", source_lines: "AFTER_TIME"},
+    (AT_START, "iu"): {numbers: "FIRST"},
+    (WHOLE, "u"): {
+        amounts: "NUMBER",
+        measures: "MANY MEASURE MONEY",
+        numbers: "CLOCK FRENCH_ORDINAL NUMERAL ORDINAL ROMAN",
+        source_lines: "NAME",
+        spelt: "ADJECTIVE SPELT TIME",
+        typed: "ELIDED",
+    },
 }
-"""Name → regular expression, where in a text it matches, and its flags in JavaScript."""
+"""Where in a text regular expressions match, and their flags in JavaScript → module → their
+names."""
 
 
 def tables_module() -> str:
     """Returns the module of JavaScript."""
-    values = {name: json.dumps(value, ensure_ascii=False) for name, value in TABLES.items()}
-    for name, (pattern, place, flags) in PATTERNS.items():
-        text = json.dumps(place.format(in_javascript(pattern.pattern)), ensure_ascii=False)
-        values[name] = f'new RegExp({text}, "{flags}")'
+    values = {
+        name: _json(sorted(value) if isinstance(value, (set, frozenset)) else value)
+        for module, names in TABLES.items()
+        for name, value in _named(module, names)
+    }
+    for (place, flags), modules in PATTERNS.items():
+        for module, names in modules.items():
+            for name, pattern in _named(module, names):
+                written = in_javascript(getattr(pattern, "pattern", pattern))
+                values[name] = f'new RegExp({_json(place.format(written))}, "{flags}")'
     values |= {"FIRST_TWO": two_words(typed.FIRST_TWO), "ANY_TWO": two_words(typed.ANY_TWO)}
     return "".join(f"export const {name} = {value};\n" for name, value in values.items())
+
+
+def _named(module: ModuleType, names: str) -> Iterator[tuple[str, Any]]:
+    return ((name, getattr(module, name)) for name in names.split())
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def two_words(table: typed.TwoWords) -> str:

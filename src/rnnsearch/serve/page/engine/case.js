@@ -20,7 +20,7 @@ export function capitalised(text) {
 
 /** Returns the place of the first word that begins with a letter or digit; -1 if there is none. */
 export const firstWord = (words) =>
-  words.findIndex((text) => /^[\p{L}\p{N}]/u.test(text) && !text.includes(JOINER));
+  words.findIndex((text) => /^[\p{L}\p{N}]/u.test(text) && !text.endsWith(JOINER));
 
 /** Tells whether the first word has letters alone, apostrophes and hyphens apart, and no capital. */
 export function beginsSmall(words) {

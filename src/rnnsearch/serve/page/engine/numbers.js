@@ -3,14 +3,18 @@
 
 import { JOINER } from "./codec.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_HOUR, BILLIONS, CLOCK, HALVES, LONGEST_NUMBER, MARKS } from "./tables.js";
-import { FRENCH_ORDINAL, NUMERAL, ORDINAL, RARE, ROMAN, THOUSAND, TIMES_OF_DAY } from "./tables.js";
+import { AFTER_HOUR, BILLIONS, CLOCK, COUNTED_BY, FIRST, FRENCH_ORDINAL, HALVES } from "./tables.js";
+import { LONGEST_NUMBER, MARKS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN } from "./tables.js";
+import { THOUSAND, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
 
 const isDigits = (text) => /^\p{Nd}+$/u.test(text);
 const plain = (text) => text.replaceAll(JOINER, " ");
 const bare = (text = "") => text.toLowerCase().replaceAll(".", "");
 const textOf = (run) => run.map((one) => one.text).join(" ");
+
+/** Tells whether ordinals and times of day are known: those of English and French. */
+const areKnown = ([source, target]) => ["enfr", "fren"].includes(source + target);
 
 export const isNumber = (text) => /\p{Nd}/u.test(text) || ROMAN.test(text);
 
@@ -23,7 +27,7 @@ export function readFigure(figure, language) {
   if (letters) return plain(converted(letters, [language === "fr" ? "en" : "fr", language]));
   return figure
     .replace(/(?<=\p{Nd})(?=[ap]m$)/u, " ")
-    .replace(/^No\.\s?/u, language === "fr" ? "numéro " : "number ")
+    .replace(/^No\.\s?/u, ({ fr: "numéro ", en: "number " })[language] ?? "$&")
     .replace(BILLIONS, (_, space, english) => space + (english ? "billion" : "milliards"));
 }
 
@@ -55,13 +59,27 @@ function clock(text, after) {
 
 const hourOfDay = (hour, half) => (half ? (hour % 12) + (half === "pm" ? 12 : 0) : hour);
 
-/** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00) or of thousands. */
+/** Returns `clock` of what is more than two digits; null for these. */
+const certainTime = (text, after) =>
+  AFTER_HOUR.includes(bare(after)) || !isDigits(text) ? clock(text, after) : null;
+
+/** Returns 17-19 for 5-7 if "pm" is after it; "" for other text. */
+function in24Hours(text, after) {
+  const found = bare(after) === "pm" && /^(\p{Nd}{1,2})([-–])(\p{Nd}{1,2})$/u.exec(text);
+  if (!found) return "";
+  const [first, last] = [found[1], found[3]].map((hour) => hourOfDay(Number(hour), "pm"));
+  return first + found[2] + last;
+}
+
+/** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or of
+ *  thousands. */
 function values(text, after, language) {
   const own = [value(text, language)];
   const thousands = /^\p{Nd}+k$/iu.test(text + (after === "k" || after === "K" ? after : ""));
   if (thousands) own.push(`${own[0]}000`);
-  const time = clock(text, after);
-  if (!time || (isDigits(text) && !AFTER_HOUR.includes(bare(after)))) return own;
+  own.push(...[value(in24Hours(text, after), language)].filter(Boolean));
+  const time = certainTime(text, after);
+  if (!time) return own;
   const [hour, minutes, half] = time;
   return [...own, `${hour}h${minutes}`, `${hourOfDay(hour, half)}h${minutes}`];
 }
@@ -70,13 +88,14 @@ function values(text, after, language) {
 function converted(word, [source, target]) {
   const text = word.replace(BILLIONS, "");
   if (source === target || !MARKS[source] || !MARKS[target]) return text;
-  if (ORDINAL.test(text)) {
+  const both = areKnown([source, target]);
+  if (both && ORDINAL.test(text)) {
     const rank = value(text, source);
     if (target !== "en") return rank + (rank === "1" ? "er" : "e");
     return rank + ((rank.at(-2) !== "1" && { 1: "st", 2: "nd", 3: "rd" }[rank.at(-1)]) || "th");
   }
   const given = plain(text);
-  if (/^\p{Nd}{1,2}\s?h\s?\p{Nd}\p{Nd}$/u.test(given)) return given.replace(/\s?h\s?/u, ":");
+  if (both && /^\p{Nd}{1,2}\s?h\s?\p{Nd}\p{Nd}$/u.test(given)) return given.replace(/\s?h\s?/u, ":");
   const [whole, ...decimals] = value(given, source).split(".");
   const marked = new RegExp(`^\\p{Nd}+(?:[\\s.,']\\p{Nd}\\p{Nd}|${THOUSAND})\\p{Nd}`, "u");
   if (decimals.length > 1 || !isDigits(whole) || !marked.test(given)) return text;
@@ -89,13 +108,16 @@ export class Numbers {
   /** given: the words of the source. places: of its numbers. made: the words of the translation. languages:
    *  source, target. */
   constructor(given, places, made, languages) {
-    const words = given.map((one) => inDigits(one) ?? one);
+    const digits = given.map((one) => inDigits(one) ?? one);
+    const toFrench = languages.join() === "en,fr"; // 5-7 pm
+    const words = digits.map((one, k) => (toFrench && in24Hours(one, digits[k + 1])) || one);
     Object.assign(this, { words, places, made: [...made], languages });
   }
 
   /** Returns the words with each source number once, and the numbers to check. */
   held() {
     const { made, places } = this;
+    if (this.isCounted()) return [made, []];
     this.keepEqual();
     const doubtful = [];
     const missing = places.filter((place) => !this.copies(place));
@@ -115,10 +137,21 @@ export class Numbers {
       } else add(run);
     }
     for (const place of missing) doubtful.push(...this.add(place));
-    this.holdHalves();
-    this.holdOrdinals();
+    if (areKnown(this.languages)) {
+      this.holdHalves();
+      this.holdOrdinals();
+    }
     this.holdNumerals();
     return [this.joined(), doubtful];
+  }
+
+  /** Tells whether a word of COUNTED_BY is behind a number. */
+  isCounted() {
+    const sides = [this.words, this.made.map((one) => one.text)];
+    return this.languages.some((language, side) => {
+      const counts = COUNTED_BY[language];
+      return counts && new RegExp(`\\p{Nd}\\s?[${counts}]`, "u").test(sides[side].join(" "));
+    });
   }
 
   copies(place) {
@@ -212,7 +245,17 @@ export class Numbers {
     const { made, words, languages } = this;
     const text = words[place];
     const figures = converted(text, languages);
-    const at = made.findIndex((one) => one.read === place && spells(one));
+    const spelt = [...made.keys()].filter((k) => made[k].read === place && spells(made[k]));
+    const time = certainTime(text, words[place + 1]);
+    const first = ORDINAL.test(text) && value(text, "") === "1";
+    const isRight = (k) => first && spelt.includes(k) && FIRST.test(made[k].text);
+    const isNoon = (k) => NOONS.includes(made[k].text.toLowerCase());
+    const right = [...made.keys()].find([0, 12].includes(time?.[0]) ? isNoon : isRight);
+    if (right !== undefined) {
+      made[right] = { ...made[right], copied: place };
+      return [];
+    }
+    const at = spelt[0] ?? -1;
     const digits = value(text, "");
     if (at < 0 || !isDigits(digits)) {
       insert(made, figures, place, words.length);
@@ -251,8 +294,9 @@ export class Numbers {
     for (const [at, one] of made.entries()) {
       const source = words[one.copied] ?? "";
       const right = languages[1] === "fr" && FRENCH_ORDINAL.test(one.text);
-      const ordinal = ORDINAL.test(source) && /^\p{Nd}+\p{L}+$/u.test(one.text);
-      if (ordinal && !right) made[at] = { ...one, text: converted(source, languages) };
+      const english = languages[1] === "en"; // le 4 juillet
+      const ordinal = (english ? /^\p{Nd}+\p{L}*$/u : /^\p{Nd}+\p{L}+$/u).test(one.text);
+      if (ordinal && ORDINAL.test(source) && !right) made[at] = { ...one, text: converted(source, languages) };
     }
   }
 
