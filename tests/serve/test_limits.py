@@ -188,7 +188,7 @@ def test_short_tasks_overtake_a_long_one_that_is_worked_on() -> None:
 def test_every_step_of_a_translation_lets_short_tasks_overtake(
     make_service: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sentence with a wide beam counts as one that takes as long."""
+    """A sentence with a wide beam, or with choices, counts as one that takes as long."""
     service = make_service(beam=50)
     (model, *_), steps, sizes = service.models, list[int](), list[int]()
     usual = model.translator.settings.search.beam
@@ -203,12 +203,13 @@ def test_every_step_of_a_translation_lets_short_tasks_overtake(
         running = asyncio.create_task(service.queue.run())
         for beam in (None, 3 * usual):
             await service.translate(model, ["A cat ."], beam)
+        await service.choices(model, "A cat .", "", 2 * usual)
         running.cancel()
 
     asyncio.run(translate())
     assert len(steps) > 2
     assert set(steps) == {1}
-    assert sizes[-1] == 3 * sizes[0]
+    assert list(dict.fromkeys(sizes)) == [sizes[0], 3 * sizes[0], 4 * sizes[0]]
 
 
 def test_what_is_too_long_does_not_get_into_the_queue(

@@ -107,6 +107,8 @@ def test_other_origins_may_ask_only_if_they_are_named(
     assert allowed(open_one, theirs) == theirs
     assert allowed(open_one, "https://other.example") is None
     assert allowed(client, theirs) is None
+    refused = open_one.post("/v1/translate", json={"text": "a"}, headers={"Origin": theirs})
+    assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, theirs)
 
 
 def test_another_host_s_name_is_refused(client_of: Callable[..., TestClient]) -> None:

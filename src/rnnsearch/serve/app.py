@@ -108,15 +108,16 @@ def make_app(service: Service) -> ASGIApp:
     add_page(app)
     for fault in (RequestValidationError, ValidationError, InputError, HTTPException, Exception):
         app.add_exception_handler(fault, _refused)
-    if options.origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(options.origins),
-            allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type", "X-API-Key"],
-            expose_headers=["Retry-After"],
-        )
-    return guarded(app, options)
+    guard = guarded(app, options)
+    if not options.origins:
+        return guard
+    return CORSMiddleware(  # around the guard: a page may read its refusals, too
+        guard,
+        allow_origins=list(options.origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["Authorization", "Content-Type", "X-API-Key"],
+        expose_headers=["Retry-After"],
+    )
 
 
 def add_page(app: FastAPI) -> None:

@@ -103,8 +103,10 @@ def most_specific_fault(errors: Sequence[Mapping[str, Any]]) -> str:
     error = max(errors, key=lambda one: len(one["loc"]))
     fields = [str(part) for part in error["loc"] if part not in ("body", "query")]
     what = str(error["msg"]).removeprefix("Value error, ")
-    missing = f"{what}; send JSON, with the header Content-Type: application/json"
-    return f"{fields[0]}: {what}" if fields else missing
+    if fields:
+        return f"{fields[0]}: {what}"
+    own = error["type"] == "value_error"  # of a validator of ours, which read JSON
+    return what if own else f"{what}; send JSON, with the header Content-Type: application/json"
 
 
 class _Request(BaseModel, extra="forbid", frozen=True):

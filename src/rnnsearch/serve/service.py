@@ -306,7 +306,7 @@ class Service:
         check_limit(where, max(words, subwords), "words or subwords", self.options.words, remedy)
         numbers = group.nbest * words**2  # a translation has about as many words
         usual = translator.settings.search.beam
-        size = subwords * max(group.beam, usual) // usual
+        size = subwords * max(group.beam, 2 * group.choices, usual) // usual  # as `next_words`
         return QueuedTask(group, (parts, typed), size, numbers)
 
     async def _results(self, make: Callable[[], list[QueuedTask]]) -> list[Any]:
@@ -329,7 +329,11 @@ class Service:
         translator, items = group.model.translator, [task.item for task in tasks]
         each_step = partial(self.queue.let_overtake, tasks)
         if group.choices:
-            return [translator.choices(text, prefix, group.choices) for text, prefix in items]
+            found = []
+            for text, prefix in items:
+                each_step()
+                found.append(translator.choices(text, prefix, group.choices))
+            return found
         if not group.beam:
             scorer = translator.scorer(group.posterior, exact=not group.posterior, scored=False)
             return scorer.force_encoded(items, each_step=each_step)
