@@ -16,9 +16,11 @@ from folders import names
 from pairs import lines_of, write
 from tables import rows
 
+from rnnsearch.installed import VARIABLE
 from rnnsearch.translation.translator import Translator
 
 PAIRS = 6
+SHIPPED = Path(__file__).resolve().parents[2] / "models" / "src" / "rnnsearch_models"
 Align = Callable[..., list[Any]]
 
 
@@ -196,3 +198,21 @@ def test_given_words_that_are_no_words_are_refused(
     )
     write(Path("ja"), [" ".join(sentence[:-1])] * PAIRS)
     assert command("align run en ja --align.words given").code == 0
+
+
+def test_exchanged_files_are_noticed(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(SHIPPED))
+    write(
+        tmp_path / "a", ["The man is reading a book tonight, and the child is asleep already."] * 60
+    )
+    write(
+        tmp_path / "b",
+        ["L'homme lit un livre ce soir, et l'enfant dort déjà depuis longtemps."] * 60,
+    )
+    a, b = tmp_path / "a", tmp_path / "b"
+    assert "warning" not in command(f"align en-fr {a} {b}").err
+    done = command(f"align en-fr {b} {a}")
+    assert done.code == 0
+    assert "the source text looks like fr, not en (check the order of the files)" in done.err

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import Command
 from refusals import refusal
 
 from rnnsearch.config import built_in
@@ -153,6 +154,13 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
 def test_mistakes_are_one_clear_line(plan: Plan, text: str, message: str) -> None:
     with refusal(message):
         plan(text)
+
+
+def test_what_failed_of_several_studies_is_named(command: Command, tmp_path: Path) -> None:
+    done = command(f"experiment languages --data {tmp_path} --out {tmp_path}/out --quick")
+    assert (done.code, done.out) == (2, "")
+    assert "zh: " in done.err
+    assert "7 of 7 studies failed: de, ja, cs, es, ro, ru, zh (see above; " in done.err
 
 
 def test_one_study_for_each_language(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,66 @@ def test_further_texts_in_another_order_are_noticed(here: Path) -> None:
     assert not language_doubts(texts[:2], ["dev.de", "dev.en"], layout)
     assert not language_doubts(texts[:2], ["dev.en", "-"], layout)
     assert not language_doubts(texts[:2], ["empty.de", "missing.de"], layout)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.tsv", "English\tCzech\tscore\nyes\tano\t1\n", "en → cs (by the file)"),
+        ("a.tsv", "id\tcs\ten\n1\tano\tyes\n", "en → fr (assumed"),
+        (
+            "a.tmx",
+            '<tmx><header/><body><tu><tuv xml:lang="ja-JP"><seg>はい</seg></tuv>'
+            '<tuv xml:lang="EN-US"><seg>yes</seg></tuv></tu></body></tmx>',
+            "ja → en (by the file)",
+        ),
+    ],
+)
+def test_a_file_may_name_its_languages(name: str, text: str, said: str, here: Path) -> None:
+    Path(name).write_text(text, encoding="utf-8")
+    assert with_languages([name], "demo", [])[1].startswith(said)
+
+
+SENTENCES = [
+    f"The man reads {'the book and ' * (number * 7 % 11)}letters." for number in range(120)
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda lines: lines, ""),
+        (
+            lambda lines: [*lines[1:], "x"],
+            "lines of the source seem to belong to the lines of the target 1 earlier",
+        ),
+        (
+            lambda lines: ["x", "y", *lines[:-2]],
+            "lines of the target seem to belong to the lines of the source 2 earlier",
+        ),
+        (lambda lines: [*SENTENCES[:40], *lines[40:]], "40 of 120 lines are the same"),
+    ],
+)
+def test_sides_that_are_not_parallel(
+    change: Callable[[list[str]], list[str]], said: str, here: Path
+) -> None:
+    target = [
+        line.replace("The man reads", "Der Mann liest").replace("the book and", "das Buch und")
+        for line in SENTENCES
+    ]
+    Path("a.en").write_text("\n".join([*SENTENCES, ""]))
+    Path("a.de").write_text("\n".join([*change(target), ""]), encoding="utf-8")
+    found = with_languages(["a.en", "a.de"], "demo", [])[1]
+    assert said in found
+    assert ("warning" in found) == bool(said)
+
+
+def test_text_that_is_split_already(here: Path) -> None:
+    for code in ("ja", "en"):
+        Path(f"a.{code}").write_text(80 * TEXT[code], encoding="utf-8")
+    assert "warning" not in with_languages(["a.ja", "a.en"], "demo", [])[1]
+    split = " ".join(TEXT["ja"].strip()) + "\n"
+    Path("a.ja").write_text(80 * split, encoding="utf-8")
+    found = with_languages(["a.ja", "a.en"], "demo", [])[1]
+    assert "the ja text is split into words" in found
+    assert "--words given" in found

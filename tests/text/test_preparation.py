@@ -157,6 +157,16 @@ def test_pairs_are_dropped_for_a_reason_that_is_counted(tmp_path: Path) -> None:
     assert "c" not in corpus.source.vocabulary  # dropped pairs leave no words behind
 
 
+def test_the_development_target_is_spelt_as_networks_write_it(tmp_path: Path) -> None:
+    """Otherwise no translation could equal it."""
+    train = [write(tmp_path / f"train.{side}", ["ţara şi"] * 3) for side in "st"]
+    dev = [write(tmp_path / f"dev.{side}", ["ţara"]) for side in "st"]
+    how = settings(target_language="ro")
+    prepare(*train, tmp_path / "store", dev=dev, settings=how)
+    corpus = Corpus.open(tmp_path / "store")
+    assert (corpus.dev_source_lines, corpus.dev_target_lines) == (["ţara"], ["țara"])
+
+
 def test_development_pairs_are_all_kept_in_order(tmp_path: Path) -> None:
     lines = ["", "s1 s2", "s3 " * 40, "&amp; é"], ["t1", "", "t9", "t2"]
     dev = [write(tmp_path / f"dev.{side}", some) for side, some in zip("st", lines, strict=True)]

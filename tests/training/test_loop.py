@@ -94,6 +94,7 @@ def falling_nll(
         ([0.0, 0.0, 0.0], [50.0, 30.0, 40.0], 10),  # BLEU of short targets stays 0: NLL decides
         ([1.0, 2.0, 2.0], [30.0, 40.0, 40.0], 10),
         ([3.0, 2.0, 3.0], [30.0, 20.0, 40.0], 5),
+        ([0.9, 0.1, 0.0], [30.0, 20.0, 40.0], 10),  # noise
     ],
 )
 def test_equal_bleu_is_decided_by_nll(

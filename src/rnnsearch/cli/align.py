@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, json_line
 from rnnsearch.cli.options import Strings, describe, output_format, refuse, say_if_empty
 from rnnsearch.errors import InputError
+from rnnsearch.system.progress import note
 
 if TYPE_CHECKING:  # it would load torch
     from rnnsearch.translation.aligner import AlignedPair
@@ -47,7 +48,10 @@ def align(
 ) -> None:
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j`
     (source-target, from 0), or what --format says."""
+    from rnnsearch.run import Run
     from rnnsearch.text.formats.lines import check_pairs, warned_pairs
+    from rnnsearch.text.formats.readers import Layout
+    from rnnsearch.text.languages import language_doubts
 
     form = output_format(format_, ALIGN_FORMATS, "matrices" if json else "")
     if form == "picture":
@@ -57,6 +61,10 @@ def align(
     names, source, target = runs_and_texts(runs)
     check_pairs(source, target)
     say_if_empty(source, target)
+    data = Run.open(names[0]).settings.data
+    layout = Layout("lines", "", "", data.source_language, data.target_language)
+    if doubts := language_doubts([], [source, target], layout):
+        note(doubts.removeprefix("\n"))
     if task.how["words"] == "given":
         check_split(runs[0], source, target)
     deque(answered(place, task, names, source, warned_pairs(source, target)), maxlen=0)

@@ -100,13 +100,8 @@ def behaviour(
 def link_errors(links: Collection[Link], gold: GoldLinks) -> Behaviour:
     """Returns the counts behind AER, precision and recall of one sentence, as in
     `alignment_error`."""
-    found, in_sure, in_possible, sure, _ = link_counts([links], [gold])[0].tolist()
-    errors = found + sure - in_sure - in_possible
-    return {
-        "aer": (errors, found + sure),
-        "precision": (in_possible, found),
-        "recall": (in_sure, sure),
-    }
+    rates = alignment_statistics([links], [gold])
+    return {name.lower(): tuple(one.values[0].tolist()) for name, one in rates.items()}
 
 
 def summed(sentences: Iterable[Behaviour]) -> Behaviour:

@@ -29,7 +29,7 @@ from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_pharaoh
 from rnnsearch.lab.eflomal_links import link_texts
-from rnnsearch.lab.held_out import write_corpus
+from rnnsearch.lab.held_out import pairs_of, write_corpus
 from rnnsearch.lab.measures import Statistics, departure, system_statistics
 from rnnsearch.lab.metrics import DEPARTURE
 from rnnsearch.lab.outputs import Kind, open_run, run_answers
@@ -222,7 +222,7 @@ def write_study_corpus(folder: StudyFolder, out: Path) -> None:
                 opened.enter_context(path.open("w", encoding="utf-8", newline="\n"))
                 for path in names
             ]
-            for pair in islice(chain.from_iterable(text.pairs() for text in texts), count):
+            for pair in islice(pairs_of(texts), count):
                 for file, line in zip(sides, pair, strict=True):
                     file.write(f"{line}\n")
     if inputs.links:

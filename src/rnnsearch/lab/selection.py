@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float32
 
 from rnnsearch.arguments import in_step
 from rnnsearch.errors import InputError
+from rnnsearch.lab.held_out import pairs_of
 from rnnsearch.lab.ngrams import Floats, Ids, NgramModel, encode_text
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import prepare_output, written_whole
@@ -171,10 +172,10 @@ def select(
         what = "the pool is read several times"
         raise InputError(what, file=name, remedy="give a file, not a pipe")
     tokenisers = side_tokeniser("source", settings), side_tokeniser("target", settings)
-    domain = tokenised(_pairs(domain_texts), tokenisers)
+    domain = tokenised(pairs_of(domain_texts), tokenisers)
     options.progress("sampling the pool", 0, None)
     size = sum(word_counts(domain))
-    sample = random_sample(_pairs(texts), tokenisers, size, options.seed) if domain else []
+    sample = random_sample(pairs_of(texts), tokenisers, size, options.seed) if domain else []
     for text, what, names in ((domain, "in-domain text", in_domain), (sample, "pool", pool)):
         if not text:
             raise InputError(f"the {what} has no pair with words on both sides", file=names[0])
@@ -185,7 +186,7 @@ def select(
         Contrast.learn(own, general, options.order, side, tokeniser)
         for own, general, side, tokeniser in sides
     ]
-    pairs, found = _pairs(texts), []
+    pairs, found = pairs_of(texts), []
     while lines := list(islice(pairs, _CHUNK)):
         found.append(pair_scores(contrasts, lines))
         options.progress("scoring", len(found) * _CHUNK, None)
@@ -212,17 +213,13 @@ def _write(texts: Sequence[ParallelText], kept: list[bool], files: list[Path]) -
     changed = "the pool", "the pool that was scored"
     with written_whole(files[0]) as source_path, written_whole(files[1]) as target_path:
         with source_path.open("wb") as source, target_path.open("wb") as target:
-            for pair, keep in in_step(_pairs(texts), kept, changed, "begin again"):
+            for pair, keep in in_step(pairs_of(texts), kept, changed, "begin again"):
                 if keep:
                     source.write(f"{pair[0]}\n".encode())
                     target.write(f"{pair[1]}\n".encode())
         # a crash between the two renames must not leave a new side next to an old one
         for path in files:
             path.unlink(missing_ok=True)
-
-
-def _pairs(texts: Iterable[ParallelText]) -> Iterator[LinePair]:
-    return chain.from_iterable(text.pairs() for text in texts)
 
 
 def _both(numbers: list[int]) -> str:

@@ -108,7 +108,10 @@ class CleanBlock(NamedTuple):
 
     def arrays(self) -> list[Integers]:
         """Returns the block as arrays of numbers, the words as bytes of JSON."""
-        sides = ((json_bytes(words), *rows) for words, rows in self[1:3])
+        sides = (
+            (np.frombuffer(json.dumps(words).encode(), np.uint8), *rows)
+            for words, rows in self[1:3]
+        )
         return [np.array([self.text_index]), *chain.from_iterable(sides), *self.links]
 
     @classmethod
@@ -395,11 +398,6 @@ def count_words(report: SideReport, block: SideBlock, repeat: int, counts: Count
     report.words += repeat * len(values)
     report.distinct_words = len(counts)
     report.longest = max(report.longest, int(lengths.max(initial=0)))
-
-
-def json_bytes(value: object) -> Integers:
-    """Returns the value in JSON, as an array of bytes."""
-    return np.frombuffer(json.dumps(value).encode(), np.uint8)
 
 
 def append_arrays(file: BinaryIO, arrays: Sequence[Integers]) -> None:

@@ -146,7 +146,7 @@ class Corpus:
     settings: those it was prepared with. source, target: the codecs of both sides. train: the
     training pairs, shuffled once. dev: every development pair, in the order of its files; None if
     there are none.
-    dev_source_lines, dev_target_lines: the raw text of dev, for BLEU."""
+    dev_source_lines, dev_target_lines: the text of dev, for BLEU."""
 
     path: Path
     settings: DataSettings

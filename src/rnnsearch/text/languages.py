@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import dropwhile, islice
 from pathlib import Path
+from statistics import correlation
 from typing import Any
 
 from rnnsearch.config import load_config
@@ -18,8 +19,15 @@ from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.opening import is_on_disk, text_suffix
-from rnnsearch.text.formats.readers import BILINGUAL, Layout, ParallelText, parallel_texts
+from rnnsearch.text.formats.readers import (
+    BILINGUAL,
+    Layout,
+    ParallelText,
+    languages_in,
+    parallel_texts,
+)
 from rnnsearch.text.language_codes import base
+from rnnsearch.text.tokens import UNSPACED
 
 SAMPLED, BLOCK = 400, 20
 """Pairs from which languages are identified, in blocks of so many lines."""
@@ -51,6 +59,8 @@ _KANA = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC")
 """Scripts that are counted as CJK."""
 SCRIPT_LETTERS = 10
 """Letters without which nothing is said about their script."""
+FARTHEST = 3
+"""Lines by which a side may be shifted."""
 
 
 @cache
@@ -96,7 +106,9 @@ def with_languages(
     language than recipe, overrides or names say. Raises InputError if both languages are the same.
     """
     data = load_config(recipe, overrides).data
-    names = named_languages(files)
+    names, by = named_languages(files), "by the file's name"
+    if not any(names) and is_on_disk(files[0]) and (inside := languages_in(files[0])):
+        names, by = inside, "by the file"
     sides = _first_lines(files, _places(layout or Layout(), data, names))
     reads = [_read_languages(lines) for lines in sides]
     clear = list(map(_clear, reads))
@@ -107,7 +119,7 @@ def with_languages(
         key = f"{side}_language"
         code, why = getattr(data, key), "as set"
         if key not in data.model_fields_set:
-            choices = (named, "by the file's name"), (text, "by the text"), (code, "assumed")
+            choices = (named, by), (text, "by the text"), (code, "assumed")
             code, why = next(choice for choice in choices if choice[0])
             found.append(f"data.{key}={code}")
         how.append((code, why))
@@ -127,16 +139,18 @@ def language_doubts(
     files: Sequence[str | Path], others: Sequence[str | Path], layout: Layout
 ) -> str:
     """Returns lines that warn of texts in other languages than the layout's: of all but the first
-    of `files`, and of `others`. Streams, and what cannot be read, are passed over."""
+    of `files`, and of `others`. Without `files` the languages are a run's. Streams, and what cannot
+    be read, are passed over."""
     said, codes = "", (layout.source_language, layout.target_language)
     texts: list[ParallelText] = []
     with suppress(InputError, OSError):
         if all(map(is_on_disk, [*files, *others])):
-            texts = parallel_texts(files, layout=layout)[1:]
+            texts = parallel_texts(files, layout=layout)[1:] if files else []
             texts += parallel_texts(others, layout=layout) if others else []
         for text in texts:
             sides = list(zip(*islice(text.pairs(), SAMPLED), strict=True))
-            said += _doubts(sides, map(_read_languages, sides), codes, f"{text.name}: ")
+            reads = map(_read_languages, sides)
+            said += _doubts(sides, reads, codes, f"{text.name}: ", can_name=bool(files))
     return said
 
 
@@ -181,17 +195,65 @@ def _clear(read: Counter[str]) -> str:
 
 
 def _doubts(
-    sides: Iterable[Sequence[str]],
+    sides: Sequence[Sequence[str]],
     reads: Iterable[Counter[str]],
     codes: Sequence[str],
     name: str = "",
+    can_name: bool = True,
 ) -> str:
-    """Returns lines that warn if the sides are not in the languages of these codes."""
-    said = ""
+    """Returns lines that warn if the sides are not in the languages of these codes, or not
+    parallel."""
+    doubts = []
     for side, code, read, lines in zip(SIDES, codes, reads, sides, strict=False):
         if doubt := _doubt(side, code, read) or _script_doubt(side, code, lines):
-            said += f"\n  warning    {name}{doubt}"
-    return said
+            option = f", or name the language by --set data.{side}_language" * can_name
+            doubts.append(f"{doubt} (check the order of the files{option})")
+        doubts.append(_split_doubt(code, lines))
+    doubts += [_copy_doubt(*sides), _shift_doubt(*sides)] if len(sides) == 2 else []
+    return "".join(f"\n  warning    {name}{doubt}" for doubt in doubts if doubt)
+
+
+def _split_doubt(code: str, lines: Sequence[str]) -> str:
+    """Returns a warning if text of a language without spaces has one at every few letters."""
+    letters = sum(map(str.isalpha, text := "\n".join(lines)))
+    spaces = len(re.findall(r"(?<=[^\W\d_a-zA-Z]) (?=[^\W\d_a-zA-Z])", text))
+    if base(code) not in UNSPACED or letters < SCRIPT_LETTERS or 6 * spaces < letters:
+        return ""
+    remedy = "take the spaces out, or add --words given, --align.words given, data.tokeniser=space"
+    return f"the {code} text is split into words, and would be split again ({remedy})"
+
+
+def _copy_doubt(source: Sequence[str], target: Sequence[str]) -> str:
+    """Returns a warning if a fifth of the pairs has the same text on both sides."""
+    pairs = zip(source, target, strict=True)
+    same = sum(one == other for one, other in pairs if any(map(str.isalpha, one)))
+    if 5 * same < len(source) or same < SCRIPT_LETTERS:
+        return ""
+    remedy = "are they translated? --set data.drop_identical=true leaves them out"
+    return f"{same} of {len(source)} lines are the same on both sides ({remedy})"
+
+
+def _shift_doubt(source: Sequence[str], target: Sequence[str]) -> str:
+    """Returns a warning if the lengths of the lines fit those of lines further down on the other
+    side far better."""
+    sizes = [[*map(len, side)] for side in (source, target)]
+    if len(source) < SAMPLED // 4:
+        return ""
+    fits = {
+        shift: _correlation(sizes[0][max(shift, 0) :], sizes[1][max(-shift, 0) :])
+        for shift in range(-FARTHEST, FARTHEST + 1)
+    }
+    best = max(fits, key=fits.__getitem__)
+    if fits[best] < max(0.5, fits[0] + 0.3):
+        return ""
+    later, earlier = SIDES if best > 0 else SIDES[::-1]
+    what = f"lines of the {later} seem to belong to the lines of the {earlier} {abs(best)} earlier"
+    return f"{what} (is a line missing?)"
+
+
+def _correlation(one: Sequence[int], other: Sequence[int]) -> float:
+    size = min(len(one), len(other))
+    return correlation(one[:size], other[:size]) if min(map(len, map(set, (one, other)))) > 1 else 0
 
 
 def _doubt(side: str, code: str, read: Counter[str]) -> str:
@@ -200,8 +262,7 @@ def _doubt(side: str, code: str, read: Counter[str]) -> str:
     known = {one for one, _ in ranked_languages("a")}
     for other, count in read.most_common(1):
         if count >= max(3, 0.95 * read.total()) and base(code) in known - set(read):
-            remedy = f"check the order of the files, or --set data.{side}_language={other}"
-            return f"the {side} text looks like {other}, not {code} ({remedy})"
+            return f"the {side} text looks like {other}, not {code}"
     return ""
 
 
@@ -216,6 +277,4 @@ def _script_doubt(side: str, code: str, lines: Sequence[str]) -> str:
         return ""
     found = counts.most_common(1)[0][0]
     has, needs = (one if one == "CJK" else one.capitalize() for one in (found, expected))
-    remedy = f"check the order of the files, or name the language by --set data.{side}_language"
-    what = f"the {side} text is in {has} letters, but {code} is written in {needs} ones"
-    return f"{what} ({remedy})"
+    return f"the {side} text is in {has} letters, but {code} is written in {needs} ones"

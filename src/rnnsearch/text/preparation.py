@@ -55,6 +55,7 @@ from rnnsearch.text.formats.readers import LinePair, ParallelText
 from rnnsearch.text.links import Range, project
 from rnnsearch.text.preparation_report import PreparationReport, SideReport, TextReport
 from rnnsearch.text.subword_training import train_subwords
+from rnnsearch.text.tokens import normalise
 from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary, WordFilter
 
 SHARD_BYTES = 1 << 27
@@ -211,10 +212,10 @@ def make_codec(
         kind, size = settings.subwords, settings.vocabulary_size
         subwords = train_subwords(counts, kind, size, marks_words=not tokeniser.unspaced)
         vocabulary = Vocabulary(subwords.vocabulary())
-    met = known.known.with_words(counts) if known and known.known else WordFilter.of(counts)
     if known and not known.known and side == "source":
         # Without the words of the older text, these would count as unknown.
         return Codec(tokeniser, vocabulary, subwords)
+    met = known.known.with_words(counts) if known and known.known else WordFilter.of(counts)
     return Codec(tokeniser, vocabulary, subwords, met)
 
 
@@ -338,7 +339,10 @@ def count_repeated(digests: Path, asked: NDArray[np.uint64], report: Preparation
 
 
 def encode_dev(lines: Sequence[str], side: Side, codec: Codec, folder: Path) -> SideReport:
-    """Writes ids and text of one side of the development pairs."""
+    """Writes ids and text of one side of the development pairs. The target's is spelt as training
+    text is, for the network writes it so."""
+    if side == "target" and codec.tokeniser.normalised:
+        lines = [normalise(line, codec.tokeniser.language) for line in lines]
     block = SideBlock.of([codec.tokeniser.words(line) for line in lines])
     report = SideReport(codec.tokeniser.unit)
     count_words(report, block, 1, Counter())

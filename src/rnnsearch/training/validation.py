@@ -93,6 +93,10 @@ def _log_p(network: TranslationNetwork, pairs: Pairs, some: list[int]) -> list[f
     return forced_decoding([network], batch)[0].double().sum(1).tolist()
 
 
+NOISE = 1.0
+"""Below this development BLEU, the NLL decides."""
+
+
 class BestWeights:
     """The weights of the best validation so far, in the file `path`. Weights that could not be
     saved stay in memory until the next attempt. select_by: bleu, nll or metric."""
@@ -131,7 +135,8 @@ class BestWeights:
         if "dev_nll" not in scores:
             return None
         nll = -scores["dev_nll"] if math.isfinite(scores["dev_nll"]) else -math.inf
-        return (nll if self.select_by == "nll" else scores.get(f"dev_{self.select_by}", nll)), nll
+        score = nll if self.select_by == "nll" else scores.get(f"dev_{self.select_by}", nll)
+        return (0.0 if self.select_by == "bleu" and 0 <= score < NOISE else score), nll
 
     def save(self) -> None:
         """Saves weights that are not saved yet. Raises OSError if the disk is full."""

@@ -132,6 +132,12 @@ def test_text_that_is_not_utf8_is_refused(text: Path, content: bytes, message: s
         list(read_lines(text))
 
 
+def test_line_ends_of_old_macs_are_refused(text: Path) -> None:
+    text.write_bytes(b"a\rb\rc\rd\r")
+    with refusal(r"text\.en:1: the line ends are CR alone \(convert it with `tr "):
+        list(read_lines(text))
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -334,7 +334,7 @@ FAULTS: list[tuple[Any, ...]] = [
     ("a.jsonl", b"[" * 100_000, r"a\.jsonl:1: is not valid JSON"),
     ("a.jsonl", b'{"en": 1' + b"0" * 5000 + b"}", r"a\.jsonl:1: is not valid JSON"),
     ("a.jsonl", b'{"en": "a", "text": "b"}\n', r"a\.jsonl:1: does not have the keys 'source' and 'target' "
-    r"or .*; it has: en, text .give the keys of the text, by --columns, or by --set data.source_language="),
+    r"or .*; it has: en, text .give the keys of the text, by --columns SOURCE TARGET, or by --set data.source_language="),
     ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a"}\n', r"a\.jsonl:2: does not have the key 'fr'"),
     ("a.jsonl", b'{"en": "a", "fr": ["b"]}\n', r"a\.jsonl:1: has no text at the key 'fr', but \[\"b\"\]"),
     ("a.jsonl", b'{"en": "\\ud800", "fr": "b"}\n', r"a\.jsonl:1: has an incomplete character"),
@@ -354,7 +354,7 @@ FAULTS: list[tuple[Any, ...]] = [
     ("a.tmx", memory(unit("en: &x;", "fr: b"), head='<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'), "undefined entity"),
     ("a.tmx", memory(unit("en: &j;", "fr: b"), head=BILLION_LAUGHS), r"a\.tmx:\d+: is not valid XML: limit on input"),
     ("a.tmx", memory(unit("en: a", "de: b"), unit("en: c", "nl: d")), "none of the 2 units has the "
-    "language 'fr'; there are: de, en, nl .give the languages as the file writes them, by --columns, or by --set data"),
+    "language 'fr'; there are: de, en, nl .give the languages as the file writes them, by --columns SOURCE TARGET, or by --set data"),
 ]  # fmt: skip
 
 

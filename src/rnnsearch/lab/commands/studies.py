@@ -138,16 +138,18 @@ def experiment(
 ) -> None:
     """Train every variant of a study with every seed, and compare them in tables and a page. After
     Ctrl-C, the same command continues."""
-    folders, failed = place.open(study), list[InputError]()
+    folders, failed = place.open(study), list[str]()
     for folder in folders:
         try:
             carry_out(folder, place.jobs, only or (), trust_code)
         except InputError as error:
-            failed.append(error)
-            if folder is not folders[-1]:
-                say(f"{error}; the next one goes on")
+            if len(folders) == 1:
+                raise
+            failed.append(folder.path.name)
+            say(f"{folder.path.name}: {error}")
     if failed:
-        raise failed[0]
+        what = f"{len(failed)} of {len(folders)} studies failed: {', '.join(failed)}"
+        raise InputError(what, remedy="see above; then give the same command again")
 
 
 @describe(

@@ -145,6 +145,9 @@ def raw_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[s
             except UnicodeDecodeError as error:
                 what = f"byte {error.start + 1} of the line is not UTF-8"
                 raise InputError(what, file=path, line=number, remedy=_NOT_UTF8) from None
+            if number == 1 and line[:-1].count("\r") > 2 and not line.endswith("\n"):
+                remedy = f"convert it with `tr '\\r' '\\n' < {path}`"
+                raise InputError("the line ends are CR alone", file=path, line=1, remedy=remedy)
             if number == 1 and line.startswith(_BOM):
                 line = line.removeprefix(_BOM)
                 warnings.note("byte order mark", number)

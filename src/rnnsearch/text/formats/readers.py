@@ -8,8 +8,10 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -89,7 +91,9 @@ _FEW = 20  # pairs of a table from which a column is judged
 Record = dict[str, Any]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = object()
-_OPTIONS = ", by --columns, or by --set data.source_language=… and data.target_language=…"
+_OPTIONS = (
+    ", by --columns SOURCE TARGET, or by --set data.source_language=… and data.target_language=…"
+)
 
 
 def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
@@ -167,7 +171,8 @@ def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
         if len(cells) < 3 and len(set(map(_is_number, header))) == 1:
             return (0, 1), False
     what = f"does not name columns {layout.wanted()}; it has: {', '.join(cells)}"
-    raise InputError(what[:300], remedy="give the numbers of two columns of text")
+    remedy = "give the names or numbers of two columns of text by --columns SOURCE TARGET"
+    raise InputError(what[:300], remedy=remedy)
 
 
 def _check_text(
@@ -340,10 +345,7 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     number = 0
     for number, unit in enumerate(_units(path), 1):
         variants = [
-            (
-                _language_code(variant.get(_LANGUAGE) or variant.get("lang") or ""),
-                variant.find("{*}seg"),
-            )
+            (_variant_language(variant), variant.find("{*}seg"))
             for variant in unit.iterfind("{*}tuv")
         ]
         languages |= {language for language, _ in variants}
@@ -362,6 +364,25 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
             what = f"none of the {number:,} units has the language '{code}'; there are: {there}"
             remedy = f"give the languages as the file writes them{_OPTIONS}"
             raise InputError(what[:300], file=path, remedy=remedy)
+
+
+def languages_in(path: str | Path) -> list[str]:
+    """Returns the codes of the two languages of the first units of a TMX file, or of the names of a
+    TSV file's columns; nothing if there are not two, or for another file."""
+    found: list[str] = []
+    with suppress(InputError):
+        if text_suffix(Path(path)) == ".tmx":
+            for unit in islice(_units(path), _FEW):
+                found += (base(_variant_language(one)) for one in unit.iterfind("{*}tuv"))
+        elif text_suffix(Path(path)) == ".tsv":
+            for cell in map(str.strip, next(raw_lines(path), "").casefold().split("\t")):
+                names = (code for code in LANGUAGES if _is_name(cell, _language_names(code)))
+                found += islice(names, 1)
+    return codes if len(codes := list(dict.fromkeys(found))) == 2 else []
+
+
+def _variant_language(variant: ET.Element) -> str:
+    return _language_code(variant.get(_LANGUAGE) or variant.get("lang") or "")
 
 
 def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
