@@ -196,3 +196,13 @@ def test_words_that_are_no_lists_are_ignored(command: Command, tmp_path: Path) -
     assert (
         command("aer", "--links", tmp_path / "links.jsonl", "--gold", tmp_path / "gold").code == 0
     )
+
+
+def test_links_of_other_words_than_the_gold_links_are_noticed(
+    command: Command, folder: Path
+) -> None:
+    Path("characters").write_text("0-0 4-2\n2-0\n" * 10)
+    done = command("aer --links characters --gold gold")
+    assert (done.code, done.err.count("\n")) == (0, 1), done.err
+    assert "characters: in 20 of 20 sentences, links are far behind the last gold link" in done.err
+    assert command("aer --links a --gold gold").err == ""

@@ -15,8 +15,9 @@ from pairs import lines_of, write
 from tables import rows
 
 from rnnsearch import Translator
-from rnnsearch.demo import CORPUS_PARTS, work_folder
+from rnnsearch.builtin.corpus import CORPUS_PARTS
 from rnnsearch.lab import held_out, quick_start
+from rnnsearch.system.work_folder import work_folder
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts

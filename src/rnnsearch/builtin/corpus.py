@@ -22,6 +22,8 @@ from rnnsearch.errors import InputError
 from rnnsearch.system.files import write_text
 from rnnsearch.word_links import Link, format_links
 
+CORPUS_PARTS = ("train", "dev", "test")
+"""Names of the parts of a corpus, and of their files."""
 USUAL, OTHERS = "usual.tsv.gz", "others.tsv.gz"
 """Files of pairs. USUAL: mostly short ones, in the order in which `split` reads them. OTHERS: as
 many of each length, none of them in USUAL."""

@@ -15,6 +15,8 @@ EXCHANGE = r"perl -pe 's/(\d+)([-?p])(\d+)/$3$2$1/g' FILE"
 """A command that exchanges source and target in Pharaoh links."""
 
 
+FEWEST = 10
+"""Sentences of which less is no evidence."""
 READINGS: dict[str, Callable[[int, int], Link]] = {
     "source and target exchanged": lambda source, target: (target, source),
     "all positions one higher": lambda source, target: (source + 1, target + 1),
@@ -45,6 +47,25 @@ def warn_if_misread(
         if "exchanged" not in best:
             why = "Pharaoh links count both sides from 0, NAACL links both from 1"
         warnings.warn(f"{file}: {rates}. {why}", InputWarning, stacklevel=2)
+
+
+def warn_if_beyond(
+    links: Sequence[Collection[Link]], gold: Sequence[GoldLinks], file: str | Path
+) -> None:
+    """Issues an InputWarning if in a fifth of the sentences a link is two words or more behind the
+    last gold link of its side: links of the same words hardly are. file: of the links."""
+    both = [(one, each.possible) for one, each in zip(links, gold, strict=True)]
+    both = [(one, true) for one, true in both if one and true]
+    sides = (0, 1)
+    beyond = sum(any(_last(one, k) > _last(true, k) + 1 for k in sides) for one, true in both)
+    if 5 * beyond >= len(both) >= FEWEST:
+        what = f"in {beyond} of {len(both)} sentences, links are far behind the last gold link"
+        remedy = "do both count the same words? align them with --words given"
+        warnings.warn(f"{file}: {what} ({remedy})", InputWarning, stacklevel=2)
+
+
+def _last(links: Collection[Link], side: int) -> int:
+    return max(link[side] for link in links)
 
 
 def require_same_start(

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 
-from rnnsearch.demo import CORPUS_PARTS
+from rnnsearch.builtin.corpus import CORPUS_PARTS
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.readers import LinePair, ParallelText

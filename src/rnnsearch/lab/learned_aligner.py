@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rnnsearch.config import load_config
-from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
 from rnnsearch.lab.eflomal_links import BARE, align_texts, bare, link_files, require_eflomal
@@ -24,6 +23,7 @@ from rnnsearch.run import Run
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import content_key
 from rnnsearch.system.progress import note, progress_bar
+from rnnsearch.system.work_folder import MakeOnce, work_folder
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.lines import check_pairs, count_lines, read_lines
 from rnnsearch.text.formats.readers import parallel_texts

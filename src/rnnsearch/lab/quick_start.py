@@ -12,8 +12,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from rnnsearch.builtin.corpus import CORPUS_PARTS
 from rnnsearch.config import load_config
-from rnnsearch.demo import CORPUS_PARTS, read_earlier, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.lab.bench import bench_training, bench_translation
 from rnnsearch.lab.figures import Curve, curve_figure
@@ -35,6 +35,7 @@ from rnnsearch.records import Translation
 from rnnsearch.run import read_statistics
 from rnnsearch.system.files import content_key, read_json, write_text
 from rnnsearch.system.progress import note, progress_bar
+from rnnsearch.system.work_folder import read_earlier, work_folder
 from rnnsearch.text.codec import SIDES, side_tokeniser
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.readers import Layout, parallel_texts

@@ -25,7 +25,6 @@ import tomli_w
 from rnnsearch.builtin.corpus import generate, split, write_examples
 from rnnsearch.cli.answers import Loading
 from rnnsearch.config import stored
-from rnnsearch.demo import MakeOnce, work_folder
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_pharaoh
 from rnnsearch.lab.eflomal_links import link_texts
@@ -45,6 +44,7 @@ from rnnsearch.system.files import (
     write_text,
 )
 from rnnsearch.system.progress import Progress, silent
+from rnnsearch.system.work_folder import MakeOnce, work_folder
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts

@@ -13,7 +13,12 @@ import numpy as np
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import alignment_error, read_pharaoh
 from rnnsearch.lab.bootstrap import interval
-from rnnsearch.lab.gold_checks import require_same_start, require_words, warn_if_misread
+from rnnsearch.lab.gold_checks import (
+    require_same_start,
+    require_words,
+    warn_if_beyond,
+    warn_if_misread,
+)
 from rnnsearch.lab.link_measures import agreement, alignment_statistics, monotone
 from rnnsearch.lab.measures import ALL, Measures, Statistics, SystemScore, number_rows
 from rnnsearch.lab.metrics import AER, LENGTH_RATIO, SCORES
@@ -103,7 +108,7 @@ def read_links(
 ) -> LinkFiles:
     """Reads link files. swapped: whether they have target-source. gold_file: if given, all links
     must count from the same position. Raises InputError as `read_pharaoh`, `alignment_error` and
-    `require_same_start` do, and warns as `warn_if_misread` does."""
+    `require_same_start` do, and warns as `warn_if_misread` and `warn_if_beyond` do."""
     if len(set(names)) < len(names):
         raise InputError("the same link file is given twice", remedy="give each file once")
     systems = {}
@@ -119,6 +124,7 @@ def read_links(
         if not swapped:
             require_words(gold, _words(name), name)
         warn_if_misread(links, gold, name, "" if swapped or names[1:] else "--links-reversed")
+        warn_if_beyond(links, gold, name)
         systems[name] = links
     return systems
 

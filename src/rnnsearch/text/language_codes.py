@@ -32,6 +32,11 @@ _OTHERS = """
 """Other codes of three letters, and codes of countries that are no language's."""
 _CODES = {three: code for code, (_, three) in LANGUAGES.items()}
 _CODES |= dict(row.split() for row in _OTHERS.split(","))
+POINTED_ORDINALS = (
+    *("cs", "da", "de", "et", "fi", "hr", "hu", "is"),
+    *("lv", "nb", "nn", "no", "sk", "sl", "sr", "tr"),
+)
+"""Languages in which a full stop after digits makes an ordinal."""
 
 
 def base(language: str) -> str:

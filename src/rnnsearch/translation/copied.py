@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from rnnsearch.text.codec import JOINER, Codec
-from rnnsearch.text.language_codes import base
+from rnnsearch.text.language_codes import POINTED_ORDINALS, base
 from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.repairs import DETACHED
 from rnnsearch.translation.numbers import FIGURE
-from rnnsearch.translation.source_lines import ORDINALS
 from rnnsearch.translation.spelt import SPELT, TIMES, in_digits
 
 _EMOJI = (
@@ -120,7 +119,7 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
         return codec.words(CENTS.sub(r"\1,\3 \2", text) if french else text)
 
     for found in ANY_COPIED.finditer(line):
-        dated = found["front"] and base(codec.tokeniser.language) in ORDINALS
+        dated = found["front"] and base(codec.tokeniser.language) in POINTED_ORDINALS
         if dated and found[0][:1].isdecimal() and found[0].rstrip().endswith("."):
             continue  # 3. Oktober
         if found["spelt"] and not in_digits(found[0], times=False):

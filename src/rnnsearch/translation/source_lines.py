@@ -19,7 +19,7 @@ import numpy as np
 from rnnsearch.errors import InputWarning
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
-from rnnsearch.text.language_codes import base
+from rnnsearch.text.language_codes import POINTED_ORDINALS, base
 from rnnsearch.text.moses import FIRST_WORDS, prefixes
 from rnnsearch.text.vocabulary import END, UNK
 
@@ -43,25 +43,6 @@ _LONGEST = 30
 _ENDS = frozenset(".!?…。！？؟।॥")
 _CLOSING = frozenset("\"'”’»)]}」』")
 _OPENING = " \"'“‘«„¿¡([{—–-"
-ORDINALS = (
-    "cs",
-    "da",
-    "de",
-    "et",
-    "fi",
-    "hr",
-    "hu",
-    "is",
-    "lv",
-    "nb",
-    "nn",
-    "no",
-    "sk",
-    "sl",
-    "sr",
-    "tr",
-)
-"""Languages in which a full stop after digits makes an ordinal."""
 _MARKS = ".!?…؟।॥۔։።။។"
 # Where a sentence may end, with the space after it; as in page/engine/sentences.js. A match begins
 # at the first of several marks: otherwise the time for a row of full stops would grow with the
@@ -117,7 +98,7 @@ def _ends(before: str, after: str, language: str) -> bool:
     if _UNIT.search(before):
         return True
     if stem.isdigit():
-        return language not in ORDINALS and any(earlier)
+        return language not in POINTED_ORDINALS and any(earlier)
     if NAME.fullmatch(stem):
         return re.split(r"['’\s]", after)[0] in FIRST_WORDS.get(language, "").split()
     initial = len(stem) == 1 and stem.isalpha()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from rnnsearch.text import moses, repairs, vocabulary
+from rnnsearch.text import language_codes, moses, repairs, vocabulary
 from rnnsearch.translation import (
     amounts,
     beginning,
@@ -31,13 +31,14 @@ TABLES = {
     case: "LEAST_GAINS LONGEST_ACRONYM LONGEST_LABEL NOUNS_IN_CAPITALS UNREAD",
     copied: "AFTER_ADDRESS STAND_INS",
     faithful: "CURRENCIES",
+    language_codes: "POINTED_ORDINALS",
     measures: "TRILLIONS UNITS UNIT_STAND_INS WRITTEN",
     moses: "CLOSED_BY EMPHASIS KIND SHORTENED",
     negation: "BEFORE_NEGATION COUNTED IDIOMS NEGATIONS NO_VERBS OBJECTS POSITIVE SUBJECTS"
     " SURE_VERBS VOWELS WHOLE_SUBJECTS",
     numbers: "AFTER_HOUR COUNTED_BY HALVES LONGEST_NUMBER MARKS NOONS THOUSAND TIMES_OF_DAY",
     reading: "DOTTED NAME_SUBWORDS STRAIGHT",
-    source_lines: "LONGEST_WORD ORDINALS",
+    source_lines: "LONGEST_WORD",
     spelt: "ENGLISH_NUMBERS MULTIPLIERS NUMBER_WORDS RANK_WORDS",
     target_words: "COPIED RARE",
     typed: "ABBREVIATIONS ACCENTS LONGEST_READ MOST_ACCENTS NOUNS_TOO SHORTEST_MISSPELT"

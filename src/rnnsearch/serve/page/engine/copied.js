@@ -2,7 +2,7 @@
 
 import { JOINER } from "./codec.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_ADDRESS, CENTS, DASHED, DETACHED, EMPHASIS, ORDINALS } from "./tables.js";
+import { AFTER_ADDRESS, CENTS, DASHED, DETACHED, EMPHASIS, POINTED_ORDINALS } from "./tables.js";
 
 /** Returns the words of a line; what is copied letter by letter is one word; *l' eau* is read as
  *  *l'eau*, *12 € 50* as *12,50 €*. */
@@ -15,7 +15,7 @@ export function faithfulWords(codec, given) {
   const words = [];
   let end = 0;
   for (const { 0: found, index, groups } of line.matchAll(codec.copied.all)) {
-    const dated = groups.front && ORDINALS.includes(codec.language);
+    const dated = groups.front && POINTED_ORDINALS.includes(codec.language);
     if (dated && /^\p{Nd}.*\.\s*$/u.test(found)) continue; // 3. Oktober
     if (groups.spelt && !inDigits(found, false)) continue;
     let copied = found;

@@ -1,7 +1,7 @@
 // A visitor's text as the sentences that are translated one by one, by the rules of
 // translation/source_lines.py.
 
-import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, ORDINALS } from "./tables.js";
+import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, POINTED_ORDINALS } from "./tables.js";
 
 const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
@@ -45,7 +45,8 @@ function ends(before, after, rules) {
   if (numeric.includes(stem)) return !/^\p{Nd}/u.test(after);
   if (/\p{Nd}\s[hmgl]$/u.test(before)) return true; // 18 h.
   const [language] = rules.language.toLowerCase().split(/[-_]/u);
-  if (/^\p{Nd}+$/u.test(stem)) return !ORDINALS.includes(language) && earlier.some(Boolean);
+  const ordinal = POINTED_ORDINALS.includes(language);
+  if (/^\p{Nd}+$/u.test(stem)) return !ordinal && earlier.some(Boolean);
   if (NAME.test(stem)) return words.includes(after.split(/['’\s]/u)[0]);
   const initial = /^\p{L}$/u.test(stem);
   return !(initial || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
