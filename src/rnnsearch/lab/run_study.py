@@ -156,30 +156,34 @@ def prepare_study(
 ) -> dict[str, TestSet]:
     """Makes OUT/corpus, with the links, and OUT/store, if they are missing. Returns the test sets
     by name, which are read first where they are given."""
-    inputs, data = folder.study.corpus, folder.corpus.data
     tests = {name: folder.read_test(name) for name in folder.study.tests}
-
-    def write_parts(out: Path) -> None:
-        write_study_corpus(folder, out)
-        if inputs.align:
-            say("making word links with eflomal")
-            link_study(folder, out, inputs.align, say, progress)
-
-    corpus = step("corpus", write_parts)
+    corpus = step("corpus", lambda out: write_study_corpus(folder, out, say, progress))
     tests |= {name: folder.read_test(name) for name in folder.tests if name not in tests}
+    step("store", lambda out: write_study_store(folder, corpus, out, progress))
+    return {name: tests[name] for name in folder.tests}
+
+
+def write_study_corpus(
+    folder: StudyFolder, out: Path, say: Callable[[str], None], progress: Progress
+) -> None:
+    """Writes train and dev as plain text, and the links."""
+    out.mkdir()
+    write_parts(folder, out)
+    if method := folder.study.corpus.align:
+        say("making word links with eflomal")
+        link_study(folder, out, method, say, progress)
+
+
+def write_study_store(folder: StudyFolder, corpus: Path, out: Path, progress: Progress) -> None:
+    """Prepares the dataset from the corpus."""
     learned, dev = (
         [corpus / f"{part}.{side}" for side in folder.sides] for part in ("train", "dev")
     )
-
-    def write_store(out: Path) -> None:
-        say("preparing the corpus")
-        known = [links] if (links := corpus / "train.links").exists() else []
-        options = PrepareOptions(links=known, workers=core_count(), progress=progress)
-        pairs = parallel_texts(dev) if inputs.dev or inputs.builtin or inputs.hold_out else []
-        prepare_texts(parallel_texts(learned), out, dev=pairs, settings=data, options=options)
-
-    step("store", write_store)
-    return {name: tests[name] for name in folder.tests}
+    known = [links] if (links := corpus / "train.links").exists() else []
+    options = PrepareOptions(links=known, workers=core_count(), progress=progress)
+    pairs = parallel_texts(dev) if dev[0].stat().st_size else []
+    settings = folder.corpus.data
+    prepare_texts(parallel_texts(learned), out, dev=pairs, settings=settings, options=options)
 
 
 def link_study(
@@ -196,10 +200,9 @@ def link_study(
             link(texts, [Path(work) / "train.links", *(out / f"{name}.links" for name in tests)])
 
 
-def write_study_corpus(folder: StudyFolder, out: Path) -> None:
+def write_parts(folder: StudyFolder, out: Path) -> None:
     """Writes train and dev as plain text, with the links that are given."""
     inputs = folder.study.corpus
-    out.mkdir()
     if inputs.builtin:
         parts = split(inputs.pairs or 12_000, inputs.held_out)
         for name, examples in zip(("train", "dev", "test"), parts, strict=True):

@@ -50,7 +50,7 @@ LONGEST_NUMBER = 12
 ROMAN = re.compile(r"([IVX]+)(?:(?<=I)(?:er|re)|e|ème)s?")
 NUMERAL = re.compile("[IVXLC]{2,}")
 ORDINAL = re.compile(rf"\d+(?:st|nd|rd|th|(?:er|re|e|ère|ème)s?)|{ROMAN.pattern}")
-FIRST = re.compile("first|premi", re.IGNORECASE)
+FIRST_SPELT = re.compile("first|premi", re.IGNORECASE)
 FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)s?|\d+(?:e|ème)s?")
 BILLIONS = re.compile(r"(\W)(?:(thousand)|mille)\Wmillions?$")
 
@@ -396,7 +396,7 @@ class Numbers:
             right = [at for at, word in enumerate(self.made) if word.text.lower() in NOONS]
         else:
             first = ORDINAL.fullmatch(text) and value(text, "") == "1"
-            right = [at for at in spelt if first and FIRST.match(self.made[at].text)]
+            right = [at for at in spelt if first and FIRST_SPELT.match(self.made[at].text)]
         if right:
             self.made[right[0]] = replace(self.made[right[0]], copied=place)
             return []

@@ -53,7 +53,7 @@ PATTERNS = {
     (ANYWHERE, "iu"): {source_lines: "LAST"},
     (ANYWHERE, "giu"): {repairs: "DETACHED"},
     (AT_START, "u"): {faithful: "SIZED", source_lines: "AFTER_TIME"},
-    (AT_START, "iu"): {numbers: "FIRST"},
+    (AT_START, "iu"): {numbers: "FIRST_SPELT"},
     (WHOLE, "u"): {
         amounts: "NUMBER",
         measures: "MANY MEASURE MONEY",

@@ -3,7 +3,7 @@
 
 import { JOINER } from "./codec.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_HOUR, BILLIONS, CLOCK, COUNTED_BY, FIRST, FRENCH_ORDINAL, HALVES } from "./tables.js";
+import { AFTER_HOUR, BILLIONS, CLOCK, COUNTED_BY, FIRST_SPELT, FRENCH_ORDINAL, HALVES } from "./tables.js";
 import { LONGEST_NUMBER, MARKS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN } from "./tables.js";
 import { THOUSAND, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
@@ -248,7 +248,7 @@ export class Numbers {
     const spelt = [...made.keys()].filter((k) => made[k].read === place && spells(made[k]));
     const time = certainTime(text, words[place + 1]);
     const first = ORDINAL.test(text) && value(text, "") === "1";
-    const isRight = (k) => first && spelt.includes(k) && FIRST.test(made[k].text);
+    const isRight = (k) => first && spelt.includes(k) && FIRST_SPELT.test(made[k].text);
     const isNoon = (k) => NOONS.includes(made[k].text.toLowerCase());
     const right = [...made.keys()].find([0, 12].includes(time?.[0]) ? isNoon : isRight);
     if (right !== undefined) {
