@@ -467,6 +467,7 @@ en fr | Open 5-7 pm | Ouvert 5-7 heures | 0 1 2 | Ouvert 17-19 heures
 fr en | ouvert 17-19 h | open 5-7 p.m. | 0 1 2 | open 5-7 p.m.
 en fr | My 1st car | Ma première voiture | 0 1 2 | Ma première voiture
 fr en | les 1ères fois | the 1 times | 0 1 2 | the 1st times
+fr en | les 8es finale | the 8ths final | 0 1 2 | the 8ths final
 en fr | July 4th | 4 juillet | 1 0 | 4 juillet
 fr en | Ver de terre | Vers of earth | 0 1 2 | Vers of earth
 """

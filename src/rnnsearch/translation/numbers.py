@@ -253,7 +253,8 @@ class Numbers:
             ending = "*" if self.languages[1] == "en" else "+"  # le 4 juillet
             ordinal = re.fullmatch(rf"\d+[^\W\d_]{ending}", word.text)
             if ordinal and ORDINAL.fullmatch(source) and not right:
-                self.made[at] = replace(word, text=converted(source, *self.languages))
+                text = converted(source, *self.languages)
+                self.made[at] = word if word.text == f"{text}s" else replace(word, text=text)
 
     def _hold_numerals(self) -> None:
         """Writes the source's Roman numeral (Louis XIV) for another one that reads it."""

@@ -296,7 +296,9 @@ export class Numbers {
       const right = languages[1] === "fr" && FRENCH_ORDINAL.test(one.text);
       const english = languages[1] === "en"; // le 4 juillet
       const ordinal = (english ? /^\p{Nd}+\p{L}*$/u : /^\p{Nd}+\p{L}+$/u).test(one.text);
-      if (ordinal && ORDINAL.test(source) && !right) made[at] = { ...one, text: converted(source, languages) };
+      if (!ordinal || !ORDINAL.test(source) || right) continue;
+      const text = converted(source, languages);
+      if (one.text !== `${text}s`) made[at] = { ...one, text };
     }
   }
 
