@@ -415,7 +415,8 @@ def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section
     every = dict(found)
     for system, path in folder.tests[name].systems.items() if folder.sentences is None else ():
         texts = read_hypotheses(path, len(test.source))
-        every[system] = [system_statistics(test, System(system, texts))]
+        options = MeasureOptions(lowercase=folder.corpus.data.lowercase)
+        every[system] = [system_statistics(test, System(system, texts), options)]
     blocks: list[Block] = [seeds_table(name, len(test.source), every)]
     if len(test.source) >= FEWEST_SENTENCES:
         blocks += seeds_differences(folder.study.pairs_to_compare, name, variants)

@@ -29,7 +29,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import read_pharaoh
 from rnnsearch.lab.eflomal_links import link_texts
 from rnnsearch.lab.held_out import pairs_of, write_corpus
-from rnnsearch.lab.measures import Statistics, departure, system_statistics
+from rnnsearch.lab.measures import MeasureOptions, Statistics, departure, system_statistics
 from rnnsearch.lab.metrics import DEPARTURE
 from rnnsearch.lab.outputs import Kind, open_run, run_answers
 from rnnsearch.lab.study import EFLOMAL, StudyFolder, StudyRun
@@ -331,7 +331,8 @@ def measure_run(
         kinds = [Kind.TRANSLATIONS] if files.translate else []
         kinds += [Kind.POSTERIOR] if files.gold else []
         answers = run_answers(opened, test, folder.path / "translations", progress, kinds)
-        statistics[name] = system_statistics(test, answers.system)
+        options = MeasureOptions(lowercase=run.settings.data.lowercase)
+        statistics[name] = system_statistics(test, answers.system, options)
         if files.links and answers.attends:
             known = read_pharaoh(files.links)[: len(test.source)]
             require_lines(files.links, len(known), test)
