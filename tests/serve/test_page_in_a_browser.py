@@ -319,6 +319,7 @@ FAITHFUL = [
     "Tous deux cinquante ans, un quinzième, two thirty-year-old men, the eighty-second man, six heures trente",
     "The man sees 45 euros, $1 and £7 of 3 dollars; 12 pounds, 5 $ million.",
     "10 000 men pay at 12 pm and 5-7 pm: No. 3 is the 1st woman of 1ères, Ver and Ier.",
+    "The man sees 3rd books on the 4th of 42:15, 18h or 45 k€ in 1 200 men, 99 h 15.",
     "hello.how is node.js of com.example.thing :viens :name :a_b, $5 /month and /home",
     "The man XIV and woman XVI see XX books of IV and XL.",
     "One two three men, two hundred, a hundred and first, six cent douze, 3 forty-six.",

@@ -152,6 +152,7 @@ a sign that the source has | £ 5 or 7 € | £ 5 dollars et 7 € euros | 0 1 1
 one sign of a number in two words | costs € 15,000 now | costs € 15 000 euros et | 0 1 2 2 2 3 | costs 15 000 euros et
 a sign without a word | costs ₹ 200 now | costs ₹ 200 euros et | 0 1 2 2 3 | costs ₹ 200 et
 marks in front of a number | - 3) 15 books | quinze livre | 1 2 | - 3)  15 livre
+no sign of what is no money | Pierre 01 42 68 lit | Pierre EUR 01 42 68 lit | 0 1 1 1 1 2 | Pierre 01 42 68 lit
 one sign of a long number | costs 4,061 € now | costs € 4,061 € et | 0 2 1 2 3 | costs 4 061 € et
 no mark is in front | 1.5 - Peter | 1.5 - Pierre | 0 1 2 | 1.5 - Pierre
 emoji are added | Peter reads 😀 a book | Pierre lit un livre | 0 1 3 4 | Pierre lit 😀 un livre
@@ -468,6 +469,12 @@ fr en | ouvert 17-19 h | open 5-7 p.m. | 0 1 2 | open 5-7 p.m.
 en fr | My 1st car | Ma première voiture | 0 1 2 | Ma première voiture
 fr en | les 1ères fois | the 1 times | 0 1 2 | the 1st times
 fr en | les 8es finale | the 8ths final | 0 1 2 | the 8ths final
+fr en | Il est 18h | He is 18th | 0 1 2 | He is 18:00
+fr en | gagne 45 k € | earns EUR 45 000 | 0 3 1 1 | earns EUR 45,000
+en fr | the 3rd floor | le 3 étage | 0 1 2 | le 3e étage
+en fr | on the 3rd . | le 3 . | 1 2 3 | le 3 .
+en fr | May 3rd 1988 | le 3 mai 1988 | 0 1 0 2 | le 3 mai 1988
+en fr | in 42:15 | en 42 h 15 | 0 1 1 1 | en 42:15
 en fr | July 4th | 4 juillet | 1 0 | 4 juillet
 fr en | Ver de terre | Vers of earth | 0 1 2 | Vers of earth
 """

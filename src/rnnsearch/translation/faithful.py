@@ -41,6 +41,9 @@ CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
 }
 """Word of a currency, in English and French → its sign."""
 NEAR_MONEY = re.compile(f"{MONEY.pattern}|livre|cent")
+PRICED = re.compile(f"[¥₹₽₩₺¢]|{NEAR_MONEY.pattern}|bucks|quid|balle", re.IGNORECASE)
+"""What a sentence with an amount of money has."""
+MONEY_SIGNS = ("EUR", "€", "$", "£")
 SIZED = re.compile("m[io]ll|bill|trill|thousand|mille|[km]$")
 """A size behind a number: no currency is added between them."""
 
@@ -230,11 +233,14 @@ def _begun_large(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
 
 def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
     """Leaves out all but one of the currencies beside a number: the last that the source has, or
-    the last."""
+    the last; signs of money if the source has none (a telephone number with EUR)."""
     given = set(map(CURRENCIES.get, sentence.words))
     signs = [CURRENCIES.get(word.text.lower()) for word in made]
     digits = [any(map(str.isdecimal, word.text)) for word in made]
     extra: set[int] = set()
+    if not PRICED.search(" ".join(sentence.words)):
+        invented = (at for at, word in enumerate(made) if word.text in MONEY_SIGNS)
+        extra.update(at for at in invented if any(digits[max(at - 1, 0) : at + 2]))
     for at in range(len(made)):
         if not digits[at] or any(digits[at + 1 : at + 2]):
             continue

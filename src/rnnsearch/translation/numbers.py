@@ -43,6 +43,13 @@ TIMES_OF_DAY = {*HALVES, "matin", "après-midi", "soir", "nuit"}
 ENGLISH_AND_FRENCH = {"en", "fr"}
 """Languages whose ordinals and times of day are known."""
 AFTER_HOUR = (*HALVES, "h", "heure", "heures", "o'clock")
+AFTER_DAY = (
+    *("janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre"),
+    *("octobre", "novembre", "décembre", "à", "au", "de", "du", "et", "ou", "dans", "pour"),
+)
+"""What follows a day of the month, which is no ordinal in French."""
+TOO_LATE = re.compile(r"(?:2[5-9]|[3-9]\d)\s?h\s?\d\d")
+"""An hour that no clock has: 42 h 15 for 42:15, minutes and seconds."""
 LONGEST_NUMBER = 12
 """Maximum number of target words of a number."""
 
@@ -128,6 +135,8 @@ def in_24_hours(text: str, after: str) -> str:
 def values(text: str, after: str, language: str) -> set[str]:
     """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or
     of thousands (5k: 5000). after: the next word."""
+    if TOO_LATE.fullmatch(text):
+        return set()
     own, time = {value(text, language)}, certain_time(text, after)
     if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
         own.add(f"{value(text, language)}000")
@@ -246,15 +255,28 @@ class Numbers:
                 self.made[at + 1 : at + 2] = [replace(following[0], text=".")] if stops else []
 
     def _hold_ordinals(self) -> None:
-        """Writes the target language's ending of an ordinal with another one (22d, 3th)."""
+        """Writes the target language's ending of an ordinal without or with another one (22d, 3th,
+        3 étage), and the hour of 18h for 18th."""
         for at, word in enumerate(self.made):
             source = "" if word.copied is None else self.words[word.copied]
-            right = self.languages[1] == "fr" and FRENCH_ORDINAL.fullmatch(word.text)
-            ending = "*" if self.languages[1] == "en" else "+"  # le 4 juillet
-            ordinal = re.fullmatch(rf"\d+[^\W\d_]{ending}", word.text)
-            if ordinal and ORDINAL.fullmatch(source) and not right:
+            if ORDINAL.fullmatch(source):
                 text = converted(source, *self.languages)
-                self.made[at] = word if word.text == f"{text}s" else replace(word, text=text)
+                if self._lacks_ending(at, text):
+                    self.made[at] = replace(word, text=text)
+            elif re.fullmatch(r"\d\d?h", source) and ORDINAL.fullmatch(word.text):
+                self.made[at] = replace(word, text=f"{source[:-1]}:00")
+
+    def _lacks_ending(self, at: int, right: str) -> bool:
+        """Tells whether a word with the digits of an ordinal needs its right ending: not 4 in 4
+        juillet and le 4."""
+        text = self.made[at].text
+        after = "".join(word.text for word in self.made[at + 1 : at + 2])
+        if text.isdecimal():
+            counted = after.isalpha() and after not in AFTER_DAY
+            return self.languages[1] == "en" or counted
+        french = self.languages[1] == "fr" and FRENCH_ORDINAL.fullmatch(text)
+        ordinal = re.fullmatch(r"\d+[^\W\d_]+", text)
+        return bool(ordinal) and not french and text != f"{right}s"
 
     def _hold_numerals(self) -> None:
         """Writes the source's Roman numeral (Louis XIV) for another one that reads it."""
@@ -297,8 +319,9 @@ class Numbers:
         if {before[-1:], text} & set(",."):
             return ""
         thousands = re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})* \d{3}(?:\.\d+)?", f"{before} {text}")
-        english = self.languages[1] == "en" and "," in converted(self.words[place], *self.languages)
-        return "," if thousands and english else None
+        source = self.words[place]
+        several = "," in converted(source, *self.languages) or re.fullmatch(r"\d\d?\d?", source)
+        return "," if thousands and several and self.languages[1] == "en" else None
 
     def _is_thousand(self, first: int, end: int) -> bool:
         """Tells whether the run is the 000 of 12 000, which stands for 12 thousand."""

@@ -30,13 +30,14 @@ TABLES = {
     beginning: "LONGEST_UNFINISHED",
     case: "LEAST_GAINS LONGEST_ACRONYM LONGEST_LABEL NOUNS_IN_CAPITALS UNREAD",
     copied: "AFTER_ADDRESS STAND_INS",
-    faithful: "CURRENCIES",
+    faithful: "CURRENCIES MONEY_SIGNS",
     language_codes: "POINTED_ORDINALS",
     measures: "TRILLIONS UNITS UNIT_STAND_INS WRITTEN",
     moses: "CLOSED_BY EMPHASIS KIND SHORTENED",
     negation: "BEFORE_NEGATION COUNTED IDIOMS NEGATIONS NO_VERBS OBJECTS POSITIVE SUBJECTS"
     " SURE_VERBS VOWELS WHOLE_SUBJECTS",
-    numbers: "AFTER_HOUR COUNTED_BY HALVES LONGEST_NUMBER MARKS NOONS THOUSAND TIMES_OF_DAY",
+    numbers: "AFTER_DAY AFTER_HOUR COUNTED_BY HALVES LONGEST_NUMBER MARKS NOONS THOUSAND"
+    " TIMES_OF_DAY",
     reading: "DOTTED NAME_SUBWORDS STRAIGHT",
     source_lines: "LONGEST_WORD",
     spelt: "ENGLISH_NUMBERS MULTIPLIERS NUMBER_WORDS RANK_WORDS",
@@ -50,14 +51,14 @@ ANYWHERE, AT_START, WHOLE = "{}", "^(?:{})", "^(?:{})$"
 PATTERNS = {
     (ANYWHERE, "u"): {numbers: "BILLIONS", faithful: "NEAR_MONEY", typed: "PARTICIPLE"},
     (ANYWHERE, "gu"): {source_lines: "BREAK", copied: "CENTS DASHED", spelt: "LINKED"},
-    (ANYWHERE, "iu"): {source_lines: "LAST"},
     (ANYWHERE, "giu"): {repairs: "DETACHED"},
+    (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED"},
     (AT_START, "u"): {faithful: "SIZED", source_lines: "AFTER_TIME"},
     (AT_START, "iu"): {numbers: "FIRST_SPELT"},
     (WHOLE, "u"): {
         amounts: "NUMBER",
         measures: "MANY MEASURE MONEY",
-        numbers: "CLOCK FRENCH_ORDINAL NUMERAL ORDINAL ROMAN",
+        numbers: "CLOCK FRENCH_ORDINAL NUMERAL ORDINAL ROMAN TOO_LATE",
         source_lines: "NAME",
         spelt: "ADJECTIVE SPELT TIME",
         typed: "ELIDED",

@@ -6,7 +6,8 @@ import { enclosed, kindOf } from "./copied.js";
 import { holdMeasures } from "./measures.js";
 import { isSourceNumber, Numbers } from "./numbers.js";
 import { asRead } from "./reading.js";
-import { COPIED, CURRENCIES, NAMES, NEAR_MONEY, RARE, SIZED, STAND_INS } from "./tables.js";
+import { COPIED, CURRENCIES, MONEY_SIGNS, NAMES, NEAR_MONEY, PRICED, RARE } from "./tables.js";
+import { SIZED, STAND_INS } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
@@ -153,7 +154,10 @@ function currencies({ words }, made) {
     const kept = beside.findLast((place) => given.includes(signs[place])) ?? beside.at(-1);
     return beside.filter((place) => place !== kept);
   });
-  return made.filter((_, at) => !extra.includes(at));
+  const beside = (at) => digits.slice(Math.max(at - 1, 0), at + 2).some(Boolean);
+  const invented = (text, at) => MONEY_SIGNS.includes(text) && beside(at);
+  const priced = PRICED.test(words.join(" "));
+  return made.filter(({ text }, at) => !extra.includes(at) && (priced || !invented(text, at)));
 }
 
 /** Writes the currency of a number of the source behind it where none is near. names: sign → its

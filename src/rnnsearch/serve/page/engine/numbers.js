@@ -3,9 +3,10 @@
 
 import { JOINER } from "./codec.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_HOUR, BILLIONS, CLOCK, COUNTED_BY, FIRST_SPELT, FRENCH_ORDINAL, HALVES } from "./tables.js";
+import { isAlpha } from "./case.js";
+import { AFTER_DAY, AFTER_HOUR, BILLIONS, CLOCK, COUNTED_BY, FIRST_SPELT, FRENCH_ORDINAL, HALVES } from "./tables.js";
 import { LONGEST_NUMBER, MARKS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN } from "./tables.js";
-import { THOUSAND, TIMES_OF_DAY } from "./tables.js";
+import { THOUSAND, TIMES_OF_DAY, TOO_LATE } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
 
 const isDigits = (text) => /^\p{Nd}+$/u.test(text);
@@ -74,6 +75,7 @@ function in24Hours(text, after) {
 /** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or of
  *  thousands. */
 function values(text, after, language) {
+  if (TOO_LATE.test(text)) return [];
   const own = [value(text, language)];
   const thousands = /^\p{Nd}+k$/iu.test(text + (after === "k" || after === "K" ? after : ""));
   if (thousands) own.push(`${own[0]}000`);
@@ -288,18 +290,29 @@ export class Numbers {
     }
   }
 
-  /** Writes the target language's ending of an ordinal with another one (22d, 3th). */
+  /** Writes the target language's ending of an ordinal without or with another one (22d, 3th,
+   *  3 étage), and the hour of 18h for 18th. */
   holdOrdinals() {
     const { made, words, languages } = this;
     for (const [at, one] of made.entries()) {
       const source = words[one.copied] ?? "";
-      const right = languages[1] === "fr" && FRENCH_ORDINAL.test(one.text);
-      const english = languages[1] === "en"; // le 4 juillet
-      const ordinal = (english ? /^\p{Nd}+\p{L}*$/u : /^\p{Nd}+\p{L}+$/u).test(one.text);
-      if (!ordinal || !ORDINAL.test(source) || right) continue;
-      const text = converted(source, languages);
-      if (one.text !== `${text}s`) made[at] = { ...one, text };
+      const hour = /^\p{Nd}\p{Nd}?h$/u.test(source) && ORDINAL.test(one.text);
+      const right = ORDINAL.test(source) ? converted(source, languages) : "";
+      if (right && this.lacksEnding(at, right)) made[at] = { ...one, text: right };
+      else if (!right && hour) made[at] = { ...one, text: `${source.slice(0, -1)}:00` };
     }
+  }
+
+  /** Tells whether a word with the digits of an ordinal needs its right ending: not 4 in 4 juillet
+   *  and le 4. */
+  lacksEnding(at, right) {
+    const { made, languages } = this;
+    const [, target] = languages;
+    const { text } = made[at];
+    const after = made[at + 1]?.text ?? "";
+    if (isDigits(text)) return target === "en" || (isAlpha(after) && !AFTER_DAY.includes(after));
+    const french = target === "fr" && FRENCH_ORDINAL.test(text);
+    return /^\p{Nd}+\p{L}+$/u.test(text) && !french && text !== `${right}s`;
   }
 
   /** Writes the source's Roman numeral (Louis XIV) for another one that reads it. */
@@ -332,8 +345,9 @@ export class Numbers {
     if ([before.at(-1), text].some((one) => /^[.,]$/u.test(one))) return "";
     const { words, languages } = this;
     const group = /^[1-9]\p{Nd}{0,2}(?:,\p{Nd}{3})* \p{Nd}{3}(?:\.\p{Nd}+)?$/u;
-    const english = languages[1] === "en" && converted(words[place], languages).includes(",");
-    return english && group.test(`${before} ${text}`) ? "," : null;
+    const few = /^\p{Nd}{1,3}$/u.test(words[place]); // 45 k€
+    const english = few || converted(words[place], languages).includes(",");
+    return english && languages[1] === "en" && group.test(`${before} ${text}`) ? "," : null;
   }
 
   /** Writes this hour in the number that ends at `at`. */
