@@ -66,9 +66,9 @@ class MeasureOptions:
     error for runs.
 
     tokenise: sacreBLEU's tokenisation for BLEU; empty: the one for the letters of the references.
-    multi_bleu: the tokeniser for multi-BLEU. lowercase: case counts in no score, as if multi_bleu
-    lowercases. by_length: whether to score the paper's length buckets. significance: metrics by
-    which each pair of systems is tested. samples: of the bootstrap intervals.
+    multi_bleu: the tokeniser for multi-BLEU; case counts in no score if it lowercases. by_length:
+    whether to score the paper's length buckets. significance: metrics by which each pair of systems
+    is tested. samples: of the bootstrap intervals.
     """
 
     tokenise: str = ""
@@ -76,7 +76,6 @@ class MeasureOptions:
     by_length: bool = False
     significance: Collection[str] = ()
     samples: int = 1000
-    lowercase: bool = False
 
     def of(self, test: TestSet) -> MeasureOptions:
         """Returns the options with the tokenisation of a test set."""
@@ -316,7 +315,7 @@ def perplexity(nll_per_word: float) -> float:
 def _text_statistics(
     texts: Sequence[str], references: bleu.References, options: MeasureOptions
 ) -> Statistics:
-    lowercase = options.lowercase or bool(options.multi_bleu and options.multi_bleu.lowercase)
+    lowercase = options.multi_bleu is not None and options.multi_bleu.lowercase
     found = {
         BLEU: bleu.bleu_statistics(
             texts, references, tokenise=options.tokenise, lowercase=lowercase

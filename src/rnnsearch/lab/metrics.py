@@ -61,7 +61,7 @@ SCORES = {
         by_length="bleu",
     ),
     CHRF: Metric("chrF2", better="highest", of_texts=True, tested=True, drawn=True, in_study=True),
-    MULTI_BLEU: Metric("multi-BLEU", better="highest", of_texts=True, known=True),
+    MULTI_BLEU: Metric("multi-BLEU", better="highest", of_texts=True, known=True, in_study=True),
     LENGTH_RATIO: Metric("Length ratio", digits=3),
     NLL_PER_SENTENCE: Metric("NLL per sentence", better="lowest"),
     NLL_PER_WORD: Metric(

@@ -64,6 +64,7 @@ from rnnsearch.lab.test_set import TestSet, read_hypotheses, require_different
 from rnnsearch.lab.tokenisation import length_tokenisation
 from rnnsearch.system.files import file_name, make_folder, writing
 from rnnsearch.system.progress import Progress, silent
+from rnnsearch.text.codec import side_tokeniser
 
 BESIDE = (
     ("report.md", "the same in Markdown"),
@@ -415,7 +416,7 @@ def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section
     every = dict(found)
     for system, path in folder.tests[name].systems.items() if folder.sentences is None else ():
         texts = read_hypotheses(path, len(test.source))
-        options = MeasureOptions(lowercase=folder.corpus.data.lowercase)
+        options = MeasureOptions(multi_bleu=side_tokeniser("target", folder.corpus.data))
         every[system] = [system_statistics(test, System(system, texts), options)]
     blocks: list[Block] = [seeds_table(name, len(test.source), every)]
     if len(test.source) >= FEWEST_SENTENCES:

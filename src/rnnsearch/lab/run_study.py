@@ -45,6 +45,7 @@ from rnnsearch.system.files import (
 )
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.system.work_folder import MakeOnce, work_folder
+from rnnsearch.text.codec import side_tokeniser
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.preparation import PrepareOptions, prepare_texts
@@ -331,7 +332,7 @@ def measure_run(
         kinds = [Kind.TRANSLATIONS] if files.translate else []
         kinds += [Kind.POSTERIOR] if files.gold else []
         answers = run_answers(opened, test, folder.path / "translations", progress, kinds)
-        options = MeasureOptions(lowercase=run.settings.data.lowercase)
+        options = MeasureOptions(multi_bleu=side_tokeniser("target", run.settings.data))
         statistics[name] = system_statistics(test, answers.system, options)
         if files.links and answers.attends:
             known = read_pharaoh(files.links)[: len(test.source)]
