@@ -64,6 +64,7 @@ def test_a_score_that_was_not_asked_for_is_not_shown() -> None:
     assert repr(aligned) == '<Translation "l\'", 1 tokens, 3 source tokens>'
     assert "nan" not in aligned._repr_html_().lower()
     assert aligned.to_dict()["score"] is None
+    assert aligned == dataclasses.replace(aligned)
 
 
 def test_translations_are_equal_if_everything_is() -> None:

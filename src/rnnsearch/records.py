@@ -31,7 +31,10 @@ class _Record:
             return False
         names = (each.name for each in fields(self))  # type: ignore[arg-type]
         pairs = ((getattr(self, name), getattr(other, name)) for name in names)
-        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
+        return all(
+            np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b or (a != a and b != b)
+            for a, b in pairs
+        )
 
 
 def after_letters(text: str, count: int) -> int:

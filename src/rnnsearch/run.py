@@ -3,7 +3,6 @@ executes no code from it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,6 @@ from rnnsearch.settings import Settings
 from rnnsearch.system.files import (
     check_folder,
     checksum,
-    content_key,
     file_checksum,
     read_json,
     read_toml,
@@ -238,18 +236,4 @@ def write_config(folder: Path, settings: Settings, **about: Any) -> None:
     write_text(
         folder / "config.toml",
         tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)}),
-    )
-
-
-def answers_key(
-    runs: Sequence[str | Path | Run], how: str, form: str, files: Sequence[Path]
-) -> str:
-    """Returns a checksum of everything that answers depend on, except the text: also of the version
-    of rnnsearch.
-
-    how: the settings. form: the output format. files: those that are read with the runs, such as a
-    dictionary. Raises InputError as `content_key` does.
-    """
-    return content_key(
-        files, package_version(), form, how, *(Run.open(run).checksum for run in runs)
     )

@@ -366,6 +366,11 @@ class Settings(Sections):
                 'search.precision = "int8" needs a CPU, but training.device ='
                 f' "{self.training.device}"'
             )
+        if search.min_length_ratio > search.max_length_ratio:
+            raise ValueError(
+                f"search.min_length_ratio = {search.min_length_ratio} is more than"
+                f" search.max_length_ratio = {search.max_length_ratio}"
+            )
         if search.nbest > search.beam:
             raise ValueError(
                 f"search.nbest = {search.nbest} is more than search.beam = {search.beam}"

@@ -39,7 +39,7 @@ def test_each_sentence_is_ordered_by_itself() -> None:
         [
             "0 ||| a ||| lm= 1 ||| -1",
             "0 ||| b",
-            "2 ||| d ||| lm= 2",
+            "2 ||| d ||| lm= 2 rnnsearch= -1.5",
             "2 ||| c ||| lm= 3 x= 4 ||| -2 ||| 0-0",
         ],
         3,
@@ -48,7 +48,7 @@ def test_each_sentence_is_ordered_by_itself() -> None:
     assert list(rerank(score, ["zero", "one", "two"], candidates)) == [
         "0 ||| b ||| rnnsearch= -1.0000 ||| -1.0000",
         "0 ||| a ||| lm= 1 rnnsearch= -3.0000 ||| -3.0000",
-        "2 ||| c ||| lm= 3 x= 4 rnnsearch= -2.0000 ||| -2.0000",
+        "2 ||| c ||| lm= 3 x= 4 rnnsearch= -2.0000 ||| -2.0000 ||| 0-0",
         "2 ||| d ||| lm= 2 rnnsearch= -9.0000 ||| -9.0000",
     ]
     candidates = parse_nbest([f"0 ||| {text}" for text in "bca"], 1, "list")

@@ -217,6 +217,19 @@ def test_other_settings_or_another_run_are_refused(
     assert alike(Path("out").read_text("utf-8"), command(other).out) or "--json" in other
 
 
+def test_an_edited_equation_and_another_kind_of_file_are_other_settings(
+    command: Command, ended: Ended, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = TRANSLATE.format(run=tiny_run)
+    Path("terms").write_text("house\tchose\n")
+    ended(3, f"{line} --out out --glossary terms --set translation.replace_unk=true")
+    said = "out: was begun with another run, version or settings"
+    assert_refused(command(f"{line} --out out --dictionary terms"), said)
+    monkeypatch.setattr("rnnsearch.kernels.edited_functions", lambda: {"attend"})
+    resumed = f"{line} --out out --glossary terms --set translation.replace_unk=true"
+    assert_refused(command(resumed), said)
+
+
 ANOTHER_LINE = [*PAIRS[:5], ("He sees the horse.", "Il voit le cheval blanc."), *PAIRS[6:]]
 
 

@@ -94,6 +94,14 @@ def test_runs_and_other_folders_are_never_replaced(tiny_run: Path, tmp_path: Pat
         translator.save_pretrained(tmp_path / "run")
     translator.save_pretrained(tmp_path / "model")
     translator.save_pretrained(tmp_path / "model", int8=True)
+    (tmp_path / "model" / "notes.txt").touch()
+    (tmp_path / "site").mkdir()
+    for name in ("config.toml", "README.md"):
+        (tmp_path / "site" / name).touch()
+    for name in ("model", "site"):
+        with refusal("exists and is not empty"):
+            translator.save_pretrained(tmp_path / name)
+    assert (tmp_path / "model" / "notes.txt").exists()
     with refusal("only a translator of one run"):
         Translator.load(tiny_run, tiny_run).save_pretrained(tmp_path / "two")
 
@@ -211,16 +219,17 @@ def test_the_list(named: Path, command: Command, tmp_path: Path) -> None:
     assert (found["name"], found["source"], found["scores"][0]["value"]) == ("en-fr", "en", 24.5)
 
 
+@pytest.mark.parametrize("content", [b"\xff\x00", b"data = 5\n"])
 def test_a_damaged_model_is_listed_as_such(
-    saved: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    content: bytes, saved: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(saved / "en-fr", tmp_path / "homes" / "broken")
-    (tmp_path / "homes" / "broken" / "config.toml").write_bytes(b"\xff\x00")
+    (tmp_path / "homes" / "broken" / "config.toml").write_bytes(content)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "homes"))
     (line,) = command("models").lines
     assert line.startswith("broken       damaged: ")
     assert command("translate broken").err.startswith(
-        f"rnnsearch: {tmp_path}/homes/broken/config.toml: is damaged"
+        f"rnnsearch: {tmp_path}/homes/broken/config.toml: "
     )
 
 

@@ -91,9 +91,11 @@ def test_a_page_is_replaced_and_other_folders_are_not(tiny_run: Path, tmp_path: 
     export_page([tiny_run], tmp_path / "page")
     export_page([tiny_run], tmp_path / "page")
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter.txt").touch()
-    with refusal("exists and is not empty"):
-        export_page([tiny_run], tmp_path / "mine")
+    for name in ("mine", "page"):
+        (tmp_path / name / "letter.txt").touch()
+        with refusal("exists and is not empty"):
+            export_page([tiny_run], tmp_path / name)
+        assert (tmp_path / name / "letter.txt").exists()
 
 
 def test_two_models_of_the_same_languages_are_told_apart(

@@ -225,3 +225,31 @@ def test_what_cannot_be_frozen(
 ) -> None:
     with refusal(message):
         train(tiny_store, tmp_path / "run", f"training.frozen={json.dumps(frozen)}")
+
+
+@pytest.mark.parametrize("name", ["output", "target_embedding"])
+def test_a_tied_layer_is_frozen_by_any_of_its_names(
+    name: str, tiny_store: Path, tmp_path: Path
+) -> None:
+    tied = ["model.tie_output=true", f'training.frozen=["{name}"]']
+    made = []
+    for updates in (1, 3):
+        train(tiny_store, tmp_path / f"{updates}", *tied, f"stopping.max_updates={updates}")
+        made.append(saved(tmp_path / f"{updates}"))
+    moved = {key for key, tensor in made[0].items() if not torch.equal(tensor, made[1][key])}
+    assert "network.output.weight" not in moved
+    assert ("network.output.bias" in moved) == (name != "output")
+
+
+def test_the_weights_of_another_run_survive_a_kill_before_the_run_is_made(
+    tiny_store: Path, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any) -> None:
+        raise StoppedError
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Run, "create", stop)
+        with pytest.raises(StoppedError):
+            train(tiny_store, tmp_path / "run", begin_from=tiny_run)
+    run = train(tiny_store, tmp_path / "run", "stopping.max_updates=1", resume=True)
+    assert read_statistics(run.path)["begun_from"] == str(tiny_run)

@@ -185,3 +185,20 @@ def test_several_ranks_cannot_capture() -> None:
     settings = load_config(overrides=["training.capture=true"])
     with refusal("several ranks"):
         trainer_of(small_network(), settings, ranks=Ranks(0, 2))
+
+
+def test_few_pairs_of_many_tokens_are_not_filled_up_to_many() -> None:
+    plain, limited = (
+        trainer("training.capture=true"),
+        trainer("training.capture=true", "training.batch_tokens=2000"),
+    )
+    assert isinstance(plain, CapturedTrainer)
+    assert isinstance(limited, CapturedTrainer)
+    assert (plain.batch_size, limited.batch_size) == (4, captured.POSITIONS)
+
+
+def test_adadelta_begins_without_a_state() -> None:
+    """As a checkpoint before the first update has none."""
+    one = trainer("training.capture=true", "optimiser.method=adadelta")
+    one.optimiser.load_state_dict(one.optimiser.state_dict())
+    assert ten(one)[0].applied

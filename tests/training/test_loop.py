@@ -157,6 +157,9 @@ def words(translations, references, sources):
 
 def wrong(translations, references, sources):
     return "good"
+
+def nan(translations, references, sources):
+    return float("nan")
 """
 
 
@@ -177,7 +180,12 @@ def test_own_metric_chooses_the_weights(
     assert "metric -2  (best so far)" in said
     curves = EventAccumulator(str(run.log_path)).Reload()
     assert [point.value for point in curves.Scalars("dev/metric")] == [-1, -2, -3]
-    for name, fault in (("wrong", "raised ValueError"), ("missing", "cannot be imported")):
+    faults = {
+        "wrong": "raised ValueError",
+        "missing": "cannot be imported",
+        "nan": "raised ValueError: it returned nan",
+    }
+    for name, fault in faults.items():
         with refusal(rf"stopping\.validate_metric = 'own_metrics:{name}' {fault}"):
             train(corpus, tmp_path / name, validate_metric=f"own_metrics:{name}")
     with refusal(r"needs stopping\.validate_metric"):

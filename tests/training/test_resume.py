@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import torch
 from command_line import sizes
+from pairs import lines_of, write
+from refusals import refusal
 from started_commands import assert_same_checkpoint, start, train, train_words, until_saved
 
 from rnnsearch.config import load_config
@@ -18,6 +20,7 @@ from rnnsearch.run import Run, read_statistics
 from rnnsearch.settings import Settings
 from rnnsearch.system.tensors import load_tensors
 from rnnsearch.text.dataset import Corpus
+from rnnsearch.text.preparation import prepare
 
 PLAIN = [
     *sizes(12),
@@ -184,3 +187,28 @@ def test_other_settings_are_refused_and_a_run_is_not_overwritten(
         train(changed("training.batch_size=20"), linked, tmp_path / "run", resume=True)
     with pytest.raises(InputError, match="holds a run already"):
         train(changed("stopping.max_updates=2"), linked, tmp_path / "run")
+
+
+def test_other_sentences_are_refused(tiny_corpus: Path, tiny_store: Path, tmp_path: Path) -> None:
+    """As many pairs and the same words, but each has the next one's translation."""
+    shifted = [*lines_of(tiny_corpus / "train.fr")]
+    write(tmp_path / "train.fr", [*shifted[1:], shifted[0]])
+    files = tiny_corpus / "train.en", tmp_path / "train.fr"
+    dev = tiny_corpus / "dev.en", tiny_corpus / "dev.fr"
+    whole = Corpus.open(tiny_store)
+    prepare(*files, tmp_path / "store", dev=dev, settings=whole.settings)
+    other = Corpus.open(tmp_path / "store")
+    assert len(other.train) == len(whole.train)
+    train(changed("stopping.max_updates=2"), whole, tmp_path / "run")
+    with refusal("was trained on other sentences .resume with the same --data"):
+        train(changed("stopping.max_updates=4"), other, tmp_path / "run", resume=True)
+
+
+def test_an_interrupted_run_has_its_latest_weights(
+    linked: Corpus, tmp_path: Path, interrupted: Any
+) -> None:
+    how = changed("stopping.validate_every=100")
+    for stop, resume in ((2, False), (5, True)):
+        interrupted(stop)
+        run = train(how, linked, tmp_path / "run", resume=resume)
+        assert load_tensors(run.model_path, "")[1]["update"] == stop

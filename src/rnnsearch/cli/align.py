@@ -14,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, json_line
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, answers_key, json_line
 from rnnsearch.cli.options import Strings, describe, output_format, refuse, say_if_empty
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import note
@@ -102,8 +102,8 @@ def align_options(set_: Strings, run: str | Path, reverse: Sequence[Path]) -> di
         **forward.settings.align.model_dump() | changes.get("align", {})
     ).model_dump()
     how["method"] = how.pop("symmetrise")
-    if how["method"] == PRODUCT and not reverse:
-        what = "align.symmetrise = product needs a run from target to source"
+    if not reverse and (how["method"] == PRODUCT or "symmetrise" in changes.get("align", {})):
+        what = f"align.symmetrise = {how['method']} needs a run from target to source"
         raise InputError(what, remedy="add --reverse-run RUN")
     if reverse:
         check_reverse(forward, Run.open(reverse[0]), reverse[0])
@@ -130,8 +130,6 @@ class Aligning(Task):
         return Work(answer, lambda _, aligned: self.line(aligned), each["batch_size"])
 
     def key(self, runs: Runs) -> str:
-        from rnnsearch.run import answers_key
-
         how = f"align {self.how} {len(self.reverse)}"
         return answers_key([*runs, *self.reverse], how, self.form, [])
 
@@ -215,8 +213,6 @@ class Scoring(Task):
         return Work(answer, write, self.batch_size)
 
     def key(self, runs: Runs) -> str:
-        from rnnsearch.run import answers_key
-
         return answers_key(runs, f"score {self.batch_size}", self.form, [])
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rnnsearch.cli.options import Cores
 from rnnsearch.errors import InputError, InputWarning, escaped
-from rnnsearch.system.files import is_stream
+from rnnsearch.installed import package_version
+from rnnsearch.system.files import content_key, is_stream
 from rnnsearch.system.progress import is_quiet, progress_bar, show
 
 if TYPE_CHECKING:  # they would load numpy and torch
@@ -186,3 +187,19 @@ def json_line(_: int, result: Translation) -> str:
     """Returns a line of JSON: text, tokens, score, the alignment matrix (target × source) and other
     fields."""
     return json.dumps(result.to_dict(), ensure_ascii=False)
+
+
+def answers_key(
+    runs: Sequence[str | Path | Run], how: str, form: str, files: Sequence[Path]
+) -> str:
+    """Returns a checksum of everything that answers depend on, except the text: also of the version
+    of rnnsearch, and of the equations that are edited.
+
+    how: the settings. form: the output format. files: those that are read with the runs, such as a
+    dictionary. Raises InputError as `content_key` does.
+    """
+    from rnnsearch.kernels import edited_functions
+    from rnnsearch.run import Run
+
+    parts = form, how, *sorted(edited_functions()), *(Run.open(run).checksum for run in runs)
+    return content_key(files, package_version(), *parts)

@@ -65,6 +65,7 @@ def models(
 
 def save_as_model(run: Path, out: Path | None, int8: bool, card: Path | None) -> None:
     """Saves a run as a model. Without a card, it has the examples of the run."""
+    from rnnsearch.installed import folder_of
     from rnnsearch.pretrained.card import ModelCard, examples_of, read_card
     from rnnsearch.translation.translator import Translator
 
@@ -72,5 +73,5 @@ def save_as_model(run: Path, out: Path | None, int8: bool, card: Path | None) ->
         raise InputError("--save needs a folder to write", remedy="add --out DIR")
     described = read_card(card) if card else ModelCard()
     if not described.examples:
-        described = described.model_copy(update={"examples": examples_of(run)})
+        described = described.model_copy(update={"examples": examples_of(folder_of(run))})
     Translator.load(run).save_pretrained(out, int8=int8, card=described)

@@ -3,6 +3,7 @@ model."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -70,5 +71,8 @@ def rerank(
         mine = list(group)
         scores = score([(source[sentence], candidate.text) for candidate in mine])
         for value, candidate in sorted(zip(scores, mine, strict=True), key=lambda pair: -pair[0]):
-            features = " ".join((*candidate.rest[:1], f"rnnsearch= {value:.4f}"))
-            yield SEPARATOR.join((str(sentence), candidate.text, features, f"{value:.4f}"))
+            before, _, *others = (*candidate.rest, *[""] * (2 - len(candidate.rest)))
+            before = re.sub(r"(?:^|\s+)rnnsearch= \S+", "", before).strip()
+            features = f"{before} rnnsearch= {value:.4f}".strip()
+            fields = str(sentence), candidate.text, features, f"{value:.4f}", *others
+            yield SEPARATOR.join(fields)

@@ -11,7 +11,7 @@ from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, json_line
+from rnnsearch.cli.answers import Place, Runs, Task, Work, answered, answers_key, json_line
 from rnnsearch.cli.options import (
     Strings,
     describe,
@@ -172,12 +172,13 @@ class Translating(Task):
 
     def key(self, runs: Runs) -> str:
         from rnnsearch.config import changed
-        from rnnsearch.run import Run, answers_key
+        from rnnsearch.run import Run
 
         settings = changed(Run.open(runs[0]).settings, self.search)
         how = (
             f"translate {settings.search.model_dump_json()}"
             f" {settings.translation.model_dump_json()}"
+            f" {self.glossary is None} {self.dictionary is None}"
         )
         files = [path for path in (self.glossary, self.dictionary) if path]
         return answers_key(runs, how, self.form, files)

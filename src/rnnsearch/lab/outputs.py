@@ -20,6 +20,7 @@ from rnnsearch.cli.answers import Loading
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
 from rnnsearch.installed import package_version
+from rnnsearch.kernels import edited_functions
 from rnnsearch.lab.test_set import TestSet
 from rnnsearch.records import Translation
 from rnnsearch.run import Run
@@ -310,6 +311,8 @@ class Outputs:
         settings = json.dumps(self.settings, sort_keys=True)
         return checksum(
             str(OUTPUT_FORMAT),
+            package_version(),
+            *sorted(edited_functions()),
             self.kind,
             self.run.run.checksum,
             settings,

@@ -3,6 +3,7 @@ models. This module loads neither torch nor weights."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,11 @@ EXAMPLES_FILE = "log/examples.json"
 """File in a run's folder with sentences of the development text."""
 LONGEST_EXAMPLE = 300
 """Largest number of characters of an example; longer ones are left out."""
+MODEL_FILES = re.compile(
+    r"config\.toml|model\.safetensors|vocabulary\.(source|target)\.txt|subwords\.\w+\.model"
+    r"|words\.\w+\.bloom|README\.md"
+)
+"""The names of the files of a model; others on a hub are not downloaded."""
 
 
 class CardScore(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
@@ -117,10 +123,11 @@ def opposite_model(data: DataSettings) -> str:
 
 
 def _listed(name: str, folder: Path) -> ListedModel:
-    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    size = 0
     try:
+        size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
         card, data = card_of(folder), read_toml(folder / "config.toml")["data"]
         source, target = str(data["source_language"]), str(data["target_language"])
         return ListedModel(name, folder, source, target, size, card)
-    except (InputError, OSError, ValueError, KeyError, AttributeError) as error:
+    except (InputError, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         return ListedModel(name, folder, "", "", size, ModelCard(), fault=f"damaged: {error}")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rnnsearch.arguments import require
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.pretrained.card import ModelCard, card_markdown
+from rnnsearch.pretrained.card import MODEL_FILES, ModelCard, card_markdown
 from rnnsearch.run import write_config
 from rnnsearch.settings import Settings
-from rnnsearch.system.files import whole_folder
+from rnnsearch.system.files import holds_only, whole_folder
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import SIDES, Codec
 
@@ -55,10 +55,9 @@ def save_model(
 
 
 def is_model(folder: Path) -> bool:
-    """Tells whether `save_model` made the folder. A trained run has checkpoints, and is never
+    """Tells whether `save_model` made the folder, and all that is in it: nothing else is ever
     replaced."""
-    return (
-        (folder / "config.toml").is_file()
-        and (folder / "README.md").is_file()
-        and not (folder / "checkpoints").exists()
+    own = ("config.toml", "README.md", WEIGHTS_FILE)
+    return all((folder / name).is_file() for name in own) and holds_only(
+        folder, MODEL_FILES.fullmatch
     )

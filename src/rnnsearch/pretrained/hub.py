@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rnnsearch.errors import InputError
+from rnnsearch.pretrained.card import MODEL_FILES
 from rnnsearch.run import Run
 from rnnsearch.system.files import make_folder, whole_folder
 
@@ -19,11 +20,6 @@ LARGEST_MODEL = 1 << 32
 """Bytes of a whole model; a download of more is given up."""
 LARGEST_LIST = 1 << 22
 """Bytes of the hub's description of a model, with the names of its files."""
-MODEL_FILES = re.compile(
-    r"config\.toml|model\.safetensors|vocabulary\.(source|target)\.txt|subwords\.\w+\.model"
-    r"|words\.\w+\.bloom|README\.md"
-)
-"""The names of the files that are downloaded; all others in a repository are ignored."""
 COMMIT = re.compile("[0-9a-f]{40,64}")
 """A commit's hash. It becomes a folder's name, so it is checked."""
 ENDPOINT: str | None = None

@@ -16,7 +16,7 @@ from rnnsearch.pretrained.card import examples_of
 from rnnsearch.run import Run
 from rnnsearch.serve.page import page_files
 from rnnsearch.serve.page.tables import in_javascript
-from rnnsearch.system.files import file_name, whole_folder, write_text
+from rnnsearch.system.files import file_name, holds_only, whole_folder, write_text
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.language_codes import base
@@ -109,8 +109,12 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> tuple[int, dict[
 
 
 def made_here(folder: Path) -> bool:
-    """Tells whether the folder is such a page; a new one may then replace it."""
-    return (folder / CONFIG).is_file() and (folder / "engine" / "worker.js").is_file()
+    """Tells whether the folder is such a page, and nothing else; a new one may then replace it."""
+    files = page_files()
+    own = (folder / CONFIG).is_file() and (folder / "engine" / "worker.js").is_file()
+    return own and holds_only(
+        folder, lambda name: name == CONFIG or name in files or name.startswith(f"{MODELS}/")
+    )
 
 
 def check_exportable(run: Run) -> None:

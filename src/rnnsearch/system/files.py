@@ -288,6 +288,12 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
             os.close(handle)
 
 
+def holds_only(folder: Path, is_ours: Callable[[str], object]) -> bool:
+    """Tells whether the relative paths of all files in the folder are those that we write."""
+    files = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
+    return all(is_ours(path.relative_to(folder).as_posix()) for path in files)
+
+
 def check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
     """Raises InputError if something is at `out` that may not be replaced. A lock and what killed
     processes left count as nothing."""

@@ -4,6 +4,7 @@ codecs, and sentence pairs as ids."""
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,14 @@ from rnnsearch.arguments import require
 from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
-from rnnsearch.system.files import check_regular, file_checksum, read_text, read_toml, reading
+from rnnsearch.system.files import (
+    check_regular,
+    checksum,
+    file_checksum,
+    read_text,
+    read_toml,
+    reading,
+)
 from rnnsearch.text.codec import SIDES, Codec, load_codecs
 
 STORE_FORMAT = 2
@@ -30,6 +38,7 @@ STORE_FORMAT = 2
 the reverse."""
 
 CHECKSUMS, SETTINGS = "checksums.sha256", "data.toml"
+_SENTENCES = re.compile(r" (?:train|dev)\.(?:source|target)\.")
 
 CHECKED_BYTES = 1 << 28
 """Bytes whose checksums are verified whenever a dataset is opened, small files first. This takes a
@@ -156,6 +165,12 @@ class Corpus:
     dev: Pairs | None
     dev_source_lines: list[str]
     dev_target_lines: list[str]
+
+    @property
+    def checksum(self) -> str:
+        """Identifies the sentences, without their links."""
+        lines = read_text(self.path / CHECKSUMS).split("\n")
+        return checksum(*(line for line in lines if _SENTENCES.search(line)))
 
     @classmethod
     def open(cls, path: str | Path) -> Corpus:

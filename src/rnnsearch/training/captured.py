@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Float64
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim.adadelta import adadelta
 
 from rnnsearch.batch import Batch
@@ -93,17 +93,15 @@ def _stream(device: torch.device) -> torch.cuda.Stream:
 class JointAdadelta(Adadelta):
     """Adadelta by few kernels. Every parameter needs a dense gradient."""
 
-    def __init__(self, parameters: Sequence[nn.Parameter], **settings: float) -> None:
-        super().__init__(parameters, **settings)
-        for one in parameters:
-            self.state[one] = {slot: torch.zeros_like(one) for slot in SLOTS}
-
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Updates all parameters."""
         for group in self.param_groups:
             settings = dict(group)
             parameters = settings.pop("params")
+            for one in parameters:
+                if not self.state[one]:
+                    self.state[one] = {slot: torch.zeros_like(one) for slot in SLOTS}
             squares, deltas = ([self.state[one][slot] for one in parameters] for slot in SLOTS)
             gradients, counts = (
                 [one.grad for one in parameters],

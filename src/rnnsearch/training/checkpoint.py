@@ -76,6 +76,8 @@ class TrainingProgress(TrainingCounts):
     continues exactly."""
 
     corpus_pairs: SavedCount = 0
+    corpus_checksum: str = ""
+    """`Corpus.checksum`; "" if unknown."""
     changes: list[dict[str, Any]] = field(default_factory=list)
     """Settings that were changed on resuming, or that a GPU could not follow: `update`, `setting`,
     `before` and `after` of each."""

@@ -32,7 +32,7 @@ class Log:
 
     def __init__(self, run: Run, progress: TrainingProgress, warn: Callable[[str], None]) -> None:
         self.run, self.progress, self.warn = run, progress, warn
-        self._purge_from = progress.update + 1 if progress.update else None
+        self._purge_from = progress.update + 1
         self._curves: SummaryWriter | None = None
         self._failed = False
 

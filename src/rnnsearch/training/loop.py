@@ -165,7 +165,8 @@ class Session:
         update = self.trainer.update(
             shares, progress.update + 1, sum(len(batch.source) for batch in whole)
         )
-        self.window.append((time.monotonic() - started, update.target_tokens, update.nll))
+        if update.applied:
+            self.window.append((time.monotonic() - started, update.target_tokens, update.nll))
         progress.count(update, batches[-1][1], len(self.order))
         self._tick()
         if update.applied:
@@ -177,7 +178,7 @@ class Session:
             )
             if self.skipped_in_a_row >= SKIPS_IN_A_ROW:
                 raise self._diverged(f"{SKIPS_IN_A_ROW} gradients in a row were not finite")
-        if self.ranks.is_first:
+        if self.ranks.is_first and self.window:
             seconds, tokens, nll = map(sum, zip(*self.window, strict=True))
             self.log.update(update, tokens / seconds)
             self.display.update(progress.update, progress.epochs, nll / tokens, tokens / seconds)
@@ -245,12 +246,18 @@ class Session:
             )
         if self.progress.finished:
             self.validate()
-        elif self.ranks.is_first and self.progress.update and not self.run.model_path.exists():
+        elif self.ranks.is_first and self.progress.update and not self.is_chosen:
             # An interrupted run can be used too. Its first validation replaces these weights.
             with self.trainer.for_use() as network:
                 self.best.offer(network, {"update": self.progress.update})
         self.save(must=True)
         self.display.say(self.summary())
+
+    @property
+    def is_chosen(self) -> bool:
+        """Tells whether a validation has chosen the weights that are saved."""
+        kept = (row["update"] or self.progress.begun_from for row in self.progress.validations)
+        return self.corpus.dev is not None and any(kept) and self.run.model_path.exists()
 
     def summary(self) -> str:
         """Returns the last line of a session."""

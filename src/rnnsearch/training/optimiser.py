@@ -142,7 +142,12 @@ class WeightAverage:
         """Adds the weights after update 1, 2, … to the average."""
         rate = 1.0 - min(self.decay, (1 + update) / (10 + update))
         tensors = network.state_dict()
-        torch._foreach_lerp_([self.weights[name] for name in tensors], list(tensors.values()), rate)
+        floats = [name for name, tensor in tensors.items() if tensor.is_floating_point()]
+        torch._foreach_lerp_(
+            [self.weights[name] for name in floats], [tensors[name] for name in floats], rate
+        )
+        for name in tensors.keys() - floats:  # a buffer that counts, say
+            self.weights[name].copy_(tensors[name])
 
 
 class Adadelta(torch.optim.Optimizer):

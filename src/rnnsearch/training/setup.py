@@ -4,14 +4,16 @@ another."""
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.installed import package_version
@@ -26,7 +28,7 @@ from rnnsearch.text.batches import BatchOrder
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.dataset import CHECKSUMS, Corpus
 from rnnsearch.text.vocabulary import EOS, SPECIALS, UNK
-from rnnsearch.training.captured import CapturedTrainer
+from rnnsearch.training.captured import POSITIONS, CapturedTrainer
 from rnnsearch.training.checkpoint import TrainingProgress, load_checkpoint, save_checkpoint
 from rnnsearch.training.loss import needs_links, negative_log_likelihood
 from rnnsearch.training.optimiser import total_updates
@@ -103,6 +105,7 @@ def open_training(
         exists, saved = ranks.from_first(
             lambda: ((path / "config.toml").exists(), checkpoint.exists())
         )
+        saved = saved and (exists or resume)
         if settings.training.precision == "fastest":
             settings = ranks.from_first(partial(with_precision, settings, path if exists else None))
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
@@ -125,9 +128,9 @@ def open_training(
         )
         run = Run(path, settings, corpus.source, corpus.target)
         trainer = make_trainer(run, order, ranks, weights)
-        progress = TrainingProgress(corpus_pairs=len(corpus.train), begun_from=begin_from)
-        if ranks.is_first and not exists:
-            run.create()
+        progress = TrainingProgress(
+            corpus_pairs=len(corpus.train), corpus_checksum=corpus.checksum, begun_from=begin_from
+        )
         if saved:
             progress = restore(checkpoint, trainer, progress)
             progress.changes += [{"update": progress.update, **change} for change in changes]
@@ -139,7 +142,11 @@ def open_training(
             trainer.changes = progress.changes
         # the run may be killed before it is saved
         if ranks.is_first and (changes if saved else weights):
-            save_checkpoint(checkpoint, trainer, progress)
+            with writing(path):
+                checkpoint.parent.mkdir(parents=True, exist_ok=True)
+                save_checkpoint(checkpoint, trainer, progress)
+        if ranks.is_first and not exists:  # after the weights of another run: they would be lost
+            run.create()
         if ranks.is_first and changes:
             write_config(path, settings)
         yield TrainingContext(run, order, trainer, progress, notes)
@@ -179,6 +186,10 @@ def fit_to_corpus(
     if in_bfloat16 and fastest_precision(torch.device("cpu")) == "float32":
         what = "bfloat16 is slower than float32 on this CPU, and may take twenty times as long"
         notes.append(f'{what}: set training.precision = "float32"')
+    if training.precision == "bfloat16" and training.device == "cpu" and not training.kernels:
+        notes.append("training.kernels = false computes in float32 in spite of training.precision")
+    if training.capture and training.device == "cpu":
+        notes.append("training.capture = true is for a GPU: on a CPU updates are only slower")
     if corpus.dev is None:
         effect = "the latest weights are saved, and stopping.patience has no effect"
         notes.append(f"warning: the corpus has no development set: {effect}")
@@ -302,13 +313,17 @@ def trainer_of(
     if ranks and ranks.world > 1:
         what = "training.capture = true works in one process, and there are several ranks"
         raise InputError(what, remedy="set training.capture = false")
-    return CapturedTrainer(training.batch_size, *others)
+    multiple = POSITIONS if training.batch_tokens else training.batch_size
+    return CapturedTrainer(multiple, *others)
 
 
 def freeze(network: TranslationNetwork, beginnings: Sequence[str]) -> None:
     """Turns off the gradients of the parameters whose names begin so. Raises InputError for a
     beginning that no name has, and if nothing is left to train."""
-    parameters = dict(network.named_parameters())
+    names = defaultdict[nn.Parameter, list[str]](list)  # a tied one has several
+    for name, parameter in network.named_parameters(remove_duplicate=False):
+        names[parameter].append(name)
+    parameters = list(chain.from_iterable(names.values()))
     for beginning in beginnings:
         if not any(name.startswith(beginning) for name in parameters):
             parts = sorted({name.partition(".")[0] for name in parameters})
@@ -316,9 +331,9 @@ def freeze(network: TranslationNetwork, beginnings: Sequence[str]) -> None:
                 f"training.frozen: no parameter's name begins with {beginning!r}",
                 remedy=did_you_mean(beginning, parts) or f"their parts are {', '.join(parts)}",
             )
-    for name, parameter in parameters.items():
-        parameter.requires_grad_(not name.startswith(tuple(beginnings)))
-    if not any(one.requires_grad for one in parameters.values()):
+    for parameter, own in names.items():
+        parameter.requires_grad_(not any(name.startswith(tuple(beginnings)) for name in own))
+    if not any(one.requires_grad for one in names):
         raise InputError("training.frozen leaves nothing to train", remedy="name fewer parts")
 
 
@@ -337,6 +352,10 @@ def restore(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingP
     if progress.corpus_pairs != wanted.corpus_pairs:
         what = f"was trained on {progress.corpus_pairs} pairs, not on these {wanted.corpus_pairs}"
         raise InputError(what, file=path)
+    if progress.corpus_checksum not in ("", wanted.corpus_checksum):
+        remedy = "resume with the same --data, or begin another run with --from"
+        raise InputError("was trained on other sentences", file=path, remedy=remedy)
+    progress.corpus_checksum = wanted.corpus_checksum
     if wanted.begun_from and progress.begun_from != wanted.begun_from:
         what = f"began with {progress.begun_from or 'new weights'}, not with {wanted.begun_from}"
         raise InputError(what, file=path, remedy="leave out --from: a resumed run has its weights")

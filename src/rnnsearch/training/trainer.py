@@ -50,7 +50,7 @@ class LossSums:
     nll: −log p(y | x) in nats; the mean if there are two directions.
     target_tokens: with the ends of sentences.
     alignment_loss: unweighted, summed over the linked rows of every direction. linked_rows: number
-    of target positions with word links.
+    of these.
     """
 
     nll: float = 0.0

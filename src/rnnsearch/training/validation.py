@@ -66,7 +66,10 @@ def own_score(name: str, *texts: Sequence[str]) -> float:
     """Returns the score of a user's function. texts: translations, references and sources. Raises
     InputError as `validate` does."""
     try:
-        return float(import_named("stopping.validate_metric", name)(*map(list, texts)))
+        score = float(import_named("stopping.validate_metric", name)(*map(list, texts)))
+        if not math.isfinite(score):
+            raise ValueError(f"it returned {score}")
+        return score
     except Exception as error:  # foreign code may raise anything
         if isinstance(error, InputError):
             raise
