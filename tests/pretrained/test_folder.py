@@ -228,9 +228,7 @@ def test_a_damaged_model_is_listed_as_such(
     monkeypatch.setenv(VARIABLE, str(tmp_path / "homes"))
     (line,) = command("models").lines
     assert line.startswith("broken       damaged: ")
-    assert command("translate broken").err.startswith(
-        f"rnnsearch: {tmp_path}/homes/broken/config.toml: "
-    )
+    assert command("translate broken").err.startswith(f"rnnsearch: {tmp_path}/homes/broken")
 
 
 def test_a_run_becomes_a_model_by_a_command(
