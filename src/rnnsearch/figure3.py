@@ -102,7 +102,7 @@ def comparison_figure(
         words = chain.from_iterable(
             (*one.source_tokens, *one.target_tokens, one.title) for one in panels
         )
-        rcParams["font.family"] += _fonts_with(frozenset("".join(words)))
+        rcParams["font.family"] += _fonts_with(_beyond_default("".join(words)))
         figure = Figure(dpi=_DOTS_PER_INCH)
         sizes = []
         for number, (panel, matrix) in enumerate(zip(panels, matrices, strict=True)):
@@ -121,15 +121,22 @@ def _covered(path: str, characters: set[str]) -> set[str]:
     return {one for one in characters if ord(one) in get_font(path).get_charmap()}
 
 
+def _beyond_default(text: str) -> frozenset[str]:
+    """Returns the characters that the default font lacks."""
+    from matplotlib.font_manager import FontProperties, findfont
+
+    shown = {one for one in text if one.isprintable() and not one.isspace()}
+    return frozenset(shown - _covered(findfont(FontProperties()), shown))
+
+
 @cache
 def _fonts_with(characters: frozenset[str]) -> list[str]:
-    """Returns the names of installed fonts that have the characters which the default font lacks:
-    few fonts, upright ones of normal weight first."""
-    from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager
+    """Returns the names of installed fonts that have the characters: few fonts, upright ones of
+    normal weight first."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
 
-    missing = {one for one in characters if one.isprintable() and not one.isspace()}
-    found = []
-    if missing := missing - _covered(findfont(FontProperties()), missing):
+    missing, found = set(characters), list[str]()
+    if missing:
         listed = {font.fname for font in fontManager.ttflist}
         # installed since matplotlib has listed the fonts
         for path in set(findSystemFonts()) - listed:
