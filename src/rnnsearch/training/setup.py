@@ -111,15 +111,8 @@ def open_training(
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
             changes = ranks.from_first(lambda: changes_of(path, settings, corpus))
-        elif settings.model.alignment == "fixed" and settings.model.encoder in ENCODERS.keys() - {
-            "forward"
-        }:
-            what = (
-                f'RNNencdec has a forward encoder, and model.encoder = "{settings.model.encoder}"'
-            )
-            raise InputError(
-                what, remedy='set model.encoder = "forward", or another model.alignment'
-            )
+        else:
+            check_encoder(settings.model)
         if begin_from and not saved:
             weights = ranks.from_first(lambda: weights_of(begin_from, settings, corpus))
             notes += weights.notes
@@ -150,6 +143,13 @@ def open_training(
         if ranks.is_first and changes:
             write_config(path, settings)
         yield TrainingContext(run, order, trainer, progress, notes)
+
+
+def check_encoder(model: ModelSettings) -> None:
+    """Raises InputError for RNNencdec with another encoder than the paper's."""
+    if model.alignment == "fixed" and model.encoder in ENCODERS.keys() - {"forward"}:
+        what = f'RNNencdec has a forward encoder, and model.encoder = "{model.encoder}"'
+        raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')
 
 
 def with_precision(settings: Settings, run: Path | None) -> Settings:
