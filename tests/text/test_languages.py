@@ -138,7 +138,8 @@ def test_further_texts_in_another_order_are_noticed(here: Path) -> None:
         Path(name).write_text(text, encoding="utf-8")
     layout = Layout("", "", "", "de", "en")
     texts = ["a.de", "a.en", "b.en", "b.de"]
-    said = language_doubts(texts, ["dev.en", "dev.de"], layout).split("\n  warning    ")
+    shown = language_doubts(texts, layout, 1) + language_doubts(["dev.en", "dev.de"], layout)
+    said = shown.split("\n  warning    ")
     assert [line.partition(" (")[0] for line in said] == [
         "",
         "b.en | b.de: the source text looks like en, not de",
@@ -146,9 +147,8 @@ def test_further_texts_in_another_order_are_noticed(here: Path) -> None:
         "dev.en | dev.de: the source text looks like en, not de",
         "dev.en | dev.de: the target text looks like de, not en",
     ]
-    assert not language_doubts(texts[:2], ["dev.de", "dev.en"], layout)
-    assert not language_doubts(texts[:2], ["dev.en", "-"], layout)
-    assert not language_doubts(texts[:2], ["empty.de", "missing.de"], layout)
+    for files in (["dev.de", "dev.en"], ["dev.en", "-"], ["empty.de", "missing.de"], []):
+        assert not language_doubts(files, layout)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +178,7 @@ SENTENCES = [
     ("change", "said"),
     [
         (lambda lines: lines, ""),
+        (lambda lines: [*[lines[0]] * (len(lines) - 1), lines[1]], ""),
         (
             lambda lines: [*lines[1:], "x"],
             "lines of the source seem to belong to the lines of the target 1 earlier",
@@ -192,6 +193,7 @@ SENTENCES = [
 def test_sides_that_are_not_parallel(
     change: Callable[[list[str]], list[str]], said: str, here: Path
 ) -> None:
+    """The lengths of one side may be all the same but for the last line."""
     target = [
         line.replace("The man reads", "Der Mann liest").replace("the book and", "das Buch und")
         for line in SENTENCES

@@ -63,7 +63,8 @@ def align(
     say_if_empty(source, target)
     data = Run.open(names[0]).settings.data
     layout = Layout("lines", "", "", data.source_language, data.target_language)
-    if doubts := language_doubts([], [source, target], layout):
+    named = data.tokeniser != "space"  # which ignores the languages
+    if named and (doubts := language_doubts([source, target], layout, can_name=False)):
         note(doubts.removeprefix("\n"))
     if task.how["words"] == "given":
         check_split(runs[0], source, target)

@@ -136,4 +136,11 @@ def data_options(
     own, said = with_languages(files, text.recipe, own, Layout(kind, *sides))
     settings = load_config(text.recipe, own).data
     layout = Layout(kind, *sides, settings.source_language, settings.target_language)
-    return settings, layout, said + language_doubts(files, others, layout)
+    return (
+        settings,
+        layout,
+        said
+        + "".join(
+            language_doubts(texts, layout, first) for texts, first in ((files, 1), (others, 0))
+        ),
+    )

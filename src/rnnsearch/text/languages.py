@@ -22,7 +22,6 @@ from rnnsearch.text.formats.opening import is_on_disk, text_suffix
 from rnnsearch.text.formats.readers import (
     BILINGUAL,
     Layout,
-    ParallelText,
     languages_in,
     parallel_texts,
 )
@@ -136,21 +135,18 @@ def with_languages(
 
 
 def language_doubts(
-    files: Sequence[str | Path], others: Sequence[str | Path], layout: Layout
+    files: Sequence[str | Path], layout: Layout, first: int = 0, can_name: bool = True
 ) -> str:
-    """Returns lines that warn of texts in other languages than the layout's: of all but the first
-    of `files`, and of `others`. Without `files` the languages are a run's. Streams, and what cannot
-    be read, are passed over."""
+    """Returns lines that warn of texts in other languages than the layout's, from the text `first`
+    on, counted from 0. can_name: whether settings may name other languages. Streams, and what
+    cannot be read, are passed over."""
     said, codes = "", (layout.source_language, layout.target_language)
-    texts: list[ParallelText] = []
     with suppress(InputError, OSError):
-        if all(map(is_on_disk, [*files, *others])):
-            texts = parallel_texts(files, layout=layout)[1:] if files else []
-            texts += parallel_texts(others, layout=layout) if others else []
-        for text in texts:
+        on_disk = bool(files) and all(map(is_on_disk, files))
+        for text in parallel_texts(files, layout=layout)[first:] if on_disk else []:
             sides = list(zip(*islice(text.pairs(), SAMPLED), strict=True))
             reads = map(_read_languages, sides)
-            said += _doubts(sides, reads, codes, f"{text.name}: ", can_name=bool(files))
+            said += _doubts(sides, reads, codes, f"{text.name}: ", can_name)
     return said
 
 
@@ -252,8 +248,9 @@ def _shift_doubt(source: Sequence[str], target: Sequence[str]) -> str:
 
 
 def _correlation(one: Sequence[int], other: Sequence[int]) -> float:
-    size = min(len(one), len(other))
-    return correlation(one[:size], other[:size]) if min(map(len, map(set, (one, other)))) > 1 else 0
+    pairs = list(zip(one, other, strict=False))
+    sides = list(zip(*pairs, strict=True))
+    return correlation(*sides) if all(len(set(side)) > 1 for side in sides) else 0.0
 
 
 def _doubt(side: str, code: str, read: Counter[str]) -> str:
