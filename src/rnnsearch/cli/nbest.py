@@ -71,8 +71,7 @@ def rerank(
         mine = list(group)
         scores = score([(source[sentence], candidate.text) for candidate in mine])
         for value, candidate in sorted(zip(scores, mine, strict=True), key=lambda pair: -pair[0]):
-            before, _, *others = (*candidate.rest, *[""] * (2 - len(candidate.rest)))
-            before = re.sub(r"(?:^|\s+)rnnsearch= \S+", "", before).strip()
-            features = f"{before} rnnsearch= {value:.4f}".strip()
-            fields = str(sentence), candidate.text, features, f"{value:.4f}", *others
-            yield SEPARATOR.join(fields)
+            others = re.sub(r"\s*\brnnsearch= \S+", "", "".join(candidate.rest[:1]))
+            features = f"{others} rnnsearch= {value:.4f}".strip()
+            fields = str(sentence), candidate.text, features, f"{value:.4f}"
+            yield SEPARATOR.join((*fields, *candidate.rest[2:]))

@@ -14,9 +14,8 @@ from rnnsearch.word_links import GoldLinks, Link
 EXCHANGE = r"perl -pe 's/(\d+)([-?p])(\d+)/$3$2$1/g' FILE"
 """A command that exchanges source and target in Pharaoh links."""
 
-
 FEWEST = 10
-"""Sentences of which less is no evidence."""
+"""Fewest sentences from which `warn_if_beyond` concludes anything."""
 READINGS: dict[str, Callable[[int, int], Link]] = {
     "source and target exchanged": lambda source, target: (target, source),
     "all positions one higher": lambda source, target: (source + 1, target + 1),
