@@ -125,6 +125,7 @@ training.seed=-1 → training.seed: Input should be greater than or equal to 0
 training.seed=1000000000000000001 → training.seed: Input should be less than or equal to 1000000000000000000
 search.max_length_ratio=0 → search.max_length_ratio: Input should be greater than 0
 search.nbest=13 → search.nbest = 13 is more than search.beam = 12
+search.min_length_ratio=4 → search.min_length_ratio = 4.0 is more than search.max_length_ratio = 3.0
 model.tie_output=true → model.tie_output needs model.factored_output = true, or model.maxout_size = model.embedding_size
 """
 

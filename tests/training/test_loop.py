@@ -396,3 +396,17 @@ def test_case_counts_in_validations_unless_the_network_writes_none(
     monkeypatch.setattr(validation, "nll_and_words", lambda *_: (1.0, 1))
     scores, _ = validation.validate(cast(Any, None), corpus, given)
     assert (scores["dev_bleu"] == pytest.approx(100)) == lowercase
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (["capture=true"], "training.capture = true is for a GPU: on a CPU"),
+        (["kernels=false", "precision=bfloat16"], "computes in float32 in spite of"),
+        (["kernels=false", "precision=float32"], ""),
+    ],
+)
+def test_settings_without_effect_are_named(corpus: Corpus, changes: list[str], said: str) -> None:
+    how = settings(*(f"training.{change}" for change in changes))
+    notes = setup.fit_to_corpus(how, corpus, known_links=False)[1]
+    assert any(said in note for note in notes) if said else not notes

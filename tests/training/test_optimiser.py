@@ -148,6 +148,15 @@ def test_weight_average(decay: float) -> None:
     assert average.weights["weight"].tolist()[0] == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_buffer_that_counts_has_no_mean() -> None:
+    network = nn.Linear(2, 1)
+    network.register_buffer("seen", torch.tensor(0))
+    average = WeightAverage(network, 0.9)
+    network.seen += 7
+    average.update(network, 1)
+    assert average.weights["seen"] == 7
+
+
 def rows_of(gradient: Tensor, rows: list[int]) -> Tensor:
     """A sparse gradient with these rows, the first of them in two parts."""
     parts = torch.cat((gradient[rows], gradient[rows[:1]]))
