@@ -20,7 +20,8 @@ from rnnsearch.translation.faithful import (
     Glossary,
     read_glossary,
 )
-from rnnsearch.translation.numbers import Numbers, converted, is_source_number, read_figure
+from rnnsearch.translation.number_forms import converted, is_source_number, read_figure
+from rnnsearch.translation.numbers import Numbers
 from rnnsearch.translation.reading import encode_faithfully, in_other_case
 from rnnsearch.translation.target_words import COPIED, Word
 

@@ -11,7 +11,7 @@ from rnnsearch.text.codec import JOINER, Codec
 from rnnsearch.text.language_codes import POINTED_ORDINALS, base
 from rnnsearch.text.moses import EMPHASIS
 from rnnsearch.text.repairs import DETACHED
-from rnnsearch.translation.numbers import FIGURE
+from rnnsearch.translation.number_forms import FIGURE
 from rnnsearch.translation.spelt import SPELT, TIMES, in_digits
 
 _EMOJI = (

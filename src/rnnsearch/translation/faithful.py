@@ -29,7 +29,8 @@ from rnnsearch.translation.amounts import NAMES
 from rnnsearch.translation.case import first_word, in_capitals
 from rnnsearch.translation.copied import STAND_INS, enclosed, faithful_words, kind_of
 from rnnsearch.translation.measures import MONEY, hold_measures
-from rnnsearch.translation.numbers import Numbers, is_source_number
+from rnnsearch.translation.number_forms import is_source_number
+from rnnsearch.translation.numbers import Numbers
 from rnnsearch.translation.reading import in_best_form
 from rnnsearch.translation.target_words import COPIED, RARE, Weights, Word, copy, has_text, insert
 from rnnsearch.translation.terms import with_terms

@@ -1,7 +1,5 @@
 """Holds the numbers of a translation to those of the source: each arrives once, with its parts.
 
-A number is one source word with its parts: 10 000,25, a telephone number, 12:45, 8/18/2016. Two
-numbers are equal if their values are; the hour of a clock may change by 12 (3 pm, 15 h).
 page/engine/numbers.js has the same rules.
 """
 
@@ -13,167 +11,38 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rnnsearch.text.codec import JOINER
+from rnnsearch.translation.number_forms import (
+    ENGLISH_AND_FRENCH,
+    HALVES,
+    ORDINAL,
+    ROMAN,
+    certain_time,
+    clock,
+    converted,
+    hour_of_day,
+    in_24_hours,
+    is_number,
+    undotted,
+    value,
+    values,
+)
 from rnnsearch.translation.spelt import in_digits
 from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
 
-THOUSAND = r"\s(?:thousand|mille)\s"
-_DECIMAL = r"\d+(?:[.,]\d+)*"
-FIGURE = (
-    r"(?<![\w.,:/+'-])(?:[1-9]\d{0,2}(?:[\s']\d{3})+(?:[.,]\d+)?"
-    rf"|[1-9]\d{{0,2}}{THOUSAND}\d{{1,3}}|{_DECIMAL}{THOUSAND}millions?"
-    r"|\+\d{1,3}(?:[\s.-]\d{1,4}){2,7}"
-    rf"|\d{{2,4}}(?:\s\d{{2,4}}){{2,7}}|{_DECIMAL}(?:[:/–—]{_DECIMAL})+"
-    r"|\d{1,2}\s?h\s?\d\d|\d{1,2}[:.]\d\d[ap]m|No\.\s?\d+)(?!\w|[.,:/-]\d)"
-)
-"""Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times,
-dates."""
-MARKS = {
-    **dict.fromkeys(("en", "zh", "ja", "ko", "th", "he"), (",", ".")),
-    **dict.fromkeys(("de", "es", "it", "nl", "pt", "ro", "tr", "id", "da", "el"), (".", ",")),
-    **dict.fromkeys(("fr", "ru", "uk", "bg", "cs", "sk", "pl", "hu", "sv", "nb", "fi"), (" ", ",")),
-}
-"""Language → its marks of thousands and of decimals. In other languages, any mark is one of
-thousands."""
-COUNTED_BY = dict.fromkeys(("zh", "ja", "ko"), "十百千万萬亿億兆십백천만억조")
-"""Language → words behind a number (5 万: 50,000) that are not read: numbers stay as they are."""
-NOONS = ("noon", "midday", "midnight", "midi", "minuit")
-CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?\s?([ap]m)?")
-HALVES = ("am", "pm")
-TIMES_OF_DAY = {*HALVES, "matin", "après-midi", "soir", "nuit"}
-ENGLISH_AND_FRENCH = {"en", "fr"}
-"""Languages whose ordinals and times of day are known."""
-AFTER_HOUR = (*HALVES, "h", "heure", "heures", "o'clock")
 AFTER_DAY = (
     *("janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre"),
     *("octobre", "novembre", "décembre", "à", "au", "de", "du", "et", "ou", "dans", "pour"),
 )
 """What follows a day of the month, which is no ordinal in French."""
-TOO_LATE = re.compile(r"(?:2[5-9]|[3-9]\d)\s?h\s?\d\d")
-"""An hour that no clock has: 42 h 15 for 42:15, minutes and seconds."""
-LONGEST_NUMBER = 12
-"""Maximum number of target words of a number."""
-
-
-ROMAN = re.compile(r"([IVX]+)(?:(?<=I)(?:er|re)|e|ème)s?")
-NUMERAL = re.compile("[IVXLC]{2,}")
-ORDINAL = re.compile(rf"\d+(?:st|nd|rd|th|(?:er|re|e|ère|ème)s?)|{ROMAN.pattern}")
+COUNTED_BY = dict.fromkeys(("zh", "ja", "ko"), "十百千万萬亿億兆십백천만억조")
+"""Language → words behind a number (5 万: 50,000) that are not read: numbers stay as they are."""
 FIRST_SPELT = re.compile("first|premi", re.IGNORECASE)
 FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)s?|\d+(?:e|ème)s?")
-BILLIONS = re.compile(r"(\W)(?:(thousand)|mille)\Wmillions?$")
-
-
-def is_number(word: str) -> bool:
-    """Tells whether a word has a digit, or is an ordinal in Roman numerals (XIXe)."""
-    return any(map(str.isdecimal, word)) or bool(ROMAN.fullmatch(word))
-
-
-def is_source_number(word: str) -> bool:
-    """Tells whether a source word is a number, in digits or letters."""
-    return is_number(word) or in_digits(word) is not None
-
-
-def value(text: str, language: str) -> str:
-    """Returns the digits of a number without marks of thousands: "." is the decimal mark, and "|"
-    is what stands between other parts."""
-    if roman := ROMAN.fullmatch(text):
-        ones = [{"I": 1, "V": 5, "X": 10}[letter] for letter in roman[1]] + [0]
-        return str(sum(one if one >= later else -one for one, later in pairwise(ones)))
-    marks = ".,".replace(MARKS[language][1], "") if language in MARKS else ".,"
-    text = text.replace(JOINER, " ")
-    thousand = rf"(?<!\d)(\d{{1,3}}){THOUSAND}(\d{{1,3}})(?!\d)"
-    text = re.sub(thousand, lambda found: found[1] + found[2].zfill(3), text)
-    thousands = rf"(?<![\d.,])[1-9]\d{{0,2}}(?:[{marks}'\s]\d{{3}}(?!\d))+"
-    text = re.sub(thousands, lambda found: re.sub(r"\D", "", found[0]), text)
-    text = re.sub(r"(?<=\d)\s?[.,]\s?(?=\d)", ".", text)
-    text = re.sub(r"\.(?!\d)|(?<!\d)\.|\+(?!\d)|[^\d.+]", "|", text)
-    return re.sub(r"\|+", "|", text).strip("|")
-
-
-def read_figure(figure: str, language: str) -> str:
-    """Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm for 5:30pm,
-    number 7 for No. 7; the digits of one in letters."""
-    if letters := in_digits(figure):
-        other = "en" if language == "fr" else "fr"
-        return converted(letters, other, language).replace(JOINER, " ")
-    figure = re.sub(r"(?<=\d)(?=[ap]m$)", " ", figure)
-    number = {"fr": "numéro ", "en": "number "}.get(language, r"\g<0>")
-    figure = re.sub(r"^No\.\s?", number, figure)
-    return BILLIONS.sub(lambda found: f"{found[1]}{'billion' if found[2] else 'milliards'}", figure)
-
-
-def _plain(word: str) -> str:
-    return word.lower().replace(".", "")
-
-
-def clock(text: str, after: str) -> tuple[int, str, str] | None:
-    """Returns hour, minutes, and "am", "pm" or ""; None for what is no time. after: the next
-    word."""
-    found = CLOCK.fullmatch(text.replace(JOINER, " ").lower())
-    half = _plain(after) if _plain(after) in HALVES else ""
-    return (int(found[1]), found[2] or "00", found[3] or half) if found else None
-
-
-def certain_time(text: str, after: str) -> tuple[int, str, str] | None:
-    """Returns `clock` of what is more than two digits; None for these."""
-    return clock(text, after) if _plain(after) in AFTER_HOUR or not text.isdecimal() else None
-
-
-def hour_of_day(hour: int, half: str) -> int:
-    """Returns the hour counted to 24."""
-    return hour % 12 + 12 * (half == "pm") if half else hour
-
-
-def in_24_hours(text: str, after: str) -> str:
-    """Returns 17-19 for 5-7 if "pm" is after it; "" for other text."""
-    hours = re.fullmatch(r"(\d{1,2})([-–])(\d{1,2})", text) if _plain(after) == "pm" else None
-    if hours is None:
-        return ""
-    first, last = (hour_of_day(int(hours[at]), "pm") for at in (1, 3))
-    return f"{first}{hours[2]}{last}"
-
-
-def values(text: str, after: str, language: str) -> set[str]:
-    """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or
-    of thousands (5k: 5000). after: the next word."""
-    if TOO_LATE.fullmatch(text):
-        return set()
-    own, time = {value(text, language)}, certain_time(text, after)
-    if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
-        own.add(f"{value(text, language)}000")
-    own |= set(filter(None, [value(in_24_hours(text, after), language)]))
-    if time:
-        hour, minutes, half = time
-        own |= {f"{hour}h{minutes}", f"{hour_of_day(hour, half)}h{minutes}"}
-    return own
-
-
-def converted(text: str, source: str, target: str) -> str:
-    """Returns a number with the target language's marks of thousands and decimals, if it has
-    thousands; an hour of a clock with a colon (12h45); an ordinal with the target language's
-    ending."""
-    text = BILLIONS.sub("", text)
-    plain = text.replace(JOINER, " ")
-    if source == target or not {source, target} <= MARKS.keys():
-        return text
-    both = {source, target} == ENGLISH_AND_FRENCH
-    if both and ORDINAL.fullmatch(text):
-        rank = value(text, source)
-        english = (
-            {"1": "st", "2": "nd", "3": "rd"}.get(rank[-1], "th") if rank[-2:-1] != "1" else "th"
-        )
-        return rank + (english if target == "en" else "er" if rank == "1" else "e")
-    if both and re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
-        return re.sub(r"\s?h\s?", ":", plain)
-    whole, dot, decimals = value(plain, source).partition(".")
-    if (
-        "." in decimals
-        or not whole.isdecimal()
-        or not re.match(rf"\d+(?:[\s.,']\d\d|{THOUSAND})\d", plain)
-    ):
-        return text
-    thousands, decimal = MARKS[target]
-    digits = f"{int(whole):,}".replace(",", thousands.replace(" ", JOINER))
-    return digits + (decimal + decimals if dot else "")
+LONGEST_NUMBER = 12
+"""Maximum number of target words of a number."""
+NOONS = ("noon", "midday", "midnight", "midi", "minuit")
+NUMERAL = re.compile("[IVXLC]{2,}")
+TIMES_OF_DAY = {*HALVES, "matin", "après-midi", "soir", "nuit"}
 
 
 @dataclass
@@ -241,7 +110,7 @@ class Numbers:
             if place is None or place not in self.places or same:
                 continue
             time = clock(self.words[place], "".join(self.words[place + 1 : place + 2]))
-            after = [_plain(word.text) for word in following]
+            after = [undotted(word.text) for word in following]
             if time is None:
                 continue
             hour, _, half = time

@@ -26,7 +26,7 @@ from rnnsearch.translation.case import (
 )
 from rnnsearch.translation.copied import STAND_INS, enclosed, kind_of
 from rnnsearch.translation.measures import read_measures
-from rnnsearch.translation.numbers import read_figure
+from rnnsearch.translation.number_forms import read_figure
 from rnnsearch.translation.typed import as_written
 
 STRAIGHT = dict.fromkeys("“”„‟", '"') | {"‘": "'"}

@@ -17,6 +17,7 @@ from rnnsearch.translation import (
     faithful,
     measures,
     negation,
+    number_forms,
     numbers,
     reading,
     source_lines,
@@ -36,8 +37,8 @@ TABLES = {
     moses: "CLOSED_BY EMPHASIS KIND SHORTENED",
     negation: "BEFORE_NEGATION COUNTED IDIOMS NEGATIONS NO_VERBS OBJECTS POSITIVE SUBJECTS"
     " SURE_VERBS VOWELS WHOLE_SUBJECTS",
-    numbers: "AFTER_DAY AFTER_HOUR COUNTED_BY HALVES LONGEST_NUMBER MARKS NOONS THOUSAND"
-    " TIMES_OF_DAY",
+    number_forms: "AFTER_HOUR HALVES MARKS THOUSAND",
+    numbers: "AFTER_DAY COUNTED_BY LONGEST_NUMBER NOONS TIMES_OF_DAY",
     reading: "DOTTED NAME_SUBWORDS STRAIGHT",
     source_lines: "LONGEST_WORD",
     spelt: "ENGLISH_NUMBERS MULTIPLIERS NUMBER_WORDS RANK_WORDS",
@@ -49,7 +50,7 @@ TABLES = {
 """Module → its tables."""
 ANYWHERE, AT_START, WHOLE = "{}", "^(?:{})", "^(?:{})$"
 PATTERNS = {
-    (ANYWHERE, "u"): {numbers: "BILLIONS", faithful: "NEAR_MONEY", typed: "PARTICIPLE"},
+    (ANYWHERE, "u"): {number_forms: "BILLIONS", faithful: "NEAR_MONEY", typed: "PARTICIPLE"},
     (ANYWHERE, "gu"): {source_lines: "BREAK", copied: "CENTS DASHED", spelt: "LINKED"},
     (ANYWHERE, "giu"): {repairs: "DETACHED"},
     (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED"},
@@ -58,7 +59,8 @@ PATTERNS = {
     (WHOLE, "u"): {
         amounts: "NUMBER",
         measures: "MANY MEASURE MONEY",
-        numbers: "CLOCK FRENCH_ORDINAL NUMERAL ORDINAL ROMAN TOO_LATE",
+        number_forms: "CLOCK ORDINAL ROMAN TOO_LATE",
+        numbers: "FRENCH_ORDINAL NUMERAL",
         source_lines: "NAME",
         spelt: "ADJECTIVE SPELT TIME",
         typed: "ELIDED",

@@ -4,7 +4,8 @@
 import { capitalised, firstWord, hasText, inCapitals, isUpper } from "./case.js";
 import { enclosed, kindOf } from "./copied.js";
 import { holdMeasures } from "./measures.js";
-import { isSourceNumber, Numbers } from "./numbers.js";
+import { isSourceNumber } from "./number_forms.js";
+import { Numbers } from "./numbers.js";
 import { asRead } from "./reading.js";
 import { COPIED, CURRENCIES, MONEY_SIGNS, NAMES, NEAR_MONEY, PRICED, RARE } from "./tables.js";
 import { SIZED, STAND_INS } from "./tables.js";

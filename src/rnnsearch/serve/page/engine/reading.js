@@ -6,7 +6,7 @@ import { isAlpha, isEnglishI, isLabel, isUpper, withCapital } from "./case.js";
 import { JOINER } from "./codec.js";
 import { enclosed, kindOf } from "./copied.js";
 import { readMeasures } from "./measures.js";
-import { readFigure } from "./numbers.js";
+import { readFigure } from "./number_forms.js";
 import { asWritten } from "./typed.js";
 import { DOTTED, NAME_SUBWORDS, NOUNS_IN_CAPITALS, STAND_INS, STRAIGHT, UNREAD } from "./tables.js";
 

@@ -1,0 +1,103 @@
+// How numbers are written: what each is worth, and what it is in another language, as
+// translation/number_forms.py has it.
+
+import { JOINER } from "./codec.js";
+import { inDigits } from "./spelt.js";
+import { AFTER_HOUR, BILLIONS, CLOCK, HALVES, MARKS, ORDINAL, ROMAN, THOUSAND } from "./tables.js";
+import { TOO_LATE } from "./tables.js";
+
+export const isDigits = (text) => /^\p{Nd}+$/u.test(text);
+export const plain = (text) => text.replaceAll(JOINER, " ");
+export const bare = (text = "") => text.toLowerCase().replaceAll(".", "");
+
+/** Tells whether ordinals and times of day are known: those of English and French. */
+export const areKnown = ([source, target]) => ["enfr", "fren"].includes(source + target);
+
+export const isNumber = (text) => /\p{Nd}/u.test(text) || ROMAN.test(text);
+
+export const isSourceNumber = (text) => isNumber(text) || inDigits(text) !== null;
+
+/** Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm, number 7; the
+ *  digits of one in letters. */
+export function readFigure(figure, language) {
+  const letters = inDigits(figure);
+  if (letters) return plain(converted(letters, [language === "fr" ? "en" : "fr", language]));
+  return figure
+    .replace(/(?<=\p{Nd})(?=[ap]m$)/u, " ")
+    .replace(/^No\.\s?/u, ({ fr: "numéro ", en: "number " })[language] ?? "$&")
+    .replace(BILLIONS, (_, space, english) => space + (english ? "billion" : "milliards"));
+}
+
+/** Returns the digits of a number: "." is the decimal mark, and "|" stands between other parts. */
+export function value(given, language) {
+  const roman = ROMAN.exec(given);
+  if (roman) {
+    const ones = [...roman[1]].map((letter) => ({ I: 1, V: 5, X: 10 })[letter]);
+    return String(ones.reduce((sum, one, k) => sum + (one < ones[k + 1] ? -one : one), 0));
+  }
+  const marks = ".,".replace(MARKS[language]?.[1] ?? "", "");
+  const thousand = `(?<!\\p{Nd})(\\p{Nd}{1,3})${THOUSAND}(\\p{Nd}{1,3})(?!\\p{Nd})`;
+  const thousands = `(?<![\\p{Nd}.,])[1-9]\\p{Nd}{0,2}(?:[${marks}'\\s]\\p{Nd}{3}(?!\\p{Nd}))+`;
+  return plain(given)
+    .replace(new RegExp(thousand, "gu"), (_, whole, rest) => whole + rest.padStart(3, "0"))
+    .replace(new RegExp(thousands, "gu"), (found) => found.replace(/\P{Nd}/gu, ""))
+    .replace(/(?<=\p{Nd})\s?[.,]\s?(?=\p{Nd})/gu, ".")
+    .replace(/\.(?!\p{Nd})|(?<!\p{Nd})\.|\+(?!\p{Nd})|[^\p{Nd}.+]/gu, "|")
+    .replace(/\|+/gu, "|")
+    .replace(/^\||\|$/gu, "");
+}
+
+/** Returns [hour, minutes, "am", "pm" or ""]; null for what is no time. after: the next word. */
+export function clock(text, after) {
+  const found = CLOCK.exec(plain(text).toLowerCase());
+  const half = HALVES.includes(bare(after)) ? bare(after) : "";
+  return found && [Number(found[1]), found[2] ?? "00", found[3] ?? half];
+}
+
+export const hourOfDay = (hour, half) => (half ? (hour % 12) + (half === "pm" ? 12 : 0) : hour);
+
+/** Returns `clock` of what is more than two digits; null for these. */
+export const certainTime = (text, after) =>
+  AFTER_HOUR.includes(bare(after)) || !isDigits(text) ? clock(text, after) : null;
+
+/** Returns 17-19 for 5-7 if "pm" is after it; "" for other text. */
+export function in24Hours(text, after) {
+  const found = bare(after) === "pm" && /^(\p{Nd}{1,2})([-–])(\p{Nd}{1,2})$/u.exec(text);
+  if (!found) return "";
+  const [first, last] = [found[1], found[3]].map((hour) => hourOfDay(Number(hour), "pm"));
+  return first + found[2] + last;
+}
+
+/** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or of
+ *  thousands. */
+export function values(text, after, language) {
+  if (TOO_LATE.test(text)) return [];
+  const own = [value(text, language)];
+  const thousands = /^\p{Nd}+k$/iu.test(text + (after === "k" || after === "K" ? after : ""));
+  if (thousands) own.push(`${own[0]}000`);
+  own.push(...[value(in24Hours(text, after), language)].filter(Boolean));
+  const time = certainTime(text, after);
+  if (!time) return own;
+  const [hour, minutes, half] = time;
+  return [...own, `${hour}h${minutes}`, `${hourOfDay(hour, half)}h${minutes}`];
+}
+
+/** Returns a number as the target language writes it. */
+export function converted(word, [source, target]) {
+  const text = word.replace(BILLIONS, "");
+  if (source === target || !MARKS[source] || !MARKS[target]) return text;
+  const both = areKnown([source, target]);
+  if (both && ORDINAL.test(text)) {
+    const rank = value(text, source);
+    if (target !== "en") return rank + (rank === "1" ? "er" : "e");
+    return rank + ((rank.at(-2) !== "1" && { 1: "st", 2: "nd", 3: "rd" }[rank.at(-1)]) || "th");
+  }
+  const given = plain(text);
+  if (both && /^\p{Nd}{1,2}\s?h\s?\p{Nd}\p{Nd}$/u.test(given)) return given.replace(/\s?h\s?/u, ":");
+  const [whole, ...decimals] = value(given, source).split(".");
+  const marked = new RegExp(`^\\p{Nd}+(?:[\\s.,']\\p{Nd}\\p{Nd}|${THOUSAND})\\p{Nd}`, "u");
+  if (decimals.length > 1 || !isDigits(whole) || !marked.test(given)) return text;
+  const [thousands, decimal] = MARKS[target];
+  const between = /(?<=\p{Nd})(?=(?:\p{Nd}{3})+$)/gu;
+  return [whole.replace(between, thousands.replace(" ", JOINER)), ...decimals].join(decimal);
+}
