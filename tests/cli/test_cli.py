@@ -121,6 +121,7 @@ translate {run} {three} --threads 1000000 → Invalid value for '--threads'
 translate {run} {three} --format rtf → --format does not know 'rtf'
 translate {run} {three} --beam five → Invalid value for '--beam'
 translate {run} {three} --nbest 7 → search.nbest = 7 is more than search.beam = 4
+translate {run} {three} --nbest 2 --format text → --nbest cannot be used with --format text
 translate {run} {three} --search.normalise often → search.normalise: Input should be 'none', 'length' or 'gnmt'
 translate {run} {three} --search.max_length_ratio inf → search.max_length_ratio: Input should be a finite number
 translate {run} {three} --search.max_length_ratio 1e300 → search.max_length_ratio
@@ -168,6 +169,7 @@ evaluate --hyp {two} --ref {two} --by-length → need the source text (give --sr
 evaluate --run {run} --ref {two} → need the source text (give --src FILE)
 evaluate --hyp {two} --ref {two} --src {three} --by-length → three has 3 lines and
 evaluate --hyp - --ref - → only one text can come from standard input
+evaluate --hyp {two} --ref {two} --beam 2 → --beam belongs to --run (add --run RUN)
 evaluate --hyp {two} {two} --ref {two} → two systems are called two
 evaluate --hyp {two} --system {two} --ref {two} → two has no name (--system NAME=HYP)
 evaluate --run {three} --ref {two} --src {two} → is not a run
@@ -178,6 +180,12 @@ aer --links {links} {links} --gold {links} → the same link file is given twice
 aer --links {links} {empty} --gold {links} → empty: there are 0 sentences of links but 1 of gold links
 aer --links {links} --gold {here}/nosuch.wa → nosuch.wa: no such file
 aer --links {links} --gold {empty} → 1 sentences of links but 0 of gold links
+aer --links {links} --gold {links} --json --latex → --json cannot be used with --latex
+links --forward {links} --reverse {links} --words given --out {here}/l → --words has no effect on the links
+settings model --recipe demo → --recipe is printed alone (remove the rest)
+settings --study alignment --recipe demo → --recipe is printed alone
+models --save {run} --out {here}/m --json → --json cannot be used with --save
+report --alignments {three} --out {here}/r --beam 2 → --beam cannot be used with --alignments
 prepare {three} {three} → Missing option '--out'
 prepare {three} {two} --out {here}/s → three has 3 lines and
 prepare {three} {here}/nosuch --out {here}/s → nosuch: no such file
@@ -214,6 +222,7 @@ demo --out {here} → belongs to other files or settings (name another folder wi
 demo --out {two} → two: is a file, not a folder (name another folder)
 demo --out {two}/d → two: is a file, not a folder (name another folder)
 demo --out {here} --corpus-only → exists and is not empty
+demo --out {here}/d --corpus-only --set seed=2 → --set cannot be used with --corpus-only
 demo --out {here}/d --set nosuch → --set 'nosuch' is not section.key=value
 """
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from rnnsearch.cli.options import Strings, describe, resumable, say
+from rnnsearch.cli.options import Strings, describe, refuse, resumable, say
 
 
 @describe(
@@ -25,6 +25,7 @@ def demo(*, out: Path = Path("demo"), set_: Strings = None, corpus_only: bool = 
     from rnnsearch.demo import DEMO_SENTENCE, HELD_OUT_PAIRS, TRAIN_PAIRS, run_demo
 
     if corpus_only:
+        refuse({"--set": set_}, "cannot be used with --corpus-only")
         from rnnsearch.builtin.corpus import write
         from rnnsearch.system.files import whole_folder
 

@@ -34,6 +34,7 @@ def models(
     from rnnsearch.pretrained.card import listed_models
 
     if save is not None:
+        refuse({"--json": json}, "cannot be used with --save")
         return save_as_model(save, out, int8, card)
     refuse({"--out": out, "--int8": int8, "--card": card}, "belongs to --save", "add --save RUN")
     found = listed_models()

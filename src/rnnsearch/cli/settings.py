@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rnnsearch.cli.options import describe, one_of
+from rnnsearch.cli.options import describe, one_of, refuse
 from rnnsearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def settings(
     studies."""
     from rnnsearch.config import built_in
 
+    refuse({"--recipe": recipe and (name or study)}, "is printed alone", "remove the rest")
+    refuse({"--study": study and name}, "is printed alone", "remove the rest")
     for kind, asked in (("recipe", recipe), ("study", study)):
         if asked:
             known = built_in(kind)

@@ -17,6 +17,7 @@ from rnnsearch.cli.options import (
     describe,
     is_run,
     output_format,
+    refuse,
     say,
     say_if_empty,
     search_changes,
@@ -127,9 +128,9 @@ def translation_format(
 ) -> str:
     """Returns the format of the translations: by default text, or nbest if several of a line are
     wanted."""
-    return output_format(
-        format_, allowed, short, "nbest" if search.get("search.nbest", 1) > 1 else ""
-    )
+    several = search.get("search.nbest", 1) > 1
+    refuse({"--nbest": several and format_ == "text"}, "cannot be used with --format text")
+    return output_format(format_, allowed, short, "nbest" if several else "")
 
 
 Line = str | tuple[str, str]

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from rnnsearch.cli.demo import next_lines
-from rnnsearch.cli.options import Strings, describe, one_of, resumable, say
+from rnnsearch.cli.options import Strings, describe, one_of, refuse, resumable, say
 from rnnsearch.cli.prepare import TextOptions, data_options
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import is_stream, prepare_output
@@ -132,8 +132,8 @@ def links(
     if bool(forward) != bool(linking.reverse) or bool(forward) == bool(texts):
         what = "links needs a corpus, or an aligner's files of both directions"
         raise InputError(what, remedy="give the texts, or give --forward and --reverse")
-    if forward and len(out) > 1:
-        raise InputError("links needs one --out file for each corpus", remedy="give --out FILE")
+    if forward:
+        refuse_to_align(linking, text, out)
     if dictionary and (forward or aligner != "eflomal"):
         what = "--dictionary needs texts that eflomal aligns"
         raise InputError(what, remedy="give SRC TGT and no --aligner")
@@ -168,6 +168,19 @@ def links(
                 entries = write_dictionary(pairs, dictionary, linking.phrase_length)
                 report += f"entries  {entries:,} in {dictionary}\n"
     print(report, end="")
+
+
+def refuse_to_align(linking: Linking, text: TextOptions, out: list[Path]) -> None:
+    """Raises InputError for an option without effect on links that are read from files."""
+    if len(out) > 1:
+        raise InputError("links needs one --out file for each corpus", remedy="give --out FILE")
+    aligning = {"--aligner": linking.aligner != "eflomal", "--words": linking.words == "given"}
+    reading = {"--columns": text.columns, "--format": text.format_, "--recipe": text.recipe}
+    refuse(
+        aligning | reading | {"--set": text.set_},
+        "has no effect on the links of --forward",
+        "remove it",
+    )
 
 
 def link_by_networks(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rnnsearch.cli.answers import Loading
-from rnnsearch.cli.options import Strings, describe, say, search_changes
+from rnnsearch.cli.options import Strings, describe, refuse, say, search_changes
 from rnnsearch.errors import InputError
 from rnnsearch.system.progress import progress_bar
 
@@ -90,6 +90,8 @@ def evaluate(
         raise InputError("there is no system to evaluate", remedy=remedy)
     if (run or scoring.by_length) and src is None:
         raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
+    if not run:
+        refuse({"--beam": beam}, "belongs to --run", "add --run RUN")
     if [*files, *references, src].count("-") > 1:
         raise InputError(
             "only one text can come from standard input", remedy="give files for the others"
@@ -165,6 +167,7 @@ def aer(
     from rnnsearch.lab.scores import link_tables, links_as_json, links_as_text, read_links
     from rnnsearch.lab.significance import FEW, FEWEST_SENTENCES
 
+    refuse({"--json": json and latex}, "cannot be used with --latex")
     truth = read_gold(gold, first=gold_from)
     systems = read_links(links or [], truth, links_reversed, gold if gold_from is None else "")
     if len(systems) > 1 and len(truth) < FEWEST_SENTENCES:

@@ -72,6 +72,7 @@ def report(
     test, system, gold, title = compared.test, compared.system, compared.gold or [], compared.title
     if compared.alignments:
         other = {"RUN": runs, "--test": test, "--system": system, "--gold twice": len(gold) > 1}
+        other |= {"--beam": beam, "--set": set_}
         refuse(other, "cannot be used with --alignments")
         print(
             report_alignments(
