@@ -135,6 +135,7 @@ translate {run} {three} --alignment-plots {two} → two: cannot be written: File
 translate {run} {three} --out {two} → two: already exists (choose another file, or add --overwrite)
 translate {run} {three} --out {folder} --overwrite → folder: is not a regular file
 translate {run} {three} --out . → is not a regular file (name another file)
+translate {run} {three} --out - → an output is not named - (name /dev/stdout to print)
 translate {run} {three} --out  → is not a regular file (name another file)
 translate {run} {three} --out {two}/sub/out → two: is a file, not a folder (name another folder)
 translate {run} {three} --dictionary {here}/nosuch → nosuch: no such file

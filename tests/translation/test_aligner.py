@@ -15,7 +15,7 @@ from refusals import refusal
 from rnnsearch import AlignedPair, Aligner, Translation
 from rnnsearch.lab.alignment_page import measure_pair, measures_of_pairs
 from rnnsearch.lab.link_measures import shares, summed
-from rnnsearch.settings import AlignSettings
+from rnnsearch.settings import AlignSettings, DataSettings, Settings
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import DEFAULT
 from rnnsearch.text.tokens import Tokeniser
@@ -30,6 +30,8 @@ class Known:
     def __init__(self, table: dict[str, dict[str, float]], language: str) -> None:
         self.table, self.words = table, Tokeniser("moses", language).words
         self.source = self.target = Codec(Tokeniser("moses", language), Vocabulary([]))
+        other = "fr" if language == "en" else "en"
+        self.settings = Settings(data=DataSettings(source_language=language, target_language=other))
 
     def force(
         self, pairs: Iterable[tuple[str, str]], batch_size: int, **how: Any
@@ -65,6 +67,12 @@ PAIR = "The European Commission met on Monday.", "La Commission européenne a si
 
 def aligner() -> Aligner:
     return Aligner(Known(FORWARD, "en"), Known(BACKWARD, "fr"))  # type: ignore[arg-type]
+
+
+def test_a_reverse_model_of_the_same_direction_is_refused() -> None:
+    known = Known(FORWARD, "en")
+    with refusal(r"reverse: translates from en to fr \(the reverse run must translate from fr to en"):
+        Aligner(known, known)  # type: ignore[arg-type]
 
 
 def test_links_have_the_probability_on_which_both_directions_agree() -> None:
@@ -172,6 +180,7 @@ class Weighed:
 
     def __init__(self, weights: dict[Pair, np.ndarray[Any, Any]], kind: str = "space") -> None:
         self.weights, self.source, self.target = weights, side(kind), side(kind)
+        self.settings = Settings(data=DataSettings(tokeniser="space"))
 
     def force(
         self, pairs: Iterable[Pair], batch_size: int, **options: bool

@@ -179,7 +179,7 @@ class Aligner:
     words: whether links refer to the tokeniser's words or to the given ones.
     posterior, exact, scored: as in `Translator.scorer`; without `posterior`, links are made from α.
 
-    Raises InputError for another method, or other words.
+    Raises InputError for another method, other words, or a reverse model of other languages.
     """
 
     translator: Translator
@@ -193,6 +193,8 @@ class Aligner:
     def __post_init__(self) -> None:
         require_choice("method", self.method, WAYS)
         require_choice("words", self.words, get_args(LinkWords))
+        if self.reverse is not None:
+            check_reverse(self.translator, self.reverse, "reverse")
 
     @classmethod
     def load(
