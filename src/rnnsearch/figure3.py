@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rnnsearch.word_links import GoldLinks
 
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$])")
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#$&])")
 SALT = "rnnsearch"
 """A fixed salt: without one the ids in an SVG file are random."""
 SUFFIXES = (".png", ".svg", ".pdf")

@@ -174,6 +174,7 @@ evaluate --hyp {two} --ref {two} --beam 2 → --beam belongs to --run (add --run
 evaluate --hyp {two} {two} --ref {two} → two systems are called two
 evaluate --hyp {two} --system {two} --ref {two} → two has no name (--system NAME=HYP)
 evaluate --run {three} --ref {two} --src {two} → is not a run
+evaluate --hyp {two} --ref {two} --multi-bleu zh → Moses does not split text of the language zh (use --tokenise zh)
 evaluate --hyp {two} --ref {two} --tokenise nosuch → no BLEU tokenisation 'nosuch' (use one of none, zh, 13a,
 aer --links {three} --gold {links} → three:1: 'The' is not a link
 aer --links {links} --gold {crooked} → crooked:2: 'x-1' is not a link

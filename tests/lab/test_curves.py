@@ -69,3 +69,9 @@ def test_many_curves_differ_and_their_long_names_fit() -> None:
     legend = figure.legends[0].get_window_extent()
     assert figure.bbox.x0 <= legend.x0 < legend.x1 <= figure.bbox.x1
     assert figure.axes[0].bbox.height >= figure.bbox.height / 4
+
+
+def test_words_that_look_like_names_stay_words() -> None:
+    words = 'id="x" href="#a"'
+    drawn = inline_svg(curve_figure([Curve(words, 0, [0.0], [1.0])], "", ""), "n", "", "")
+    assert f">{words}</text>" in drawn

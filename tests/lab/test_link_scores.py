@@ -145,7 +145,7 @@ def test_links_that_count_from_one_are_asked_about(command: Command, tmp_path: P
     assert command(f"{line} --gold-from 1").out.startswith("AER 0.00 ")
     assert not command(f"{line} --gold-from 0").out.startswith("AER 0.00 ")
     turned = command(f"aer --links {tmp_path}/gold --gold {tmp_path}/links")
-    assert_refused(turned, "the links seem to count words from 1")
+    assert_refused(turned, f"{tmp_path}/gold: the links seem to count words from 1")
     refused = command(f"aer --links {tmp_path}/links --gold {tmp_path}/links --gold-from 1")
     assert_refused(refused, "links:1: the link 0-0 is of position 0, but the links count from 1")
 

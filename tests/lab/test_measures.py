@@ -28,6 +28,8 @@ from rnnsearch.lab.metrics import OF_TEXTS, SCORES
 from rnnsearch.lab.outputs import Kind, OpenedRun, OutputLine, System
 from rnnsearch.lab.scores import measures_json as as_json
 from rnnsearch.lab.scores import measures_text as as_text
+from rnnsearch.lab.significance import Comparison
+from rnnsearch.lab.tables import difference_table, score_table
 from rnnsearch.lab.test_set import TestSet as Texts
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
@@ -180,6 +182,32 @@ def test_case_does_not_count_beside_a_model_that_writes_none(lowercase: bool) ->
     scores = [value(found, "a", metric) for metric in ("BLEU", "chrF2", "multi-BLEU")]
     assert (scores == pytest.approx([100, 100, 100])) == lowercase
     assert ("case:lc" in found.signatures["BLEU"]) == lowercase
+    assert (", cased, on" in score_table(found).notes[0]) != lowercase
+
+
+def test_text_without_spaces_has_no_multi_bleu() -> None:
+    """Moses does not split it: every sentence would be one word."""
+    options = MeasureOptions(multi_bleu=Tokeniser("moses", "zh"), samples=2)
+    found = measure(Texts("", ["x"], ["我喜欢你们的书。"]), [System("a", ["我喜欢他们的书。"])], options)
+    assert {score.metric for score in found.scores} == {"BLEU", "chrF2", "length ratio"}
+
+
+def test_resamples_are_those_of_the_differences_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnnsearch.lab.significance.FEWEST_SENTENCES", 2)
+    options = MeasureOptions(significance=["BLEU"], samples=1)
+    (found,) = measure(TEST, [FIRST, replace(SECOND, run=None)], options).comparisons
+    assert found.low == found.high
+
+
+@pytest.mark.parametrize("subwords", [None, object()])
+def test_runs_of_other_words_are_not_compared_by_words(subwords: object) -> None:
+    def with_words(words: str, name: str) -> System:
+        one = replace(answers([OutputLine(n, forced(-1.0, 2)) for n in range(4)]), name=name)
+        one.run.target = SimpleNamespace(vocabulary=Vocabulary(words), subwords=subwords)
+        return System(name, REFERENCES, one)
+
+    found = measure(TEST, [with_words("x", "a"), with_words("y", "b")], MeasureOptions(samples=2))
+    assert ("in different vocabularies" in as_text(found)) == (subwords is None)
 
 
 @pytest.mark.filterwarnings(
@@ -248,3 +276,13 @@ def test_one_system_is_a_line_a_metric() -> None:
 def test_scores_are_shown_as_they_are_measured() -> None:
     """`Metric.factor` is for errors of links: Table 1 and `evaluate` write scores without it."""
     assert {name: shown.factor for name, shown in SCORES.items() if shown.factor != 1} == {}
+
+
+def test_a_difference_of_nothing_has_one_sign() -> None:
+    names = ["System", "copy"]
+    same = Comparison("BLEU", *names, -1e-7, 0.0, 0.0, 1.0)
+    table = difference_table([same], names, "BLEU")
+    cells = [cell for row in table.rows for cell in row[1:] if cell]
+    assert cells == ["+0.00 (p = 1.000)"] * 2
+    assert len({column.name for column in table.columns}) == 3  # the name of the rows is another
+    assert SCORES["BLEU"].format(-1e-7, "+") == "+0.00"

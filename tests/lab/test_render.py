@@ -114,7 +114,7 @@ def test_markdown_s_blocks_are_paragraphs_of_their_own() -> None:
 
 
 def test_sentences_in_both_forms() -> None:
-    words = [("l'", False), ("homme", True), (" ", False), ("<unk>", False)]
+    words = [("l'", False), ("homme", True), (" ", False), ("<unk>", False), ("&amp;", False)]
     lines = [
         SentenceText("Source", [("man", False)], role="source"),
         SentenceText("A", words, "chrF2 1.0"),
@@ -122,7 +122,7 @@ def test_sentences_in_both_forms() -> None:
     shown = document(Sentences("s", "Some", [("Line 7", lines)], open=True))
     html, markdown = as_html(shown), as_markdown(shown)
     assert "l&#39;<mark>homme</mark> &lt;unk&gt;" in html
-    assert "- A (chrF2 1.0): l'<b>homme</b> \\<unk\\>" in markdown
+    assert "- A (chrF2 1.0): l'<b>homme</b> \\<unk\\>\\&amp;" in markdown
     assert "Line 7:" in markdown
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import resource
 from dataclasses import replace
@@ -16,6 +17,7 @@ from pairs import lines_of, write
 
 from rnnsearch.evaluation.bleu import bleu, chrf_statistics
 from rnnsearch.lab.report import make_report, marked
+from rnnsearch.lab.test_set import TestSet as Texts
 from rnnsearch.lab.test_set import read_test_sets
 from rnnsearch.translation.translator import Translator
 
@@ -164,6 +166,8 @@ def test_several_test_sets(
         for name in "ab"
     }
     assert tables == {"a": [tiny_run.name, "Other"], "b": [tiny_run.name]}
+    made = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))["made"]
+    assert {"Metrics on a", "Metrics on b"} <= made.keys()
     page = Elements((tmp_path / "out" / "index.html").read_text("utf-8"))
     ids = page.values("id")
     assert len(ids) == len(set(ids))
@@ -188,6 +192,15 @@ def test_tables_and_figures_of_an_earlier_report_go(
     left = {path.name for folder in ("figures", "tables") for path in (out / folder).iterdir()}
     assert "mine.svg" in left
     assert {name.partition("-")[0] for name in left - {"mine.svg"}} == {"a", "b"}
+
+
+def test_a_system_may_have_the_name_of_a_column(tmp_path: Path) -> None:
+    test = Texts("t", ["a", "b c"], ["x", "y z"])
+    systems = {name: {"t": ["w", "v"]} for name in ("reference", "words")}
+    make_report({}, [test], tmp_path / "out", systems=systems)
+    found = rows(tmp_path / "out" / "tables" / "sentences.csv")
+    assert [(row["words"], row["reference"]) for row in found] == [("1", "x"), ("2", "y z")]
+    assert [row["system reference"] for row in found] == ["w", "v"]
 
 
 @pytest.mark.parametrize(

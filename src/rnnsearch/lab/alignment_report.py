@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError, model_validator
 
 from rnnsearch.config import first_fault
 from rnnsearch.errors import InputError
@@ -20,7 +20,7 @@ from rnnsearch.lab.gold_checks import require_words, warn_if_misread
 from rnnsearch.lab.link_measures import shares, summed
 from rnnsearch.lab.test_set import split_name
 from rnnsearch.records import Translation
-from rnnsearch.system.files import write_text, writing
+from rnnsearch.system.files import file_name, write_text, writing
 from rnnsearch.system.progress import note
 from rnnsearch.text.formats.lines import raw_lines
 from rnnsearch.text.vocabulary import END
@@ -31,12 +31,16 @@ PICTURES = 100
 """Pairs that are also drawn as PNG, the first ones."""
 
 
+LARGEST = 1.001
+"""A weight may be more than 1 by rounding."""
+
+
 class Matrices(BaseModel):
     """A line of `align --format matrices`."""
 
     tokens: list[str]
     source_tokens: list[str] = Field(min_length=1)
-    score: float
+    score: FiniteFloat
     alignment: list[list[float]]
     links: list[Link]
     forward_links: list[Link] | None = None
@@ -53,6 +57,8 @@ class Matrices(BaseModel):
         for name, rows, height, width in sides:
             if [len(row) for row in rows] != [width] * height:
                 raise ValueError(f"{name} needs {height} lists of {width} numbers")
+            if not all(0 <= weight <= LARGEST for row in rows for weight in row):
+                raise ValueError(f"{name} needs numbers from 0 to 1")
         every = [*self.links, *(self.forward_links or ()), *(self.reverse_links or ())]
         if not all(0 <= j < source and 0 <= i < target for j, i in every):
             raise ValueError("a link is outside the sentence")
@@ -99,7 +105,7 @@ def report_alignments(
     runs = {
         name or Path(file).name.partition(".")[0]: file for name, file in map(split_name, files)
     }
-    if len(runs) < len(files):
+    if len(set(map(file_name, runs))) < len(files):
         raise InputError("two files have the same name", remedy="--alignments NAME=FILE")
     found = {name: read_matrices(file) for name, file in runs.items()}
     first = next(iter(found.values()))
@@ -127,7 +133,7 @@ def report_alignments(
         (out / "pictures").mkdir(parents=True, exist_ok=True)
     for name, pairs in found.items():
         rows = list(map(measure_pair, pairs, truths))
-        write_text(out / f"{name}.tsv", "".join(f"{line}\n" for line in measures_of_pairs(rows)))
+        write_text(out / f"{file_name(name)}.tsv", "".join(f"{line}\n" for line in measures_of_pairs(rows)))
         values = "  ".join(f"{key} {value:.4g}" for key, value in shares(summed(rows)).items())
         note(f"{name}: {values}")
         if gold:

@@ -136,6 +136,7 @@ VARIABLES = {
 
 # A style sheet would style the whole page.
 _NOT_DRAWN = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->\n?|<style.*?</style>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 _ATTRIBUTE = re.compile(r'((?:xlink:)?href="#|url\(#|\bid=")')
 _FAMILY = re.compile(r"font(?:-family)?: *[^;\"]*(?:;|(?=\"))")
 _SIZE = re.compile(r"([0-9.]+)px")
@@ -159,7 +160,7 @@ def inline(drawn: str, name: str, title: str, description: str) -> str:
     box = re.search(r'viewBox="([0-9. -]+)"', drawn)
     assert box is not None
     body = _NOT_DRAWN.sub("", body)
-    body = _ATTRIBUTE.sub(lambda match: match[1] + name + "-", body)
+    body = _TAG.sub(lambda tag: _ATTRIBUTE.sub(rf"\g<1>{name}-", tag[0]), body)
     for colour, variable in VARIABLES.items():
         body = body.replace(colour, f"var({variable})")
     body = re.sub(

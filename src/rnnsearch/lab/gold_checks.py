@@ -68,17 +68,18 @@ def _last(links: Collection[Link], side: int) -> int:
 
 
 def require_same_start(
-    gold: Sequence[GoldLinks], path: str | Path, links: Sequence[set[Link]]
+    gold: Sequence[GoldLinks], path: str | Path, links: Sequence[set[Link]], file: str | Path
 ) -> None:
     """Raises InputError if links have position 0 and the gold links have not, so that they seem to
-    count from 1, or the other way round. path: of the gold links."""
+    count from 1, or the other way round. path: of the gold links; file: of the links."""
     ours = {position for sentence in links for link in sentence for position in link}
     theirs = {position for sentence in gold for link in sentence.possible for position in link}
     if ours and theirs and (0 in ours) != (0 in theirs):
         if 0 in ours:
             raise from_one(path)
         remedy = f"count from 0: {FROM_ZERO}; add --gold-from 0 if they do"
-        raise InputError("the links seem to count words from 1: none has position 0", remedy=remedy)
+        what = "the links seem to count words from 1: none has position 0"
+        raise InputError(what, file=file, remedy=remedy)
 
 
 def require_words(

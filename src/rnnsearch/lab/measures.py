@@ -66,8 +66,8 @@ class MeasureOptions:
     error for runs.
 
     tokenise: sacreBLEU's tokenisation for BLEU; empty: the one for the letters of the references.
-    multi_bleu: the tokeniser for multi-BLEU; case counts in no score if it lowercases. by_length:
-    whether to score the paper's length buckets. significance: metrics by which each pair of systems
+    multi_bleu: the tokeniser for multi-BLEU, which text without spaces does not have; case counts
+    in no score if it lowercases. by_length: whether to score the paper's length buckets. significance: metrics by which each pair of systems
     is tested. samples: of the bootstrap intervals.
     """
 
@@ -176,7 +176,7 @@ def measure(
             for metric in _metrics(statistics)
             if metric in options.significance
             for comparison in comparisons(
-                {name: found[metric] for name, found in statistics.items()}
+                {name: found[metric] for name, found in statistics.items()}, options.samples
             )
         ],
     )
@@ -322,7 +322,7 @@ def _text_statistics(
         ),
         CHRF: bleu.chrf_statistics(texts, references, lowercase=lowercase),
     }
-    if options.multi_bleu is not None:
+    if options.multi_bleu is not None and not options.multi_bleu.unspaced:
         found[MULTI_BLEU] = multi_bleu_statistics(texts, references, options.multi_bleu)
     return found | {LENGTH_RATIO: length_ratio(found[BLEU])}
 

@@ -46,7 +46,7 @@ class Metric(NamedTuple):
 
     def format(self, value: float, sign: str = "") -> str:
         """Returns a value as text. sign: `+` if positive ones have one."""
-        return f"{value * self.factor:{sign},.{self.digits}f}".replace("-", "−")
+        return f"{value * self.factor:{sign}z,.{self.digits}f}".replace("-", "−")
 
 
 SCORES = {

@@ -43,6 +43,7 @@ OUTPUT_FORMAT = 2
 SMALLEST_WEIGHT = 5e-4
 """Smaller weights are not written, except the largest of each row. In a long sentence, only a few
 weights matter."""
+MILLION = 10**6
 DEFAULT_LOADING = Loading()
 PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
 """Fields of a translation that are written as they are."""
@@ -100,8 +101,8 @@ def as_line(output: OutputLine) -> str:
 
 
 def from_line(line: str) -> OutputLine:
-    """Reads what `as_line` wrote; weights have six digits, and their rows sum to 1 again. Raises
-    the JSON parser's errors, or KeyError and TypeError, for a damaged line."""
+    """Reads what `as_line` wrote; weights have six digits. Rows of which no weight was left out sum
+    to 1 again. Raises the JSON parser's errors, or KeyError and TypeError, for a damaged line."""
     fields = parse_json(line)
     width = len(fields["source_tokens"])
     plain = {name: fields[name] for name in (*PLAIN, "log_probabilities")}
@@ -136,7 +137,7 @@ def read_outputs(path: Path) -> tuple[dict[str, Any], list[OutputLine]]:
 def _sparse(weights: NDArray[np.float32]) -> list[list[tuple[int, int]]]:
     return [
         [
-            (int(place), round(1e6 * float(row[place])))
+            (int(place), round(MILLION * float(row[place])))
             for place in np.flatnonzero((row >= min(SMALLEST_WEIGHT, row.max())) & (row > 0))
         ]
         for row in weights
@@ -148,7 +149,8 @@ def _dense(rows: list[list[tuple[int, int]]], width: int) -> NDArray[np.float32]
     for i, row in enumerate(rows):
         for j, millionths in row:
             matrix[i, j] = millionths
-    matrix /= np.maximum(matrix.sum(axis=1, keepdims=True), 1.0)
+    total = matrix.sum(axis=1, keepdims=True)
+    matrix /= np.where(total > MILLION - width, np.maximum(total, 1.0), MILLION)
     return matrix.astype(np.float32)
 
 

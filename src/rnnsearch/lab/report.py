@@ -128,7 +128,6 @@ def make_report(
     opened = [open_run(name, path, options.search, options.loading) for name, path in runs.items()]
     data = opened[0].run.settings.data if opened else None
     tokeniser = opened[0].run.target.tokeniser if opened else None
-    tokeniser = None if tokeniser and tokeniser.unspaced else tokeniser
     tested = [metric for metric, shown in SCORES.items() if shown.tested]
     wanted = MeasureOptions(multi_bleu=tokeniser, by_length=True, significance=tested)
     _begin_folder(out)
@@ -149,7 +148,7 @@ def make_report(
             " (2015)."
         ),
         sections=[part.section() for part in parts] + learned,
-        made=[*_provenance(opened, tests), ("Metrics", "; ".join(signatures(parts[0].measures)))],
+        made=[*_provenance(opened, tests), *_signed(parts)],
         files=[table for part in parts for table in part.files()],
         beside=BESIDE,
         command=options.command,
@@ -169,6 +168,17 @@ def _begin_folder(out: Path) -> None:
             what = "exists and holds files that are not a report's"
             remedy = "name another folder with --out"
             raise InputError(what, file=out, remedy=remedy)
+
+
+def _signed(parts: Sequence[TestSetReport]) -> list[tuple[str, str]]:
+    """Returns the signatures of the metrics; of each test set, if there are several."""
+    return [
+        (
+            f"Metrics on {part.measures.test.name}" if parts[1:] else "Metrics",
+            "; ".join(signatures(part.measures)),
+        )
+        for part in parts
+    ]
 
 
 def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str, str]]:
@@ -240,7 +250,8 @@ class TestSetReport:
             "reference": measures.test.reference,
         }
         for one in measures.systems:
-            texts |= {one.name: one.texts, f"{one.name}, chrF2": self.chrf[one.name]}
+            name = f"system {one.name}" if one.name in texts else one.name
+            texts |= {name: one.texts, f"{one.name}, chrF2": self.chrf[one.name]}
         caption = "Every sentence with every translation"
         lines = list(zip(*texts.values(), strict=True))
         return [numbers, Table(self.prefix + "sentences", caption, columns(*texts), lines)]
@@ -384,16 +395,11 @@ def write_study(
     ]
     if missing := sorted({run.name for run in folder.runs} - {run.row["run"] for run in runs}):
         remarks.append(f"Not in these tables: {', '.join(missing)}.")
-    count = max(map(len, variants.values()), default=0)
     translated = next((name for name, test in folder.tests.items() if test.translate), None)
     learning = [*seeds_learning(variants, translated), *remarks]
     document = Document(
         folder.study.title or Path(folder.name).stem,
-        (
-            f"Mean ± sample standard deviation over {count} seeds; no ±: one seed."
-            if count > 1
-            else "One seed."
-        ),
+        _seeds_statement(variants),
         [
             *(_test_section(folder, name, variants) for name in folder.tests),
             Section("learning", "Learning and cost", learning),
@@ -404,6 +410,17 @@ def write_study(
     )
     page = write_page(document, folder.path, "table")
     return (folder.path / "table.md").read_text("utf-8"), page
+
+
+def _seeds_statement(variants: Variants) -> str:
+    """Says how many seeds the means are over."""
+    counts = {name: len(seeds) for name, seeds in variants.items()}
+    most = max(counts.values(), default=0)
+    if most < 2:
+        return "One seed."
+    fewer = [f"{count} of {name}" for name, count in counts.items() if 1 < count < most]
+    but = f" ({', '.join(fewer)})" if fewer else ""
+    return f"Mean ± sample standard deviation over {most} seeds{but}; no ±: one seed."
 
 
 def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section:

@@ -31,6 +31,7 @@ from rnnsearch.lab.tables import (
     points_of,
     score_table,
     signatures,
+    vocabulary_notes,
 )
 from rnnsearch.text.formats.links import read_link_lines
 from rnnsearch.word_links import GoldLinks, Link
@@ -45,7 +46,7 @@ def measures_text(measures: Measures) -> str:
     several = len(measures.systems) > 1
     parts = [] if several else ["\n".join(_lines(measures))]
     if several or measures.known:
-        parts.append(as_text(score_table(measures)))
+        parts.append("\n\n".join([as_text(score_table(measures)), *vocabulary_notes(measures)]))
     if measures.known is not None:
         pairs = f"{len(measures.known):,} of {len(measures.test.reference):,}"
         parts.append(f"Without unknown words: {pairs} pairs, on which the runs may not write UNK")
@@ -115,7 +116,7 @@ def read_links(
     for name in names:
         links = read_pharaoh(name)
         if gold_file:
-            require_same_start(gold, gold_file, links)
+            require_same_start(gold, gold_file, links, name)
         links = [{link[::-1] for link in sentence} for sentence in links] if swapped else links
         try:
             alignment_error(links, gold)

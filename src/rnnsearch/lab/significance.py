@@ -53,23 +53,28 @@ class Comparison:
     p: float
 
 
-def comparisons(systems: Mapping[str, SufficientStatistics]) -> list[Comparison]:
+def comparisons(
+    systems: Mapping[str, SufficientStatistics], samples: int = 1000
+) -> list[Comparison]:
     """Compares each pair of systems, in their order; none if there are fewer than FEWEST_SENTENCES
     sentences.
 
-    systems: name → statistics of one metric. Raises InputError as `compare` does.
+    systems: name → statistics of one metric. samples: of the bootstrap. Raises InputError as
+    `compare` does.
     """
     pairs = combinations(systems.items(), 2)
     enough = all(len(statistics) >= FEWEST_SENTENCES for statistics in systems.values())
-    return [compare(*pair) for pair in pairs] if enough else []
+    return [compare(*pair, samples=samples) for pair in pairs] if enough else []
 
 
 def compare(
     system: tuple[str, SufficientStatistics],
     other: tuple[str, SufficientStatistics],
     trials: int = TRIALS,
+    samples: int = 1000,
 ) -> Comparison:
     """Compares two systems, each given as (name, statistics). trials: of approximate randomisation.
+    samples: of the bootstrap.
 
     Raises InputError if they are of different metrics or of different numbers of sentences.
     """
@@ -81,8 +86,8 @@ def compare(
         )
         raise InputError(what, remedy="compare one metric on one test set")
     difference = theirs.score().value - ours.score().value
-    resampled = bootstrap(theirs, seed=SEED) - bootstrap(ours, seed=SEED)
-    low, high = np.percentile(resampled, (2.5, 97.5)).tolist()
+    before, after = (bootstrap(one, samples=samples, seed=SEED) for one in (ours, theirs))
+    low, high = np.percentile(after - before, (2.5, 97.5)).tolist()
     return Comparison(
         ours.name, name, other_name, difference, low, high, p_value(ours, theirs, trials)
     )

@@ -96,7 +96,8 @@ def score_table(measures: Measures, prefix: str = "") -> Table:
 
 def _notes(measures: Measures) -> Iterator[str]:
     runs = [system.run.run for system in measures.systems if system.run is not None]
-    yield "BLEU is sacreBLEU's, cased, on detokenised text; the interval is from the bootstrap."
+    case = "case does not count" if "case:lc" in measures.signatures.get(BLEU, "") else "cased"
+    yield f"BLEU is sacreBLEU's, {case}, on detokenised text; the interval is from the bootstrap."
     if MULTI_BLEU in measures.signatures:
         yield "multi-BLEU is that of Moses's multi-bleu.perl on tokenised text, as in the paper."
     if measures.known:
@@ -107,7 +108,15 @@ def _notes(measures: Measures) -> Iterator[str]:
         )
     elif runs:
         yield "Every pair has an unknown word, so there are no columns for pairs without one."
-    if any(run.target.vocabulary != runs[0].target.vocabulary for run in runs):
+    yield from vocabulary_notes(measures)
+
+
+def vocabulary_notes(measures: Measures) -> Iterator[str]:
+    """Yields a warning if the runs know other words, which are UNK to the others. All subwords make
+    the same words."""
+    codecs = [system.run.run.target for system in measures.systems if system.run is not None]
+    of_words = [codec for codec in codecs if codec.subwords is None]
+    if any(codec.vocabulary != of_words[0].vocabulary for codec in codecs if of_words):
         yield (
             "The runs write in different vocabularies: their NLL per word and perplexity cannot be"
             " compared."
@@ -156,7 +165,7 @@ def difference_table(
             ((each.other, each.system), factor),
             ((each.system, each.other), -factor),
         ):
-            shown = f"{sign * each.difference:+.2f}{star} ({p_statement(each.p)})"
+            shown = f"{sign * each.difference:+z.2f}{star} ({p_statement(each.p)})"
             cells[pair] = shown.replace("-", "−")
     note = (
         f"p: approximate randomisation (Riezler and Maxwell 2005), two-sided, {TRIALS:,} trials. *"
@@ -165,7 +174,7 @@ def difference_table(
     return Table(
         "significance",
         f"Differences in {metric}, the row's system minus the column's",
-        columns("System", *names),
+        columns("Row" if "System" in names else "System", *names),
         [[name, *(cells.get((name, other)) for other in names)] for name in names],
         [note],
         latex=True,

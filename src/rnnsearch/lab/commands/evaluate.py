@@ -97,7 +97,8 @@ def evaluate(
             "only one text can come from standard input", remedy="give files for the others"
         )
     test = read_test_set("", src, references[0]).with_references(references[1:])
-    if not scoring.tokenise and (other := unspaced_tokenisation(test.reference)):
+    other = unspaced_tokenisation(test.reference)
+    if not scoring.tokenise and other:
         say(f"13a does not split the words of these references: BLEU has --tokenise {other}")
     systems = [
         System(file_stem(file), read_hypotheses(file, len(test.reference))) for file in files
@@ -106,6 +107,9 @@ def evaluate(
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": scoring.resamples}
     language = scoring.multi_bleu
     tokeniser = Tokeniser("moses", language) if language else None
+    if tokeniser is not None and tokeniser.unspaced:
+        what = f"Moses does not split text of the language {language}"
+        raise InputError(what, remedy=f"use --tokenise {other or language}")
     if language == "none":
         tokeniser = Tokeniser("space", "")
     if run:
