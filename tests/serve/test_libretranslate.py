@@ -89,7 +89,9 @@ def test_fields(client: TestClient) -> None:
     assert post("/detect", q="").json() == []
     one = post(q=["A cat .", "A dog ."], alternatives=1, more="ignored").json()["translatedText"]
     assert len(one) == 2
+    several = GOOD | {"q": ["A cat .", "A dog ."]}
     for way in ("json", "data", "params"):
+        assert client.post("/translate", **{way: several}).json() == {"translatedText": one}  # type: ignore[arg-type]
         assert client.post("/translate", **{way: GOOD}).json() == {"translatedText": one[0]}  # type: ignore[arg-type]
 
 

@@ -94,6 +94,16 @@ def reversed_order(words: Sequence[str]) -> list[int]:
         ("a < b <i>c</i> d <a href='x", "D <i>C</i> B &lt; A <a href='x"),
         ("<pre>a\tb\n\tc</pre>a b", "<pre>a\tb\n\tc</pre>B A"),
         (
+            "<ul><li class=notranslate>a b<li>a b</ul><p>a b",
+            "<ul><li class=notranslate>a b<li>B A</ul><p>B A",
+        ),
+        (
+            "<table><tr><td translate=no>a b<td>c d</table>e f",
+            "<table><tr><td translate=no>a b<td>D C</table>F E",
+        ),
+        ("<p translate=NO>a b<p>a b", "<p translate=NO>a b<p>B A"),
+        ("<div><p translate=no>a b</div>a b", "<div><p translate=no>a b</div>B A"),
+        (
             f"a &#{'1' * 4_301}; <i title='&#{'9' * 4_400};'>b</i>",
             "<i title='\ufffd'>B</i> \ufffd A",
         ),
@@ -115,6 +125,9 @@ def test_elements_follow_their_words(html: str, expected: str) -> None:
             "```sh\na b\n```\na b\n\n    a b\n    c d\n",
             "```sh\na b\n```\nB A\n\n    a b\n    c d\n",
         ),
+        ("- ```sh\n  a b\n  ```\n\na b\n", "- ```sh\n  a b\n  ```\n\nB A\n"),
+        ("```ls``` a b\n\nc d\n", "B A ```ls```\n\nD C\n"),
+        ("```md\n```python\na b\n```\na b\n", "```md\n```python\na b\n```\nB A\n"),
         ("- a b\n\n    c d\n\n[u]: http://x_y_z\n", "- B A\n\n    D C\n\n[u]: http://x_y_z\n"),
         ("a_b 2 * 3 __c__", "__C__ 3 * 2 A_B"),
         ("a **b _c\n[d", "**C B A_\n[D"),

@@ -846,6 +846,59 @@ def test_a_damaged_model_is_a_message_not_a_silence(
         assert "could not be started" in tab.run("document.getElementById('message').textContent")
 
 
+def test_without_an_engine_every_translation_says_so(
+    tab: Page, tmp_path: Path, tiny_run: Path
+) -> None:
+    export_page([tiny_run], tmp_path / "page")
+    (tmp_path / "page" / "engine" / "worker.js").unlink()
+    message = "document.getElementById('message')"
+    with static_host(tmp_path / "page") as address:
+        tab.open(address)
+        tab.wait(f"!{message}.hidden")
+        write(tab, "The man sleeps.")
+        tab.click("#translate")
+        tab.wait(f"document.getElementById('stop').hidden && !{message}.hidden")
+        assert "engine could not be started" in tab.run(f"{message}.textContent")
+
+
+def test_languages_may_have_any_code(tab: Page, tmp_path: Path, tiny_run: Path) -> None:
+    export_page([tiny_run], tmp_path / "page")
+    file = tmp_path / "page" / "config.json"
+    config = json.loads(file.read_text("utf-8"))
+    config["models"][0] |= {"source": "pt_BR", "target": "x"}
+    file.write_text(json.dumps(config), "utf-8")
+    with static_host(tmp_path / "page") as address:
+        tab.open(address)
+        tab.wait("document.querySelectorAll('#model option').length === 1")
+        name = tab.run("document.querySelector('#model option').textContent")
+        assert "Portuguese" in name
+        assert "x" in name.split()
+
+
+def test_a_model_that_is_loading_can_be_stopped(opened: Page) -> None:
+    """Nor does a text that waits for its model get another one that is chosen meanwhile."""
+    opened.run("""{ const { fetch } = window; window.fetch = async (...given) => {
+      await new Promise((done) => setTimeout(done, 1000)); return fetch(...given); }; }""")
+    opened.run("document.getElementById('model').selectedIndex = 2")
+    opened.run("document.getElementById('model').dispatchEvent(new Event('change'))")
+    write(opened, "The man sleeps.")
+    opened.click("#translate")
+    opened.click("#stop")
+    opened.wait("document.getElementById('stop').hidden")
+    assert opened.run("document.getElementById('status').textContent") == "Stopped"
+
+
+def test_nothing_is_undone_before_there_is_a_translation(opened: Page) -> None:
+    opened.run(
+        "document.getElementById('step').dispatchEvent("
+        "new KeyboardEvent('keydown', { key: 'z', ctrlKey: true, bubbles: true }))"
+    )
+    was = translate(opened, "The man sleeps.")
+    opened.click("#edit")
+    assert opened.run(f"{FIELD}.value") == was
+    assert opened.messages == []
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 380])
 def test_nothing_is_cut_off(opened: Page, width: int, dark: bool) -> None:

@@ -84,6 +84,9 @@ def test_words_are_kept_and_the_rest_follows(talked: Any, tiny_run: Path) -> Non
     assert shown.removeprefix(talked(SENTENCE)).startswith(f"{SENTENCE}\n{expected.text}\n")
     assert talked(SENTENCE, ":keep 99").count(first.text) == 2
     assert ":keep needs a number" in talked(SENTENCE, ":keep two")
+    assert ":keep needs a number from 0" in talked(SENTENCE, ":keep -2")
+    before = first.before(len(first.tokens) - 1)
+    assert f"\n{before} et" in talked(SENTENCE, f":keep {len(first.tokens) - 1} et")
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,8 @@ def test_a_glossary_binds_for_its_request_alone(
     for glossary, result in ((terms, bound), ({}, free)):
         answer = ask(client, text=SENTENCES[0], model="en-fr", glossary=glossary)
         assert answer["translations"][0]["text"] == result.text
-    ask(client, text="A .", model="en-fr", glossary={"a": 3}, status=422)
+    for wrong in ({"a": 3}, {"a": ""}, {"": "un"}, {"a": " "}, {"a": "\0"}):
+        ask(client, text="A .", model="en-fr", glossary=wrong, status=422)
 
 
 def test_beginnings_are_kept_line_by_line(client: TestClient, served: list[ServedModel]) -> None:
@@ -91,6 +93,9 @@ def test_beginnings_are_kept_line_by_line(client: TestClient, served: list[Serve
     (best,) = answer["sentences"][0]["hypotheses"]
     assert (answer["text"], best["unknown_words"]) == (best["text"], ["Жук"])
     assert best["text"].startswith("La Жук")
+    for typed in (unicodedata.normalize("NFD", "été "), "ﬁn "):
+        (answer,) = ask(client, text=SENTENCES[0], prefix=typed, model="en-fr")["translations"]
+        assert answer["text"] == answer["sentences"][0]["hypotheses"][0]["text"]
 
 
 def test_the_words_to_choose_from(client: TestClient, served: list[ServedModel]) -> None:

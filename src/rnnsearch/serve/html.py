@@ -37,6 +37,21 @@ area base br col embed hr img input link meta source track wbr
 INLINE, VERBATIM, VOID = (frozenset(names.split()) for names in _NAMES.strip().splitlines())
 """Elements inside of sentences (all others end a sentence), those whose text is not translated
 (like those with translate="no" or the class notranslate), and those without an end."""
+_CELLS, _ROWS = "td th", "tr tbody tfoot"
+ENDED_BY = {
+    name: frozenset(ends.split())
+    for names, ends in {
+        "li": "li",
+        "dt dd": "dt dd",
+        "option": "option optgroup",
+        "tr": _ROWS,
+        _CELLS: f"{_CELLS} {_ROWS}",
+        "p": "address article aside blockquote div dl fieldset footer form h1 h2 h3 h4 h5 h6 header"
+        " hr main nav ol p pre section table ul",
+    }.items()
+    for name in names.split()
+}
+"""Element that needs no end tag → elements that end it."""
 DEEPEST = 100
 """Levels of elements inside of a sentence; tags of deeper ones are kept where they are in the
 text."""
@@ -233,7 +248,9 @@ class Markup(Tagged, HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given, opening = dict(attrs), self.get_starttag_text() or ""
-        verbatim = tag in VERBATIM or given.get("translate") == "no"
+        while self._skipped and tag in ENDED_BY.get(self._skipped[-1], ()):
+            self._skipped.pop()
+        verbatim = tag in VERBATIM or (given.get("translate") or "").lower() == "no"
         verbatim |= "notranslate" in (given.get("class") or "").split()
         if self._skipped or tag not in INLINE:
             self._end_block(opening)
@@ -254,6 +271,8 @@ class Markup(Tagged, HTMLParser):
             if self._skipped:
                 if tag in self._skipped:
                     del self._skipped[len(self._skipped) - 1 - self._skipped[::-1].index(tag) :]
+                elif tag not in INLINE and self._skipped[0] in ENDED_BY:
+                    self._skipped.clear()  # it ends an element around them
                 self._parts.append(closing)
             elif tag in INLINE:
                 self._stop(closing, tag)

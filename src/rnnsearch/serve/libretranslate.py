@@ -188,6 +188,8 @@ async def _fields(request: Request, kind: type[Fields], keys: Collection[str]) -
     invalid field."""
     form = await request.form(max_files=0, max_fields=1_000)
     fields: dict[str, Any] = {**request.query_params, **form}
+    if len(several := form.getlist("q") or request.query_params.getlist("q")) > 1:
+        fields["q"] = several
     if "json" in request.headers.get("content-type", ""):
         try:
             body = parse_json(await request.body())

@@ -8,7 +8,8 @@ from typing import Any
 from rnnsearch.serve.html import Tagged, translate_page
 from rnnsearch.translation.translator import Translator
 
-_FENCE = re.compile(r"[\s>]*(`{3,}|~{3,})")
+_FENCE = re.compile(r"(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s)*(`{3,}(?![^`\n]*`)|~{3,})")
+_FENCE_END = re.compile(r"[\s>]*(`{3,}|~{3,})\s*$")
 _FRONT = re.compile(r"\s*(?:>\s*|(?:[-*+]|\d{1,9}[.)]|#{1,6}|\[[ xX]\])(?:\s+|$))*")
 """What is in front of the text of a line: marks of quotes, lists, tasks and headings."""
 _DEFINITION = re.compile(r"\s*\[[^\[\]]+\]:\s")
@@ -30,7 +31,7 @@ class Markdown(Tagged):
         super().__init__()
         fence, listed, blank = "", False, True
         for line in re.split(r"(?<=\n)", text):
-            found = _FENCE.match(line)
+            found = (_FENCE_END if fence else _FENCE).match(line)
             indented = line.startswith(("    ", "\t"))
             if fence or found:
                 self._parts.append(line)

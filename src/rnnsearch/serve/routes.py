@@ -22,7 +22,7 @@ from rnnsearch.records import Translation
 from rnnsearch.serve.service import Service
 from rnnsearch.serve.work_queue import OWNER, AbandonedError
 from rnnsearch.text.formats.lines import plain_given
-from rnnsearch.translation.beginning import as_typed
+from rnnsearch.translation.beginning import respaced
 from rnnsearch.word_links import format_links
 
 
@@ -206,15 +206,13 @@ def v1(service: Service) -> APIRouter:
         translated = await service.translate(
             model, texts, request.beam, request.nbest, glossary=request.glossary, prefix=begun
         )
-        keys, target = [*HYPOTHESIS, *["alignment"] * request.alignment], model.translator.target
+        keys = [*HYPOTHESIS, *["alignment"] * request.alignment]
         sentence = partial(sentence_fields, keys)
 
         def answer(_: object) -> dict[str, Any]:
             answers = [
                 {
-                    "text": as_typed(
-                        typed, paragraph.joined([one.text for one in results]), target
-                    ),
+                    "text": respaced(typed, paragraph.joined([one.text for one in results])),
                     "sentences": list(map(sentence, paragraph.sentences, results)),
                 }
                 for typed, (paragraph, results) in zip(begun, translated, strict=True)

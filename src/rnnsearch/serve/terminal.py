@@ -196,10 +196,13 @@ class Conversation:
     def _kept(self, beginning: str) -> str:
         """Returns the beginning that `:keep BEGINNING` keeps."""
         number, _, words = beginning.partition(" ")
-        kept = (result := self._last()).before(_number("keep", number))
+        if (count := _number("keep", number)) < 0:
+            raise InputError(":keep needs a number from 0", remedy="for example :keep 5")
+        kept, words = (result := self._last()).before(count), words.lstrip()
         rest = result.text[len(kept) :]
-        gap = "" if rest[:1].strip() else " "
-        return kept + gap + words.lstrip()
+        glued = kept[-1:].isalnum() and words[:1].isalnum()  # it replaces a mark
+        gap = "" if rest[:1].strip() and not glued else " "
+        return kept + gap + words
 
     def completion(self, line: str) -> str:
         """Returns what Tab adds to a line: after `:keep NUMBER BEGINNING` the rest of its last

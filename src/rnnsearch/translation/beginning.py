@@ -129,6 +129,14 @@ def as_typed(typed: str, text: str, codec: Codec) -> str:
     return typed.rstrip() + text[after_letters(text, len("".join(written.split()))) :]
 
 
+def respaced(typed: str, text: str) -> str:
+    """Returns a text that begins with the letters that were typed, with the white space between
+    them that was typed."""
+    if not typed.strip():
+        return text
+    return typed.rstrip() + text[after_letters(text, len("".join(typed.split()))) :]
+
+
 def retyped(result: Translation, typed: str, codec: Codec) -> Translation:
     """Returns a translation, and its alternatives, with the beginning as it was typed."""
     others = [retyped(one, typed, codec) for one in result.alternatives]

@@ -22,7 +22,7 @@ from rnnsearch.arguments import require
 from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Codec, EncodedSentence, Term
-from rnnsearch.text.formats.lines import plain_field, raw_lines
+from rnnsearch.text.formats.lines import plain_field, plain_given, raw_lines
 from rnnsearch.text.language_codes import base
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.amounts import NAMES
@@ -284,8 +284,12 @@ class Glossary:
 
     def __init__(self, source: Codec, target: Codec, entries: Mapping[str, str]) -> None:
         require("the glossary", entries, Mapping)
-        for word in chain.from_iterable(entries.items()):
-            require("a term of the glossary", word, str)
+        for pair in entries.items():
+            for word in pair:
+                require("a term of the glossary", word, str)
+            if not all(plain_given(word, 1).strip() for word in pair):
+                what = f"the glossary has {pair[0]!r} → {pair[1]!r}"
+                raise InputError(what, remedy="write a term and its translation")
         splits = source.words, partial(faithful_words, source)
         # as it is given
         written = target.tokeniser.words if target.tokeniser.unspaced else str.split

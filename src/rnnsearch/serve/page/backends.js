@@ -24,8 +24,8 @@ class LocalBackend {
     };
     this.worker.onerror = (event) => {
       event.preventDefault();
-      const error = new Error("The engine could not be started in this browser.");
-      for (const { reject } of this.pending) reject(error);
+      this.broken = new Error("The engine could not be started in this browser. Load the page again.");
+      for (const one of this.pending) one?.reject(this.broken);
     };
   }
 
@@ -45,6 +45,8 @@ class LocalBackend {
   /** kind: one of those above, "inside", of a step (engine/inside.js), or "tree", of a search. */
   ask(kind, name, question = {}, onWords = null, signal = null) {
     return new Promise((resolve, reject) => {
+      if (this.broken) throw this.broken;
+      signal?.throwIfAborted();
       const request = this.pending.push({ resolve, reject, onWords }) - 1;
       signal?.addEventListener("abort", () => {
         this.worker.postMessage({ kind: "stop" });

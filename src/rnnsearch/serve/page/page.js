@@ -178,6 +178,7 @@ class Page {
   async translate({ slowly = ui.slowly.checked } = {}) {
     const text = ui.text.value;
     this.running?.abort();
+    this.turn = {}; // of what is shown; later ones are another's
     this.complain(this.reasonAgainst(text));
     this.view.clear();
     this.steer.reset();
@@ -188,8 +189,12 @@ class Page {
     ui.stop.hidden = false;
     ui.status.textContent = "Translating";
     try {
-      await this.load();
-      const { options } = this;
+      const { options } = this; // before the model has come: the visitor may choose another one
+      const { signal } = running;
+      const stopped = new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+      await Promise.race([this.load(options.model), stopped]);
       const { beam, model } = options;
       const grow = (words) => running === this.running && this.view.grow(words, slowly);
       const result = await this.backend.translate(text, options, grow, running.signal);
@@ -225,13 +230,15 @@ class Page {
   }
 
   async search() {
+    const { turn } = this;
     try {
       const { model, sentences } = this.view.result;
       await this.load(model);
       const line = sentences[this.view.sentence].source;
-      this.tree.show(await this.backend.ask("tree", model, { line, beam: 5 }));
+      const found = await this.backend.ask("tree", model, { line, beam: 5 });
+      if (turn === this.turn) this.tree.show(found);
     } catch (error) {
-      this.complain(error.message);
+      if (turn === this.turn) this.complain(error.message);
     }
   }
 
@@ -244,11 +251,14 @@ class Page {
   /** Translates the same text greedily and with a beam of five. */
   async compare() {
     const [rows, texts] = [[], []];
+    const { turn, text: source } = this;
     try {
-      await this.load(this.view.result.model);
+      const { optionsOfResult } = this;
+      await this.load(optionsOfResult.model);
       for (const beam of [1, 5]) {
-        const options = { ...this.optionsOfResult, beam, nbest: 1 };
-        const { text, sentences } = await this.backend.translate(this.text, options);
+        const options = { ...optionsOfResult, beam, nbest: 1 };
+        const { text, sentences } = await this.backend.translate(source, options);
+        if (turn !== this.turn) return;
         const score = sentences.reduce((sum, { hypotheses: [best] }) => sum + best.score, 0);
         const number = span("number dim", score.toFixed(2));
         rows.push(element("dt", { textContent: `Beam ${beam}` }));
@@ -256,7 +266,7 @@ class Page {
         texts.push(text);
       }
     } catch (error) {
-      return this.complain(error.message);
+      return turn === this.turn && this.complain(error.message);
     }
     const same = texts[0] === texts[1];
     const textContent = same
@@ -273,7 +283,7 @@ class Page {
 function options(models) {
   const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
   const [sources, targets] = ["source", "target"].map((side) =>
-    models.map((model) => (model[side] ? names.of(model[side]) : "?")),
+    models.map((model) => (model[side] ? named(names, model[side]) : "?")),
   );
   const pairs = sources.map((source, k) => `${source} → ${targets[k]}`);
   return pairs.map((pair, k) => {
@@ -281,6 +291,15 @@ function options(models) {
     const { name: value } = models[k];
     return element("option", { value, textContent: alone ? pair : `${pair} (${value})` });
   });
+}
+
+/** Returns the name of a language; the code itself if it is none of BCP 47. */
+function named(names, code) {
+  try {
+    return names.of(code.replaceAll("_", "-"));
+  } catch {
+    return code;
+  }
 }
 
 /** Returns what the visitor wrote: term → translation. */

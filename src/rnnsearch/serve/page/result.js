@@ -8,6 +8,7 @@ import { Matrix } from "./matrix.js";
 
 const PACE = 260; // milliseconds from word to word when it goes slowly
 const NOTHING = { sourceTokens: [], tokens: [], alignment: [] };
+const NEAR = 8; // characters between two words of a text, at most, but for white space
 const UNSURE = 0.4; // as evaluation/confidence.py has it
 
 export class ResultView {
@@ -175,14 +176,17 @@ export class ResultView {
   words(text, shown, several) {
     const found = [];
     let end = 0;
+    const read = plain(text);
     const best = this.result.sentences.map((one) => one.hypotheses[0]);
     for (const [place, hypothesis] of (several ? best : [shown]).entries()) {
       const sentence = several ? place : this.sentence;
-      let start = -1;
+      let [start, most] = [-1, NEAR];
       hypothesis.tokens.forEach((own, token) => {
-        const begin = text.indexOf(own, end);
-        if (begin < 0) return; // the rules of the language have joined it with another one
-        const made = confident(own, hypothesis, token);
+        const from = end + read.slice(end).search(/\S|$/u);
+        const begin = read.indexOf(plain(own), from);
+        if (begin < 0 || begin > from + most) return (most += own.length + 1); // written otherwise
+        most = NEAR;
+        const made = confident(text.slice(begin, begin + own.length), hypothesis, token);
         if (start < 0) start = begin;
         const before = text.slice(start, begin);
         this.opens(made, { sentence, hypothesis, token, begin, before }, !found.length);
@@ -278,6 +282,9 @@ export class ResultView {
     ui.nbest.replaceChildren(...items);
   }
 }
+
+/** As `_PLAIN` of serve/html.py. */
+const plain = (text) => text.replace(/[’`´]/gu, "'").replace(/[\u2060\u00a0\u202f]/gu, " ");
 
 const wordsOf = () => [...ui.output.querySelectorAll(".word")];
 

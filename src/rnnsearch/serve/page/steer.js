@@ -140,6 +140,7 @@ export class Steer {
   }
 
   move(by) {
+    if (!this.view.result) return;
     const { sentence } = this.state;
     if (!this.states[this.at + by]) return;
     this.running?.abort();
