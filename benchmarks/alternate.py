@@ -2,9 +2,8 @@
 machine slows all alike.
 
     python benchmarks/alternate.py --rounds 5 \\
-        "rnnsearch bench train --recipe multi30k --words 4002 --length 15 --threads 1" \\
-        "torchrun --standalone --nproc-per-node 2 -m rnnsearch bench train --recipe multi30k --words
-            4002 \\ --length 15 --threads 1"
+        "rnnsearch bench train --recipe multi30k --words 4002 --threads 1" \\
+        "torchrun --nproc-per-node 2 -m rnnsearch bench train --recipe multi30k --words 4002"
 
 Each command is run once per round, and `--json` is added to it. Each round gives the ratio of every
 speed to that of the first command; the median and the range over the rounds are printed. To measure

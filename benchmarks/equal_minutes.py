@@ -81,6 +81,11 @@ def main() -> None:
     given = {part: getattr(options, part) for part in PARTS if getattr(options, part)}
     files = {part: [Path(file).absolute() for file in pair] for part, pair in given.items()}
     os.chdir(out)
+    parts = {part: list(map(str, pair)) for part, pair in files.items()}
+    asked, now = Path("asked.json"), json.dumps([options.minutes, options.words, parts])
+    if asked.exists() and asked.read_text("utf-8") != now:
+        parser.error("--out has results of other minutes, words or files: name another folder")
+    asked.write_text(now, "utf-8")
     if not Path("pieces.trg.model").exists():
         write_pieces(files, options.words)
     rows: list[dict[str, Any]] = []
@@ -141,6 +146,8 @@ def trained(name: str, toolkit: Toolkit, minutes: float) -> list[tuple[float, Pa
     checkpoint at that time."""
     ends = [minutes * quarter / QUARTERS for quarter in range(1, QUARTERS + 1)]
     kept = [(end, Path(f"{name}.{place}")) for place, end in enumerate(ends)]
+    for _, copy in kept:  # of a command that was interrupted
+        shutil.rmtree(copy) if copy.is_dir() else copy.unlink(missing_ok=True)
     with Path(f"{name}.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
             toolkit.train, stdout=log, stderr=log, env=os.environ | ONE_CORE, start_new_session=True
@@ -246,6 +253,8 @@ def rnnsearch(options: argparse.Namespace, files: dict[str, list[Path]]) -> Tool
 
 def opennmt(options: argparse.Namespace, files: dict[str, list[Path]]) -> Toolkit:
     every = 10 if options.minutes < 5 else 100
+    for left in Path().glob("onmt_step_*.pt"):
+        left.unlink()
     Path("onmt.yml").write_text(
         f"""data: {{c: {{path_src: train.pieces.src, path_tgt: train.pieces.trg}}}}
 src_vocab: onmt.src

@@ -91,7 +91,8 @@ def main() -> None:
     recipe, words, length, changes = SIZES[options.size]
     name, table = read_recipe(recipe)
     for section, values in changes.items():
-        precision = {"precision": options.precision}
+        int8 = section == "training" and options.precision == "int8"
+        precision = {"precision": "float32" if int8 else options.precision}
         table[section] = table.get(section, {}) | values | precision
     table["training"]["threads"] = 1
     settings = validated(table, name)

@@ -1,8 +1,7 @@
 """Counts the lines whose translation loses, changes or doubles a number.
 
     python benchmarks/lost_numbers.py en-fr                      # 500 lines made with numbers
-    python benchmarks/lost_numbers.py en-fr newstest2013.en.gz   # the lines of a file that have
-    digits
+    python benchmarks/lost_numbers.py en-fr newstest2013.en.gz   # a file's lines with digits
 
 Equal are 1,500 and 1 500, 3 pm and 15 h, 12 thousand and 12 000, 19th and XIXe. Named are the lines
 whose translation has `doubtful_numbers`. Lines that differ and are not named are printed.

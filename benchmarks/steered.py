@@ -215,6 +215,8 @@ def main() -> None:
     add("--from", type=Path, dest="made", help="such a file, to be drawn")
     add("--figure", type=Path)
     given = parser.parse_args()
+    if not (given.made if given.figure else given.reference):
+        parser.error("give MODEL SOURCE REFERENCE, or --from FILE --figure FILE")
     if given.figure:
         return draw(
             [json.loads(line) for line in given.made.read_text().splitlines()], given.figure
@@ -234,12 +236,12 @@ def main() -> None:
         force(translator, list(lines), users)
     wall, cpu = time.monotonic() - begun[0], time.process_time() - begun[1]
     test = given.name or Path(given.source).name.split(".")[0]
-    row: dict[str, object] = {"model": given.model, "test": test, "lines": given.lines}
+    row: dict[str, object] = {"model": given.model, "test": test, "lines": len(lines)}
     for name, statistics in measured(users).items():
         value, (low, high) = statistics.score().value, interval(statistics)
         row[name] = [value, low, high]
         print(f"{MEASURES[name]:15} {value:.3f} ({low:.3f}–{high:.3f})")
-    print(f"{given.lines} lines, beam {given.beam}, {wall:.0f} s, {cpu:.0f} s of CPU time")
+    print(f"{len(lines)} lines, beam {given.beam}, {wall:.0f} s, {cpu:.0f} s of CPU time")
     if given.into:
         with given.into.open("a") as file:
             print(json.dumps(row | {"beam": given.beam}), file=file)

@@ -2,8 +2,7 @@
 speed the matrix products of an update reach.
 
     python benchmarks/time_shares.py update --set training.precision=bfloat16
-    python benchmarks/time_shares.py search --recipe multi30k --words 4002 --set
-    search.precision=int8
+    python benchmarks/time_shares.py search --recipe multi30k --set search.precision=int8
 
 The sentences are synthetic and have one length, and so have the translations. The first table has
 the time in each function of an update or a search, and measuring it has no cost. The second has the

@@ -56,6 +56,10 @@ def main() -> None:
     which.add_argument("--single", action="store_true")
     which.add_argument("--content", type=int, metavar="FREQUENT")
     options = parser.parse_args()
+    if options.moved is not None and not 0 <= options.moved <= 1:
+        parser.error("--moved is a share from 0 to 1")
+    if options.content is not None and options.content < 1:
+        parser.error("--content is at least 1")
     source, target = (Tokeniser("moses", language, french=True) for language in options.languages)
     drawn, frequent = random.Random(1), set[str]()
     if options.content:
@@ -69,7 +73,7 @@ def main() -> None:
             for text, side in zip(pair, (source, target), strict=True)
         )
         links = sorted(parse_links(line, options.links, number))
-        if options.moved:
+        if options.moved is not None:
             links = moved(links, len(here), options.moved, drawn)
         elif options.single:
             links = single(links)

@@ -40,6 +40,9 @@ def main() -> None:
         Run.open(arguments.model).load_network().state_dict(),
         last_weights(arguments.run),
     )
+    for part in arguments.parts:
+        if not any(name.startswith(part) for name in trained):
+            parser.error(f"no parameter's name begins with {part!r}")
     weights |= {
         name: weights[name].lerp(one, arguments.share)
         for name, one in trained.items()

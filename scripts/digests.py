@@ -42,8 +42,13 @@ def main() -> None:
     file.write_text(
         json.dumps({name: digest.source_digest(name) for name in names}, indent=1) + "\n", "utf-8"
     )
-    if subprocess.run([sys.executable, "-m", "pytest", "-q", *TESTS]).returncode:
-        file.write_text(before, "utf-8")
+    passed = False
+    try:
+        passed = not subprocess.run([sys.executable, "-m", "pytest", "-q", *TESTS]).returncode
+    finally:
+        if not passed:
+            file.write_text(before, "utf-8")
+    if not passed:
         sys.exit("a test failed: the digests are the old ones")
 
 

@@ -6,8 +6,9 @@ This script writes ordinary French (`du`, `aux`, `ce n'est pas qu'il`), and link
 of Moses's tokeniser. A merged word has the links of both words; a split word's parts all have its
 links. A link is sure if one of its sources is sure.
 
-    python scripts/ordinary_french.py test.en.gz test.fr.gz test.wa --out wpt03.test    #
-    wpt03.test.en, .fr and .links
+    python scripts/ordinary_french.py test.en.gz test.fr.gz test.wa --out wpt03.test
+
+writes wpt03.test.en, .fr and .links.
 
 The rules are made for these files. `le` is a pronoun before the infinitives that occur in them,
 `les` before every word that ends like an infinitive, and a lowercase h is mute.
@@ -87,8 +88,11 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="prefix of the files to write")
     arguments = parser.parse_args()
     texts: dict[str, list[str]] = {"en": [], "fr": [], "links": []}
-    pairs = read_pairs(arguments.source, arguments.target)
-    for (source, target), gold in zip(pairs, read_gold(arguments.gold), strict=True):
+    pairs, links = list(read_pairs(arguments.source, arguments.target)), read_gold(arguments.gold)
+    if len(pairs) != len(links):
+        what = f"has {len(links)} sentences, and the text has {len(pairs)}"
+        raise InputError(what, file=arguments.gold)
+    for (source, target), gold in zip(pairs, links, strict=True):
         english, french = [(word, 1) for word in source.split()], ordinary(target.split())
         lines = line(english), line(french)
         spans = ranges(english, lines[0], "en"), ranges(french, lines[1], "fr")

@@ -377,7 +377,10 @@ def main() -> None:
     add("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
     arguments = parser.parse_args()
     table = read_sources(arguments.sources, arguments.data)
-    numbered = [*enumerate(table["step"], 1)][-arguments.steps if arguments.steps else None :]
+    steps = len(table["step"]) if arguments.steps is None else arguments.steps
+    if not 1 <= steps <= len(table["step"]):
+        parser.error(f"--steps is from 1 to {len(table['step'])}")
+    numbered = [*enumerate(table["step"], 1)][-steps:]
     run = arguments.base
     for number, step in numbered:
         print(f"step {number}", flush=True)

@@ -62,6 +62,21 @@ def test_the_address_is_that_of_the_environment(
     assert hook["address"](tmp_path) == ""
 
 
+def test_no_password_of_the_repository_s_address_gets_into_a_package(
+    hook: dict[str, Callable[..., Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RNNSEARCH_URL", "https://name:secret@example.org/r.git")
+    assert hook["address"](tmp_path) == "https://example.org/r"
+
+
+def test_pictures_of_containers_have_the_version() -> None:
+    texts = [
+        (ROOT / name).read_text("utf-8") for name in ("compose.yaml", "docs/how-to/serving.md")
+    ]
+    named = {one for text in texts for one in re.findall(r"rnnsearch:(\d+\.[\d.]*\d)", text)}
+    assert named == {PROJECT["version"].removesuffix(".dev0")}
+
+
 def test_licences_name_every_direct_requirement() -> None:
     page = (ROOT / "docs/reference/licences.md").read_text("utf-8")
     listed = set(re.findall(r"^\| ([a-z0-9-]+) \| ", page, re.MULTILINE))

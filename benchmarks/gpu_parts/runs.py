@@ -55,7 +55,8 @@ class Runs:
             f"validate_every={self.updates}",
             "samples=1",
         ]
-        own = [f"training.{limit}" for limit in (*limits, "threads=1", f"device={device}")]
+        own = [f"stopping.{limit}" for limit in limits]
+        own += ["training.threads=1", f"training.device={device}"]
         search = ["search.max_length_ratio=1.0", "search.beam=4", "model.initialisation=glorot"]
         settings = load_config(overrides=[*SIZES, *self.sizes, *own, *search, *changes])
         train(settings, self.corpus, self.folder / name, resume=resume, display=Display(quiet=True))

@@ -188,7 +188,9 @@ def test_case_does_not_count_beside_a_model_that_writes_none(lowercase: bool) ->
 def test_text_without_spaces_has_no_multi_bleu() -> None:
     """Moses does not split it: every sentence would be one word."""
     options = MeasureOptions(multi_bleu=Tokeniser("moses", "zh"), samples=2)
-    found = measure(Texts("", ["x"], ["我喜欢你们的书。"]), [System("a", ["我喜欢他们的书。"])], options)
+    found = measure(
+        Texts("", ["x"], ["我喜欢你们的书。"]), [System("a", ["我喜欢他们的书。"])], options
+    )
     assert {score.metric for score in found.scores} == {"BLEU", "chrF2", "length ratio"}
 
 

@@ -71,7 +71,9 @@ def aligner() -> Aligner:
 
 def test_a_reverse_model_of_the_same_direction_is_refused() -> None:
     known = Known(FORWARD, "en")
-    with refusal(r"reverse: translates from en to fr \(the reverse run must translate from fr to en"):
+    with refusal(
+        r"reverse: translates from en to fr \(the reverse run must translate from fr to en"
+    ):
         Aligner(known, known)  # type: ignore[arg-type]
 
 

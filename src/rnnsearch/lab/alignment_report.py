@@ -133,7 +133,9 @@ def report_alignments(
         (out / "pictures").mkdir(parents=True, exist_ok=True)
     for name, pairs in found.items():
         rows = list(map(measure_pair, pairs, truths))
-        write_text(out / f"{file_name(name)}.tsv", "".join(f"{line}\n" for line in measures_of_pairs(rows)))
+        write_text(
+            out / f"{file_name(name)}.tsv", "".join(f"{line}\n" for line in measures_of_pairs(rows))
+        )
         values = "  ".join(f"{key} {value:.4g}" for key, value in shares(summed(rows)).items())
         note(f"{name}: {values}")
         if gold:

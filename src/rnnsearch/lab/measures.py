@@ -67,8 +67,9 @@ class MeasureOptions:
 
     tokenise: sacreBLEU's tokenisation for BLEU; empty: the one for the letters of the references.
     multi_bleu: the tokeniser for multi-BLEU, which text without spaces does not have; case counts
-    in no score if it lowercases. by_length: whether to score the paper's length buckets. significance: metrics by which each pair of systems
-    is tested. samples: of the bootstrap intervals.
+    in no score if it lowercases. by_length: whether to score the paper's length buckets.
+    significance: metrics by which each pair of systems is tested. samples: of the bootstrap
+    intervals.
     """
 
     tokenise: str = ""
