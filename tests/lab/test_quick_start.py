@@ -6,7 +6,7 @@ import re
 import unicodedata
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from command_line import Command, assert_refused, sets, sizes
@@ -17,11 +17,13 @@ from tables import rows
 from rnnsearch import Translator
 from rnnsearch.builtin.corpus import CORPUS_PARTS
 from rnnsearch.lab import held_out, quick_start
+from rnnsearch.settings import Settings
 from rnnsearch.system.work_folder import work_folder
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.tokens import normalise
+from rnnsearch.training.display import Display
 
 LIMITS = (
     *("model.encoder_size=4", "data.vocabulary_size=90", "search.max_length_ratio=1.0"),
@@ -68,6 +70,29 @@ def test_it_goes_on_after_ctrl_c_and_ends_with_scores_and_a_page(
     for other in ("--set training.seed=7", "--minutes 7"):
         assert_refused(command(f"{line} {other}"), "name another folder with --out")
     assert Path("try/run/model.safetensors").exists()
+
+
+def test_a_slower_machine_does_fewer_updates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A minute an update: 10 minutes have 10 of the 100 that were planned. Again, nothing is left."""
+    asked: list[tuple[int, float]] = []
+    rows: list[dict[str, float]] = []
+
+    def trained(settings: Settings, *_: object, **__: object) -> None:
+        stopping = settings.stopping
+        asked.append((stopping.max_updates, stopping.max_minutes))
+        done = min(stopping.max_updates, round(stopping.max_minutes))
+        rows.append({"update": done, "seconds": 60.0 * done})
+
+    monkeypatch.setattr(quick_start, "train", trained)
+    monkeypatch.setattr(quick_start, "read_statistics", lambda run: {"validations": rows})
+    monkeypatch.setattr(quick_start, "LEGS", (0.4, 1.0))
+    changes = ["stopping.max_updates=100", "stopping.max_minutes=10", "stopping.max_epochs=0"]
+    for _ in range(2):
+        with work_folder(tmp_path / "work", "try", "key") as step:
+            quick_start.train_in_time(step, changes, cast(Any, None), tmp_path, Display(quiet=True))
+        assert asked == [(100, 4.0), (10, 10.0)]
 
 
 def test_neighbours_are_held_out_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

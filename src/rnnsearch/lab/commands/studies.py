@@ -71,6 +71,7 @@ def report(
 
     test, system, gold, title = compared.test, compared.system, compared.gold or [], compared.title
     if compared.alignments:
+        other: dict[str, object]
         other = {"RUN": runs, "--test": test, "--system": system, "--gold twice": len(gold) > 1}
         other |= {"--beam": beam, "--set": set_}
         refuse(other, "cannot be used with --alignments")
