@@ -99,6 +99,8 @@ def test_a_chapter_s_notebook_has_the_code_that_the_site_executes(docsite: Path,
     assert prose.startswith("# ")
     for left in (".md)", "```math", "$`", "<details", "</details", "<!--", "](../", "](figures/"):
         assert left not in prose
+    assert "Code: " not in prose
+    assert prose.count("```python\n") == text.count("\nCode: [")
     carried = {file for cell in cells for file in cell.get("attachments", {})}
     assert carried == {*re.findall(r"\(attachment:([^)]+)\)", prose)}
 
@@ -129,6 +131,9 @@ def test_a_check_is_a_form_on_the_site_and_says_not_yet_in_a_notebook(
             {},
         )
         assert capsys.readouterr().out == "Right.\n"
+    for wrong in ("0,5", '"0.5"'):  # a comma makes two numbers
+        exec(re.sub("answer = .*", f"answer = {wrong}", checks.unanswered(number), count=1), {})
+        assert capsys.readouterr().out.startswith("Not yet. Halve")
 
 
 @pytest.mark.slow

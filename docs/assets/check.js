@@ -12,7 +12,7 @@ for (const form of document.querySelectorAll("form.self-check")) {
     event.preventDefault();
     const { answer, within, hint } = form.dataset;
     const given = form.elements.answer.value.trim();
-    const close = (number) => Math.abs(number - Number(answer)) < Number(within);
+    const close = (number) => Math.abs(number - Number(answer)) <= Number(within) + 1e-9;
     const right = within ? numbers(given).some(close) : given === answer;
     const said = form.querySelector("output");
     said.textContent = right ? "Right." : given === "" ? "There is no answer yet." : `Not yet. ${hint}`;

@@ -7,11 +7,12 @@ import base64
 import json
 import re
 from pathlib import Path
-from textwrap import indent
+from textwrap import dedent, indent
 from typing import Any
 
 from chapters import BLOCK
 from self_checks import unanswered
+from sources import CODE, PACKAGE, extent
 
 FIRST = "*This notebook needs `rnnsearch` and matplotlib (`pip install '.[all]'` in a checkout).*"
 MAKERS = {
@@ -105,8 +106,17 @@ def prose(text: str, folder: Path) -> dict[str, Any]:
         }
         return f"![{match[1]}](attachment:{name})"
 
-    text = FIGURE.sub(attached, text)
+    excerpts = map(excerpt, CODE.finditer(text))
+    text = CODE.sub("\0", FIGURE.sub(attached, text))
     for pattern, plain in PLAIN:
         text = pattern.sub(plain, text)
+    text = re.sub("\0", lambda _: next(excerpts), text)  # code is no Markdown
     cell: dict[str, Any] = {"cell_type": "markdown", "metadata": {}, "source": text.strip("\n")}
     return {**cell, "attachments": figures} if figures else cell
+
+
+def excerpt(named: re.Match[str]) -> str:
+    """Returns the code that a chapter names."""
+    first, last = extent(named[1], named[2])
+    lines = (PACKAGE / named[1]).read_text("utf-8").split("\n")[first - 1 : last]
+    return f"`{named[1]}:{named[2]}`:\n\n```python\n{dedent(chr(10).join(lines))}\n```"

@@ -33,7 +33,7 @@ export class Network {
     this.output = this.linear("output", words.target, maxout, { bias: true });
   }
 
-  // Parameters and their initial values: as appendix B.1 says, or with the variances of Glorot & Bengio 2010 (model/initialise.py).
+  // Parameters and their initial values: as appendix B.1 says, or with the variances of Glorot & Bengio 2010 (model/network.py).
 
   parameter(name, rows, columns) {
     const floats = () => this.memory.floats(rows * columns);
