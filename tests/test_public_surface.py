@@ -64,6 +64,9 @@ NO_LISTS = [
     ("symmetrise", (LINKS, LINKS, ["union"]), "there is no method ['union'] (use one of"),
     ("GoldLinks", (None,), "sure: NoneType was given, not links"),
     ("GoldLinks", (LINKS, "0-0"), "possible: str was given, not links"),
+    ("GoldLinks", ([b"01"],), "sure: list was given, not links"),
+    ("GoldLinks", ([(-1, 0)],), "sure: (-1, 0) is no link (count words from 0)"),
+    ("symmetrise", ([(-1, 0)], LINKS, "union"), "forward: (-1, 0) is no link"),
     ("chrf", ([TEXT], {TEXT}), "set was given, not references (give a list"),
     ("load_config", ("demo", "model.hidden_size=8"), "str was given, not overrides"),
     ("load_config", ("demo", [8]), "item 1 of overrides is int, not text"),
@@ -74,6 +77,24 @@ NO_LISTS = [
 def test_what_is_no_list_is_refused(name: str, given: tuple[object, ...], said: str) -> None:
     with refusal(f"^{re.escape(said)}"):
         getattr(rnnsearch, name)(*given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "named", "said"),
+    [
+        ("read_gold", ["a"], {"first": 2}, "first is 2 (give a whole number, from 0 to 1)"),
+        ("read_gold", ["a"], {"first": "1"}, "first is '1'"),
+        ("read_gold", ["a"], {"pairs": ["a"]}, "pair 1 is str, not a source and a target line"),
+        ("generate", [1], {"seed": None}, "seed is None"),
+        ("generate", [1], {"min_words": "a"}, "min_words is 'a'"),
+        ("Aligner", ["en-fr"], {}, "translator is 'en-fr', no Translator (use Aligner.load)"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(
+    name: str, given: list[object], named: dict[str, object], said: str
+) -> None:
+    with refusal(f"^{re.escape(said)}"):
+        getattr(rnnsearch, name)(*given, **named)
 
 
 def test_gold_links_may_be_any_links() -> None:

@@ -103,3 +103,21 @@ def test_a_notebook_shows_the_alignment_with_everything_escaped() -> None:
         ElementTree.fromstring(translation(np.zeros((0, 3), np.float32), [])._repr_html_())
         is not None
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "before"),
+    [
+        (
+            "- L'homme dort.",
+            ["-\u2060", "L'", "homme", "dort", "."],
+            ["", "-", "- L'", "- L'homme"],
+        ),
+        ("Au 01 42 68.", ["Au", "01\u206042\u206068", "."], ["", "Au", "Au 01 42 68"]),
+        ("L'e\u0301te\u0301 est", ["L'", "été", "est"], ["", "L'", "L'e\u0301te\u0301"]),
+    ],
+)
+def test_the_text_before_a_word(text: str, tokens: list[str], before: list[str]) -> None:
+    """Joiners are in tokens only; accents may stand alone."""
+    one = Translation(text, tokens, ["</s>"], 0.0, [], np.ones((len(tokens), 1), np.float32))
+    assert [one.before(place) for place in range(len(before))] == before

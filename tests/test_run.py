@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import shutil
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,35 @@ def test_a_part_of_ones_own_begins_with_the_weights_of_a_built_in_one(
             .state_dict()
         )
     torch.testing.assert_close(*made, rtol=0, atol=0)
+
+
+FAULTY = """
+from rnnsearch.model.cells import GatedCell
+from rnnsearch.model.encoder import BidirectionalEncoder
+
+class Short(GatedCell):
+    def forward(self, *given):
+        return super().forward(*given)[..., 1:]
+
+class Tuple(BidirectionalEncoder):
+    def forward(self, *given):
+        return (super().forward(*given),)
+"""
+
+
+@pytest.mark.parametrize("setting", ["cell:Short", "encoder:Tuple"])
+def test_a_part_of_ones_own_is_tried_out_first(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "faulty", raising=False)
+    run, (part, name) = Run.open(tiny_run), setting.split(":")
+    model = run.settings.model.model_copy(update={part: f"faulty:{name}"})
+    settings = run.settings.model_copy(update={"model": model})
+    made = Run(tmp_path / "run", settings, run.source, run.target)
+    with refusal("code outside rnnsearch that its settings name raised "):
+        made.make_network(trust_code=True)
 
 
 @pytest.mark.parametrize("resume", [False, True])

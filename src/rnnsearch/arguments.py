@@ -42,6 +42,14 @@ def require_choice(name: str, value: object, choices: Collection[str]) -> None:
         raise InputError(f"{name} is {_short(value)}", remedy=f"use one of {', '.join(choices)}")
 
 
+def require_texts(name: str, table: object) -> None:
+    """Raises InputError unless an argument of a Python function is a mapping of texts to texts."""
+    require(name, table, Mapping)
+    for pair in table.items():  # type: ignore[attr-defined]
+        for text in pair:
+            require(f"an entry of {name}", text, str)
+
+
 def _short(value: object) -> str:
     return repr(value)[:LONGEST_SHOWN]
 

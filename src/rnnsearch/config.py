@@ -86,6 +86,8 @@ def with_short(changes: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str
 def nested(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Returns section → key → value for `section.key` → value, with today's names."""
     table = dict[str, dict[str, Any]]()
+    for key in values:
+        require("the name of a setting", key, str)
     for key, value in values.items():
         section, _, name = key.partition(".")
         table.setdefault(section, {})[name] = value

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import combining
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +38,20 @@ class _Record:
         )
 
 
+def is_counted(letter: str) -> bool:
+    """Tells whether a character is neither white space, nor a joiner, which is in tokens only, nor
+    an accent that stands alone."""
+    return not (letter.isspace() or letter == "\u2060" or combining(letter))
+
+
 def after_letters(text: str, count: int) -> int:
-    """Returns where the first `count` characters of a text end; white space does not count."""
-    ends = [0, *(place for place, letter in enumerate(text, 1) if not letter.isspace())]
-    return ends[min(count, len(ends) - 1)]
+    """Returns where the first `count` characters of a text end that `is_counted` counts, with the
+    accents behind them."""
+    ends = [0, *(place for place, letter in enumerate(text, 1) if is_counted(letter))]
+    end = ends[min(count, len(ends) - 1)]
+    while end and combining(text[end : end + 1] or " "):
+        end += 1
+    return end
 
 
 class Choice(NamedTuple):
@@ -136,7 +147,8 @@ class Translation(_Record):
 
     def before(self, position: int) -> str:
         """Returns the text before a target word, for `Translator.choices`; 0 is the first word."""
-        return self.text[: after_letters(self.text, len("".join(self.tokens[:position])))]
+        letters = sum(map(is_counted, "".join(self.tokens[:position])))
+        return self.text[: after_letters(self.text, letters)]
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draws the alignment as the paper's Figure 3 does, and writes it to `path` (PNG, SVG or

@@ -172,7 +172,10 @@ class Run:
     def _network(self, trust_code: bool) -> TranslationNetwork:
         sizes = len(self.source.vocabulary), len(self.target.vocabulary)
         try:
-            return TranslationNetwork(self.settings.model, *sizes, trust_code=trust_code)
+            network = TranslationNetwork(self.settings.model, *sizes, trust_code=trust_code)
+            if self._foreign:
+                try_out(network)
+            return network
         except Exception as error:
             if isinstance(error, InputError) or not self._foreign:
                 raise
@@ -201,6 +204,17 @@ class Run:
         network = self._empty_network(trust_code)
         network.take(tensors)
         return network.to(place).eval()
+
+
+@torch.no_grad()
+def try_out(network: TranslationNetwork) -> None:
+    """Computes the probabilities of two tiny pairs, so that faults of own parts are found before
+    any work."""
+    ids, lengths = torch.zeros(2, 3, dtype=torch.long), torch.tensor([3, 2])
+    with torch.random.fork_rng(devices=[]):  # dropout draws from it
+        read = network.teacher_forced(ids, lengths, ids, target_lengths=lengths)
+        for one, part in zip(read, network.directions, strict=True):
+            part.output.logits(one.features)
 
 
 def read_statistics(run: str | Path) -> dict[str, Any]:

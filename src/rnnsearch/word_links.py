@@ -32,11 +32,15 @@ class GoldLinks:
 
 def given_links(links: Iterable[Link], name: str) -> set[Link]:
     """Returns the links of an argument with this name. Raises InputError for a text, and for what
-    has no pairs of positions."""
+    has no pairs of positions from 0."""
     try:
-        if isinstance(links, str):
+        pairs = list(links)
+        if any(isinstance(pair, (str, bytes)) for pair in pairs):
             raise TypeError
-        return {(index(source), index(target)) for source, target in links}
+        found = {(index(source), index(target)) for source, target in pairs}
+        if negative := [link for link in found if min(link) < 0]:
+            raise InputError(f"{name}: {negative[0]} is no link", remedy="count words from 0")
+        return found
     except (TypeError, ValueError):
         remedy = "give pairs (source, target); read_pharaoh reads them from a file"
         raise InputError(

@@ -325,6 +325,7 @@ FAITHFUL = [
     "One two three men, two hundred, a hundred and first, six cent douze, 3 forty-six.",
     "The man pays $5-10, €5-€10, £2–3bn or 5-10 €.",
     "They see two trillion men, trillions, in 2 h.",
+    "The man pays $5.30 and 5.30 kg for 5.30 % at 5.30 pm, 7.45 times.",
     "The 2nd woman pays $30bn, £1m, $5k, US$5, € 7 and €30 billion to No. 7 before 5:30pm.",
 ]
 

@@ -185,6 +185,14 @@ FAITHFUL = {
         [2, 2, 3],
         "12 000 euros",
     ),
+    "it breaks off in a number": (
+        "The 10,000 men",
+        2,
+        "Les 10 000 hommes",
+        [0, 1, 1, 2],
+        "Les 10 000 hommes",
+    ),
+    "in a time of day": ("at 3:30 pm .", 2, "à 15 h 30 .", [0, 1, 1, 1, 3], "à 15 h 30 ."),
     "an address": ("See www.x.com now", 1, "www.x.com voir", [1, 0], "www.x.com voir"),
     "the rest is copied": ("Xyzzy sees 12", 1, "Il Zyxx voit 13", [1, 0, 1, 2], "Il Xyzzy voit 12"),
     "a name has been written": ("Xyzzy sees .", 1, "Xyzzy Zyxx voit", [0, 0, 1], "Xyzzy voit"),
@@ -197,7 +205,7 @@ FAITHFUL = {
 def test_nothing_changes_the_beginning(
     words: Translator, source: str, kept: int, made: str, read: list[int], expected: str
 ) -> None:
-    known = {"dort", "mai", "euros", "voir", "Il", "voit", "."}
+    known = {"dort", "mai", "euros", "voir", "Il", "voit", ".", "hommes", "Les", "à", "h"}
     faithful = Faithful(words.source, known, {}, "fr")
     sentence = sentence_of(source, kept)
     alignment = np.eye(len(sentence.words) + 1, dtype=np.float32)[read]

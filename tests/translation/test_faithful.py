@@ -68,7 +68,7 @@ a number without one in the source stays | a dozen | 12 | 1 | 12
 two numbers for one are one | costs 1,234.56 euros | 1 1234.56 euros | 1 1 2 | 1234.56 euros
 an unknown word is no second number | $ 1,234.56 now | <unk> 1234.56 | 1 1 | 1234.56 dollars
 a decimal with a comma | fell 1.2 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1,2 euros
-half of a wrong decimal goes | fell 1.3 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1.3 euros
+half of a wrong decimal goes | fell 1.3 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1,3 euros
 a comma in front of a number stays its own | euros 7 pays | euros , 7 pays | 0 1 1 2 | euros , 7 pays
 an ordinal has the language's ending | the 22nd book | le 22d livre | 0 1 2 | le 22e livre
 a right ordinal stays | the 1st book | la 1re livre | 0 1 2 | la 1re livre
@@ -153,6 +153,9 @@ a sign that the source has | £ 5 or 7 € | £ 5 dollars et 7 € euros | 0 1 1
 one sign of a number in two words | costs € 15,000 now | costs € 15 000 euros et | 0 1 2 2 2 3 | costs 15 000 euros et
 a sign without a word | costs ₹ 200 now | costs ₹ 200 euros et | 0 1 2 2 3 | costs ₹ 200 et
 marks in front of a number | - 3) 15 books | quinze livre | 1 2 | - 3)  15 livre
+an amount is no time of day | costs $ 5.30 now | costs 5 h 30 $ et | 0 2 2 2 1 3 | costs 5,30 $ et
+a share is no time of day | a 5.30 % book | a 5 h 30 % livre | 0 1 1 1 2 3 | a 5,30 % livre
+a time of day with a point | a 5.30 pm book | a 17 h 30 livre | 0 1 1 1 3 | a 17 h 30 livre
 no sign of what is no money | Pierre 01 42 68 lit | Pierre EUR 01 42 68 lit | 0 1 1 1 1 2 | Pierre 01 42 68 lit
 one sign of a long number | costs 4,061 € now | costs € 4,061 € et | 0 2 1 2 3 | costs 4 061 € et
 no mark is in front | 1.5 - Peter | 1.5 - Pierre | 0 1 2 | 1.5 - Pierre

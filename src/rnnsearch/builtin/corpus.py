@@ -59,7 +59,10 @@ def generate(
     that seed 1 does not have, as many of each length. Raises InputError for more pairs than there
     are.
     """
-    require_number("pairs", pairs, 0)
+    for name, number in {"pairs": pairs, "seed": seed}.items():
+        require_number(name, number, 0)
+    for name, number in {"min_words": min_words, "max_words": max_words}.items():
+        require_number(name, number, 0)
     available = [
         pair
         for pair in _read(USUAL if seed == 1 else OTHERS)
@@ -73,7 +76,7 @@ def generate(
         )
         raise InputError(what, remedy="ask for fewer pairs, or for other lengths")
     if seed != 1:
-        chance = Random(seed).random  # the same in every version of Python
+        chance = Random(int(seed)).random  # the same in every version of Python
         available.sort(key=lambda _: chance())
     return available[:pairs]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.arguments import given_items
+from rnnsearch.arguments import given_items, given_pairs, require_number
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.links import parse_gold_links, read_link_lines
 from rnnsearch.text.links import PairWordCounts, count_from_one
@@ -41,6 +41,7 @@ class AlignmentScore:
 
         Precision is that of possible links, recall that of sure links. 0 if either is 0.
         """
+        require_number("alpha", alpha, 0, 1, whole=False)
         if not self.precision * self.recall:
             return 0.0
         return 1.0 / (alpha / self.precision + (1.0 - alpha) / self.recall)
@@ -125,6 +126,9 @@ def read_gold(
     Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out
     a sentence: the n-th entry must belong to the n-th line of the text.
     """
+    if first is not None:
+        require_number("first", first, 0, 1)
+    pairs = list(given_pairs(pairs))
     lines = list(read_link_lines(path))
     if not _is_naacl(lines, path):
         numbered = enumerate(lines, 1)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsearch.arguments import require, require_number
+from rnnsearch.arguments import require, require_choice, require_number
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import whole_folder
@@ -164,6 +164,9 @@ def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) 
     require("options.links", options.links, list, tuple)
     require("options.repeat", options.repeat, list, tuple)
     require("options.vocabulary", options.vocabulary, Mapping)
+    for side, codec in options.vocabulary.items():
+        require_choice("a side of options.vocabulary", side, SIDES)
+        require(f"options.vocabulary[{side!r}]", codec, Codec)
     require_number("options.workers", options.workers, 1)
     for times in options.repeat:
         require_number("a number of options.repeat", times, 1)
@@ -184,6 +187,9 @@ def _parallel_text(source: Any, target: Lines | None) -> ParallelText:
     """Returns the text of two sides or, without a target, of pairs."""
     if target is None:
         return ParallelText("pairs in memory", partial(plain_pairs, source))
+    if source is target and isinstance(source, Iterator):
+        what = "source and target are the same iterator"
+        raise InputError(what, remedy="give two, or pairs and None")
     return ParallelText(
         f"{name_of(source)} | {name_of(target)}", partial(read_pairs, source, target)
     )

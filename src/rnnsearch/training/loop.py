@@ -77,6 +77,7 @@ def train(
     require("settings", settings, Settings)
     require("corpus", corpus, Corpus)
     require("path", path, str, Path)
+    require("begin_from", begin_from, str, Path)
     resume = resume or torchrun_value("TORCHELASTIC_RESTART_COUNT", 0) > 0
     with (
         received_signals() as received,

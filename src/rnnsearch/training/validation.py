@@ -70,7 +70,7 @@ def own_score(name: str, *texts: Sequence[str]) -> float:
         if not math.isfinite(score):
             raise ValueError(f"it returned {score}")
         return score
-    except Exception as error:  # foreign code may raise anything
+    except (Exception, SystemExit) as error:  # foreign code may raise anything
         if isinstance(error, InputError):
             raise
         what = f"stopping.validate_metric = {name!r} raised {type(error).__name__}: {error}"

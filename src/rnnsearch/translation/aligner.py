@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat, tee
+from math import inf
 from pathlib import Path
 from typing import Any, get_args
 
@@ -133,6 +134,8 @@ class AlignedPair:
         linked = np.zeros_like(self.probabilities)
         for link in self.links:
             linked[link] = self.probabilities[link]
+        for name, number in {"first": first, "end": end}.items():
+            require_number(name, number, -inf)
         if not 0 <= first < end <= len(linked):
             what = f"there are no words {first} to {end} in a sentence of {len(linked)} words"
             raise InputError(
@@ -191,6 +194,9 @@ class Aligner:
     scored: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("translator", "reverse"):
+            if isinstance(named := getattr(self, name), (str, Path)):
+                raise InputError(f"{name} is {named!r}, no Translator", remedy="use Aligner.load")
         require_choice("method", self.method, WAYS)
         require_choice("words", self.words, get_args(LinkWords))
         if self.reverse is not None:
@@ -212,7 +218,7 @@ class Aligner:
         InputError as `Translator.load` does, and for a reverse model of other languages.
         """
         translator = Translator.load(run, device=device, trust_code=trust_code)
-        if reverse is None and is_name(run):
+        if reverse is None and isinstance(run, (str, Path)) and is_name(run):
             reverse = opposite_model(translator.settings.data) or None
         if not reverse:
             return cls(translator)

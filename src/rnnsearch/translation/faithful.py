@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsearch.arguments import require
+from rnnsearch.arguments import require_texts
 from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Codec, EncodedSentence, Term
@@ -77,8 +77,10 @@ class Faithful:
         """Returns the words, their alignment (words, source words + 1), their confidence, and the
         numbers to check. Terms of a glossary are written whatever the settings. The words of a
         given beginning stay as they are."""
-        made = list(map(Word, words, alignment, confidence))
-        kept, made = made[: sentence.beginning.kept], made[sentence.beginning.kept :]
+        made, end = list(map(Word, words, alignment, confidence)), sentence.beginning.kept
+        if settings.faithful and end:
+            end = self._whole(sentence, made, end)
+        kept, made = made[:end], made[end:]
         doubtful: list[str] = []
         if settings.replace_unk and not settings.faithful:
             made = list(self._unknown(sentence, made))
@@ -98,13 +100,28 @@ class Faithful:
         )
         return [word.text for word in made], rows, [word.confidence for word in made], doubtful
 
+    def _whole(self, sentence: EncodedSentence, made: Sequence[Word], kept: int) -> int:
+        """Returns the end of the beginning, with the rest of a source number that it breaks off
+        in."""
+        copies = self._equal(sentence, made)
+        while kept < len(copies) and copies[kept].copied is not None:
+            if copies[kept].copied != copies[kept - 1].copied:
+                break
+            kept += 1
+        return kept
+
+    def _equal(self, sentence: EncodedSentence, made: Sequence[Word]) -> list[Word]:
+        """Returns the words, those that are equal to a source number as its copies."""
+        copies = list(made)
+        places = [place for place, text in enumerate(sentence.words) if is_source_number(text)]
+        Numbers(sentence.words, places, copies, self.languages).keep_equal()
+        return copies
+
     def _unwritten(self, sentence: EncodedSentence, kept: Sequence[Word]) -> EncodedSentence:
         """Returns the sentence with "" for the words that the beginning has already, in numbers by
         their value: nothing copies them again."""
-        words, copies = list(sentence.words), list(kept)
-        places = [place for place, text in enumerate(words) if is_source_number(text)]
-        Numbers(words, places, copies, self.languages).keep_equal()
-        for word in copies:
+        words = list(sentence.words)
+        for word in self._equal(sentence, kept):
             if word.copied is not None:
                 words[word.copied] = ""
             elif word.text in words:
@@ -282,10 +299,8 @@ class Glossary:
     any case."""
 
     def __init__(self, source: Codec, target: Codec, entries: Mapping[str, str]) -> None:
-        require("the glossary", entries, Mapping)
+        require_texts("the glossary", entries)
         for pair in entries.items():
-            for word in pair:
-                require("a term of the glossary", word, str)
             if not all(plain_given(word, 1).strip() for word in pair):
                 what = f"the glossary has {pair[0]!r} → {pair[1]!r}"
                 raise InputError(what, remedy="write a term and its translation")

@@ -32,6 +32,11 @@ MARKS = {
 """Language → its marks of thousands and of decimals. In other languages, any mark is one of
 thousands."""
 CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?\s?([ap]m)?")
+AMOUNT = re.compile(
+    r"[$£€¥%]|EUR|USD|GBP|(?:euro|dollar|pound|livre|cent|point)s?|per|percent|pour|fois|times"
+    r"|m[io]ll.*|bill.*|trill.*|[ckm]?m|[km]?g|[cdm]?[lL]"
+)
+"""What is beside a number with a point that is no time of day: $5.30, 5.30 %."""
 HALVES = ("am", "pm")
 ENGLISH_AND_FRENCH = {"en", "fr"}
 """Languages whose ordinals and times of day are known."""
@@ -114,12 +119,19 @@ def in_24_hours(text: str, after: str) -> str:
     return f"{first}{hours[2]}{last}"
 
 
-def values(text: str, after: str, language: str) -> set[str]:
+def is_amount(before: str, after: str) -> bool:
+    """Tells whether a number between these words is an amount of something."""
+    return any(map(AMOUNT.fullmatch, (before, after)))
+
+
+def values(text: str, after: str, language: str, before: str = "") -> set[str]:
     """Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or
-    of thousands (5k: 5000). after: the next word."""
+    of thousands (5k: 5000). before, after: the words beside it."""
     if TOO_LATE.fullmatch(text):
         return set()
     own, time = {value(text, language)}, certain_time(text, after)
+    if "." in text and is_amount(before, after):
+        time = None
     if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
         own.add(f"{value(text, language)}000")
     own |= set(filter(None, [value(in_24_hours(text, after), language)]))

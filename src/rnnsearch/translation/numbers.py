@@ -14,6 +14,7 @@ from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.number_forms import (
     ENGLISH_AND_FRENCH,
     HALVES,
+    MARKS,
     ORDINAL,
     ROMAN,
     certain_time,
@@ -21,6 +22,7 @@ from rnnsearch.translation.number_forms import (
     converted,
     hour_of_day,
     in_24_hours,
+    is_amount,
     is_number,
     undotted,
     value,
@@ -218,8 +220,11 @@ class Numbers:
         """Marks the runs of words that are equal to a source number, the longest first, and those
         with the largest weights."""
         source, target = self.languages
-        after = [*self.words[1:], ""]
-        given = [(place, values(self.words[place], after[place], source)) for place in self.places]
+        around = ["", *self.words, ""]
+        given = [
+            (place, values(self.words[place], around[place + 2], source, around[place]))
+            for place in self.places
+        ]
         texts = [*(word.text for word in self.made), ""]
         found = [
             (first - end, -float(mean(self.made[first:end])[place]), place, first, end)
@@ -270,9 +275,20 @@ class Numbers:
                 runs.append((at, at + 1))
         return runs
 
+    def _figures(self, place: int) -> str:
+        """Returns a source number as it is written; an amount (5.30 %) with the target language's
+        decimal mark."""
+        text, (source, target) = self.words[place], self.languages
+        before, _, after = ["", *self.words, ""][place : place + 3]
+        if {source, target} <= MARKS.keys() and is_amount(before, after):
+            whole, mark, decimals = text.partition(MARKS[source][1])
+            if mark and whole.isdecimal() and decimals.isdecimal():
+                return whole + MARKS[target][1] + decimals
+        return converted(text, source, target)
+
     def _copy(self, first: int, end: int, place: int) -> None:
         """Replaces a run of words by a source number; in one word, its digits only (17h)."""
-        text, written = converted(self.words[place], *self.languages), self.made[first].text
+        text, written = self._figures(place), self.made[first].text
         digits = re.findall(r"\d+", text)
         if len(digits) == 1 and end - first == len(re.findall(r"\d+", written)) == 1:
             text = re.sub(r"\d+", digits[0], written)
@@ -282,7 +298,7 @@ class Numbers:
     def _add(self, place: int) -> list[str]:
         """Writes a number that is missing: its figures instead of a word that spells it, or at the
         place of its neighbours. Returns the number if it is to be checked."""
-        text, figures = self.words[place], converted(self.words[place], *self.languages)
+        text, figures = self.words[place], self._figures(place)
         spelt = [at for at, word in enumerate(self.made) if word.read == place and _spells(word)]
         time = certain_time(text, "".join(self.words[place + 1 : place + 2]))
         if time and time[0] in (0, 12):

@@ -55,6 +55,7 @@ class Scorer:
     ) -> Iterator[Translation]:
         """Yields the result of each pair. Arguments and errors: as in `Translator.force`."""
         require_number("batch_size", batch_size, 1)
+        require_number("first", first, 0)
         encoded = (
             self._encoded(pair, number) for number, pair in enumerate(given_pairs(pairs), first)
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
 
-from rnnsearch.arguments import require, require_number
+from rnnsearch.arguments import require, require_number, require_texts
 from rnnsearch.batch import pad
 from rnnsearch.config import changed, with_short
 from rnnsearch.errors import InputError
@@ -89,7 +89,8 @@ class Translator:
         self.source: Codec = source
         self.target: Codec = target
         self.settings: Settings = settings or Settings()
-        self.dictionary: Mapping[str, str] = dictionary or {}
+        self.dictionary: Mapping[str, str] = {} if dictionary is None else dictionary
+        require_texts("the dictionary", self.dictionary)
         self._terms = self._glossary(glossary)
         self._networks = Networks(self.networks)
 

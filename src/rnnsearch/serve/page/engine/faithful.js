@@ -42,13 +42,17 @@ export class Faithful {
 
   /** As `hold`; the first `kept` words stay what they are, and nothing repeats the source words
    *  that they have. */
-  holdRest(sentence, found, kept) {
+  holdRest(sentence, found, given) {
+    const equal = (all) =>
+      new Numbers(sentence.words, numbersOf(sentence.words), asWords(all), this.languages).keepEqual();
+    const numbers = equal(found).map((one) => one.copied);
+    let kept = given; // with the rest of a number that it breaks off in
+    while (kept && (numbers[kept] ?? null) !== null && numbers[kept] === numbers[kept - 1]) kept++;
     const cut = (...range) =>
       Object.fromEntries(Object.entries(found).map(([name, each]) => [name, each.slice(...range)]));
     const [own, rest] = [cut(0, kept), cut(kept)];
     const words = [...sentence.words];
-    const copies = new Numbers(words, numbersOf(words), asWords(own), this.languages).keepEqual();
-    for (const { text, copied } of copies) {
+    for (const { text, copied } of equal(own)) {
       const place = copied ?? words.indexOf(text);
       if (place >= 0) words[place] = "";
     }

@@ -3,8 +3,8 @@
 
 import { JOINER } from "./codec.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_HOUR, BILLIONS, CLOCK, HALVES, MARKS, ORDINAL, ROMAN, THOUSAND } from "./tables.js";
-import { TOO_LATE } from "./tables.js";
+import { AFTER_HOUR, AMOUNT, BILLIONS, CLOCK, HALVES, MARKS, ORDINAL, ROMAN } from "./tables.js";
+import { THOUSAND, TOO_LATE } from "./tables.js";
 
 export const isDigits = (text) => /^\p{Nd}+$/u.test(text);
 export const plain = (text) => text.replaceAll(JOINER, " ");
@@ -68,16 +68,19 @@ export function in24Hours(text, after) {
   return first + found[2] + last;
 }
 
+/** Tells whether a number between these words is an amount of something. */
+export const isAmount = (before = "", after = "") => AMOUNT.test(before) || AMOUNT.test(after);
+
 /** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or of
  *  thousands. */
-export function values(text, after, language) {
+export function values(text, after, language, before = "") {
   if (TOO_LATE.test(text)) return [];
   const own = [value(text, language)];
   const thousands = /^\p{Nd}+k$/iu.test(text + (after === "k" || after === "K" ? after : ""));
   if (thousands) own.push(`${own[0]}000`);
   own.push(...[value(in24Hours(text, after), language)].filter(Boolean));
   const time = certainTime(text, after);
-  if (!time) return own;
+  if (!time || (text.includes(".") && isAmount(before, after))) return own;
   const [hour, minutes, half] = time;
   return [...own, `${hour}h${minutes}`, `${hourOfDay(hour, half)}h${minutes}`];
 }

@@ -3,10 +3,11 @@
 
 import { isAlpha } from "./case.js";
 import { areKnown, bare, certainTime, clock, converted, hourOfDay } from "./number_forms.js";
-import { in24Hours, isDigits, isNumber, plain, value, values } from "./number_forms.js";
+import { in24Hours, isAmount, isDigits, isNumber, plain, value, values } from "./number_forms.js";
 import { inDigits } from "./spelt.js";
 import { AFTER_DAY, COUNTED_BY, FIRST_SPELT, FRENCH_ORDINAL, HALVES } from "./tables.js";
-import { LONGEST_NUMBER, NOONS, NUMERAL, ORDINAL, RARE, ROMAN, TIMES_OF_DAY } from "./tables.js";
+import { LONGEST_NUMBER, MARKS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN } from "./tables.js";
+import { TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
 
 const textOf = (run) => run.map((one) => one.text).join(" ");
@@ -69,7 +70,8 @@ export class Numbers {
   keepEqual() {
     const { made, words, places } = this;
     const [source, target] = this.languages;
-    const own = places.map((place) => [place, values(words[place], words[place + 1], source)]);
+    const given = (k) => values(words[k], words[k + 1] ?? "", source, words[k - 1] ?? "");
+    const own = places.map((place) => [place, given(place)]);
     const found = this.runs().flatMap(([first, end]) => {
       const run = made.slice(first, end);
       const written = values(textOf(run), made[end]?.text, target);
@@ -134,10 +136,21 @@ export class Numbers {
     return [made[first - 1], made[end]].some((one) => one && places.includes(one.copied));
   }
 
+  /** Returns a source number as it is written; an amount (5.30 %) with the target language's decimal mark. */
+  figures(place) {
+    const { words, languages } = this;
+    const text = words[place];
+    const [source, target] = languages.map((language) => MARKS[language]?.[1]);
+    const [whole, decimals, ...more] = source && target ? text.split(source) : [text];
+    const decimal = !more.length && isDigits(whole) && isDigits(decimals ?? "");
+    const amount = decimal && isAmount(words[place - 1], words[place + 1]);
+    return amount ? whole + target + decimals : converted(text, languages);
+  }
+
   /** Replaces a run of words by a source number; in one word, its digits only (17h). */
   copy(first, end, place) {
     const { made } = this;
-    let text = converted(this.words[place], this.languages);
+    let text = this.figures(place);
     const written = made[first].text;
     const [digits, own] = [text, written].map((one) => one.match(/\p{Nd}+/gu) ?? []);
     if (digits.length === 1 && end - first === 1 && own.length === 1) {
@@ -151,7 +164,7 @@ export class Numbers {
   add(place) {
     const { made, words, languages } = this;
     const text = words[place];
-    const figures = converted(text, languages);
+    const figures = this.figures(place);
     const spelt = [...made.keys()].filter((k) => made[k].read === place && spells(made[k]));
     const time = certainTime(text, words[place + 1]);
     const first = ORDINAL.test(text) && value(text, "") === "1";
