@@ -39,7 +39,7 @@ def address(root: Path) -> str:
             check=False,
         )
         named = re.sub(r"^git@([^:]+):", r"https://\1/", asked.stdout.strip())
-    named = re.sub(r"^(https://)[^/@]*@", r"\1", named)  # no password gets into a package
+    named = re.sub(r"^(https://)[^/]*@", r"\1", named)  # no password gets into a package
     return named.removesuffix("/").removesuffix(".git") if named.startswith("https://") else ""
 
 

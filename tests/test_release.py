@@ -65,7 +65,7 @@ def test_the_address_is_that_of_the_environment(
 def test_no_password_of_the_repository_s_address_gets_into_a_package(
     hook: dict[str, Callable[..., Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("RNNSEARCH_URL", "https://name:secret@example.org/r.git")
+    monkeypatch.setenv("RNNSEARCH_URL", "https://name:se@cret@example.org/r.git")
     assert hook["address"](tmp_path) == "https://example.org/r"
 
 

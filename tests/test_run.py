@@ -76,6 +76,33 @@ class Tuple(BidirectionalEncoder):
 """
 
 
+COUNTING = """
+import torch
+from rnnsearch.model.encoder import BidirectionalEncoder
+
+class Counting(BidirectionalEncoder):
+    def __init__(self, *given, **named):
+        super().__init__(*given, **named)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, *given):
+        self.calls += 1
+        return super().forward(*given)
+"""
+
+
+def test_trying_it_out_leaves_no_trace(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "counting.py").write_text(COUNTING)
+    monkeypatch.syspath_prepend(tmp_path)
+    run = Run.open(tiny_run)
+    model = run.settings.model.model_copy(update={"encoder": "counting:Counting"})
+    settings = run.settings.model_copy(update={"model": model})
+    made = Run(tmp_path / "run", settings, run.source, run.target).make_network(trust_code=True)
+    assert made.state_dict()["encoder.calls"] == 0
+
+
 @pytest.mark.parametrize("setting", ["cell:Short", "encoder:Tuple"])
 def test_a_part_of_ones_own_is_tried_out_first(
     tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str

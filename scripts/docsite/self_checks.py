@@ -64,7 +64,7 @@ def unanswered(block: str) -> str:
     assert isinstance(check, ast.Assert)
     before = "\n".join(block.splitlines()[: check.lineno - 1])
     if not isinstance(ast.literal_eval(FIRST.match(block)[1]), str):  # type: ignore[index]
-        before += '\nif not isinstance(answer, (int, float)):\n    answer = float("nan")'
+        before += '\nif isinstance(answer, (str, tuple)):\n    answer = float("nan")'
     said = (
         f"print('Right.' if {ast.unparse(check.test)} else 'Not yet. ' + {ast.unparse(check.msg)})"
     )

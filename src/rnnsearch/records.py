@@ -45,13 +45,9 @@ def is_counted(letter: str) -> bool:
 
 
 def after_letters(text: str, count: int) -> int:
-    """Returns where the first `count` characters of a text end that `is_counted` counts, with the
-    accents behind them."""
-    ends = [0, *(place for place, letter in enumerate(text, 1) if is_counted(letter))]
-    end = ends[min(count, len(ends) - 1)]
-    while end and combining(text[end : end + 1] or " "):
-        end += 1
-    return end
+    """Returns where the first `count` characters of a text end; white space does not count."""
+    ends = [0, *(place for place, letter in enumerate(text, 1) if not letter.isspace())]
+    return ends[min(count, len(ends) - 1)]
 
 
 class Choice(NamedTuple):
@@ -147,8 +143,12 @@ class Translation(_Record):
 
     def before(self, position: int) -> str:
         """Returns the text before a target word, for `Translator.choices`; 0 is the first word."""
-        letters = sum(map(is_counted, "".join(self.tokens[:position])))
-        return self.text[: after_letters(self.text, letters)]
+        count = sum(map(is_counted, "".join(self.tokens[:position])))
+        ends = [0, *(at for at, letter in enumerate(self.text, 1) if is_counted(letter))]
+        end = ends[min(count, len(ends) - 1)]
+        while end and combining(self.text[end : end + 1] or " "):
+            end += 1
+        return self.text[:end]
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draws the alignment as the paper's Figure 3 does, and writes it to `path` (PNG, SVG or

@@ -3,6 +3,7 @@ executes no code from it."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -173,7 +174,7 @@ class Run:
         sizes = len(self.source.vocabulary), len(self.target.vocabulary)
         try:
             network = TranslationNetwork(self.settings.model, *sizes, trust_code=trust_code)
-            if self._foreign:
+            if self._foreign and self.settings.training.device == "cpu":
                 try_out(network)
             return network
         except Exception as error:
@@ -208,8 +209,9 @@ class Run:
 
 @torch.no_grad()
 def try_out(network: TranslationNetwork) -> None:
-    """Computes the probabilities of two tiny pairs, so that faults of own parts are found before
-    any work."""
+    """Computes the probabilities of two tiny pairs with a copy, so that faults of own parts are
+    found before any work."""
+    network = deepcopy(network).eval()
     ids, lengths = torch.zeros(2, 3, dtype=torch.long), torch.tensor([3, 2])
     with torch.random.fork_rng(devices=[]):  # dropout draws from it
         read = network.teacher_forced(ids, lengths, ids, target_lengths=lengths)

@@ -135,7 +135,7 @@ translate {run} {three} --alignment-plots {two} → two: cannot be written: File
 translate {run} {three} --out {two} → two: already exists (choose another file, or add --overwrite)
 translate {run} {three} --out {folder} --overwrite → folder: is not a regular file
 translate {run} {three} --out . → is not a regular file (name another file)
-translate {run} {three} --out - → an output is not named - (name /dev/stdout to print)
+translate {run} {three} --out - → an output is not named - (name /dev/stdout to print, or give the whole path)
 translate {run} {three} --out  → is not a regular file (name another file)
 translate {run} {three} --out {two}/sub/out → two: is a file, not a folder (name another folder)
 translate {run} {three} --dictionary {here}/nosuch → nosuch: no such file
@@ -170,7 +170,7 @@ evaluate --hyp {two} --ref {two} --by-length → need the source text (give --sr
 evaluate --run {run} --ref {two} → need the source text (give --src FILE)
 evaluate --hyp {two} --ref {two} --src {three} --by-length → three has 3 lines and
 evaluate --hyp - --ref - → only one text can come from standard input
-evaluate --hyp {two} --ref {two} --beam 2 → --beam belongs to --run (add --run RUN)
+evaluate --hyp {two} --ref {two} --beam 0 → --beam belongs to --run (add --run RUN)
 evaluate --hyp {two} {two} --ref {two} → two systems are called two
 evaluate --hyp {two} --system {two} --ref {two} → two has no name (--system NAME=HYP)
 evaluate --run {three} --ref {two} --src {two} → is not a run

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,15 +202,27 @@ def test_resamples_are_those_of_the_differences_too(monkeypatch: pytest.MonkeyPa
     assert found.low == found.high
 
 
-@pytest.mark.parametrize("subwords", [None, object()])
-def test_runs_of_other_words_are_not_compared_by_words(subwords: object) -> None:
-    def with_words(words: str, name: str) -> System:
+@pytest.mark.parametrize(
+    ("subwords", "kind", "compared"),
+    [(None, "moses", False), (object(), "moses", True), (object(), "space", False)],
+)
+def test_runs_of_other_words_are_not_compared_by_words(
+    subwords: object, kind: str, compared: bool
+) -> None:
+    def with_words(words: str, name: str, tokeniser: Tokeniser) -> System:
         one = replace(answers([OutputLine(n, forced(-1.0, 2)) for n in range(4)]), name=name)
-        one.run.target = SimpleNamespace(vocabulary=Vocabulary(words), subwords=subwords)
+        about: Any = one.run
+        about.target = SimpleNamespace(
+            vocabulary=Vocabulary(words), subwords=subwords, tokeniser=tokeniser
+        )
         return System(name, REFERENCES, one)
 
-    found = measure(TEST, [with_words("x", "a"), with_words("y", "b")], MeasureOptions(samples=2))
-    assert ("in different vocabularies" in as_text(found)) == (subwords is None)
+    systems = [
+        with_words("x", "a", Tokeniser("moses", "fr")),
+        with_words("y", "b", Tokeniser(kind, "fr")),
+    ]
+    found = measure(TEST, systems, MeasureOptions(samples=2))
+    assert ("in different vocabularies" not in as_text(found)) == compared
 
 
 @pytest.mark.filterwarnings(

@@ -95,6 +95,23 @@ def test_a_slower_machine_does_fewer_updates(
         assert asked == [(100, 4.0), (10, 10.0)]
 
 
+@pytest.mark.parametrize(
+    ("limit", "why", "times"), [(0, "", 1), (100, "no better development score", 0)]
+)
+def test_a_training_is_not_begun_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, why: str, times: int
+) -> None:
+    """Without a limit of updates it is begun; one that has ended is not."""
+    asked: list[object] = []
+    monkeypatch.setattr(quick_start, "train", lambda *given, **_: asked.append(given))
+    monkeypatch.setattr(quick_start, "read_statistics", lambda run: {"ended_because": why})
+    monkeypatch.setattr(quick_start, "LEGS", (1.0,))
+    changes = [f"stopping.max_updates={limit}", "stopping.max_minutes=10", "stopping.max_epochs=1"]
+    with work_folder(tmp_path / "work", "try", "key") as step:
+        quick_start.train_in_time(step, changes, cast(Any, None), tmp_path, Display(quiet=True))
+    assert len(asked) == times
+
+
 def test_neighbours_are_held_out_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_out, "HELD_OUT", 100)
     for side in "ab":

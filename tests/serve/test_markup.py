@@ -102,6 +102,9 @@ def reversed_order(words: Sequence[str]) -> list[int]:
             "<table><tr><td translate=no>a b<td>D C</table>F E",
         ),
         ("<p translate=NO>a b<p>a b", "<p translate=NO>a b<p>B A"),
+        ("<p translate=no>a b</br>c d</p>e f", "<p translate=no>a b</br>c d</p>F E"),
+        ("<li class=notranslate>a b</p>c d</li>", "<li class=notranslate>a b</p>c d</li>"),
+        ("<p translate=no>a b<hr/>c d", "<p translate=no>a b<hr/>D C"),
         ("<div><p translate=no>a b</div>a b", "<div><p translate=no>a b</div>B A"),
         (
             f"a &#{'1' * 4_301}; <i title='&#{'9' * 4_400};'>b</i>",

@@ -71,7 +71,7 @@ def test_a_glossary_binds_for_its_request_alone(
     for glossary, result in ((terms, bound), ({}, free)):
         answer = ask(client, text=SENTENCES[0], model="en-fr", glossary=glossary)
         assert answer["translations"][0]["text"] == result.text
-    for wrong in ({"a": 3}, {"a": ""}, {"": "un"}, {"a": " "}, {"a": "\0"}):
+    for wrong in ({"a": 3}, {"a": ""}, {"": "un"}, {"a": " "}, {"a": "\0"}, {"a": "\u00ad"}):
         ask(client, text="A .", model="en-fr", glossary=wrong, status=422)
 
 

@@ -16,7 +16,7 @@ from rnnsearch.errors import InputWarning
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Beginning, EncodedSentence
 from rnnsearch.text.vocabulary import EOS, UNK
-from rnnsearch.translation.beginning import by_sentence, encode_beginning
+from rnnsearch.translation.beginning import as_typed, by_sentence, encode_beginning, respaced
 from rnnsearch.translation.faithful import Faithful
 
 LINE = "The man sees the horse."
@@ -117,6 +117,14 @@ def test_the_text_begins_as_typed(
         assert one.text.startswith(kept)
         assert one.tokens[: len(tokens)] == tokens
         assert len(one.alignment) == len(one.confidence) == len(one.tokens)
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "kept"),
+    [("ก", "กุ้งสด", "กุ้งสด"), ("क", "क्या है", "क्या है"), ("Le  ", "Le chat", "Le chat")],
+)
+def test_no_sign_of_a_vowel_is_lost(words: Translator, typed: str, text: str, kept: str) -> None:
+    assert as_typed(typed, text, words.target) == respaced(typed, text) == kept
 
 
 @pytest.mark.parametrize("kind", ["words", "subwords"])

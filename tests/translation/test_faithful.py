@@ -155,6 +155,7 @@ a sign without a word | costs ₹ 200 now | costs ₹ 200 euros et | 0 1 2 2 3 |
 marks in front of a number | - 3) 15 books | quinze livre | 1 2 | - 3)  15 livre
 an amount is no time of day | costs $ 5.30 now | costs 5 h 30 $ et | 0 2 2 2 1 3 | costs 5,30 $ et
 a share is no time of day | a 5.30 % book | a 5 h 30 % livre | 0 1 1 1 2 3 | a 5,30 % livre
+a word is in front of a time | a times 9.30 am book | a times 9h30 livre | 0 1 2 4 | a times 9h30 livre
 a time of day with a point | a 5.30 pm book | a 17 h 30 livre | 0 1 1 1 3 | a 17 h 30 livre
 no sign of what is no money | Pierre 01 42 68 lit | Pierre EUR 01 42 68 lit | 0 1 1 1 1 2 | Pierre 01 42 68 lit
 one sign of a long number | costs 4,061 € now | costs € 4,061 € et | 0 2 1 2 3 | costs 4 061 € et

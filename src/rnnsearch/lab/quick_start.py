@@ -195,10 +195,16 @@ def train_in_time(
         before, updates = updates, read_earlier(step(f"updates-{place}.json", write_updates))
         if updates < before:
             note(f"{updates:,} updates fit into {stopping.max_minutes:g} min")
-        if done >= updates:
+        if (updates and done >= updates) or has_ended(run):
             break
         limits = [f"stopping.max_updates={updates}", f"stopping.max_minutes={limit}"]
         train(load_config(RECIPE, [*changes, *limits]), corpus, run, resume=True, display=display)
+
+
+def has_ended(run: Path) -> bool:
+    """Tells whether training has ended by another limit than that of updates or minutes."""
+    why = read_statistics(run).get("ended_because", "")
+    return bool(why) and "max_minutes" not in why and "max_updates" not in why
 
 
 def progress_of(run: Path) -> tuple[int, float]:

@@ -116,10 +116,13 @@ def vocabulary_notes(measures: Measures) -> Iterator[str]:
     the same words."""
     codecs = [system.run.run.target for system in measures.systems if system.run is not None]
     of_words = [codec for codec in codecs if codec.subwords is None]
-    if any(codec.vocabulary != of_words[0].vocabulary for codec in codecs if of_words):
+    split = {(codec.tokeniser.kind, codec.tokeniser.lowercase) for codec in codecs}
+    if len(split) > 1 or any(
+        one.vocabulary != of_words[0].vocabulary for one in codecs if of_words
+    ):
         yield (
-            "The runs write in different vocabularies: their NLL per word and perplexity cannot be"
-            " compared."
+            "The runs write in different vocabularies or words: their NLL per word and perplexity"
+            " cannot be compared."
         )
 
 

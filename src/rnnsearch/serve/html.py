@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape, unescape
@@ -218,6 +218,7 @@ class Markup(Tagged, HTMLParser):
         HTMLParser.__init__(self, convert_charrefs=True)
         Tagged.__init__(self)
         self._skipped: list[str] = []  # the tags from the outermost block that is not translated
+        self._around = Counter[str]()  # blocks around it
         self._ended = ""
         # The parser takes n² steps for tags without an end.
         tags, end, self._rest = _LONG_NUMBER.sub("\ufffd", html).rpartition(">")
@@ -248,19 +249,27 @@ class Markup(Tagged, HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given, opening = dict(attrs), self.get_starttag_text() or ""
-        while self._skipped and tag in ENDED_BY.get(self._skipped[-1], ()):
-            self._skipped.pop()
+        self._end_skipped(tag)
         verbatim = tag in VERBATIM or (given.get("translate") or "").lower() == "no"
         verbatim |= "notranslate" in (given.get("class") or "").split()
         if self._skipped or tag not in INLINE:
             self._end_block(opening)
-            self._skipped += [tag] * ((verbatim or bool(self._skipped)) and tag not in VOID)
+            if verbatim or self._skipped:
+                self._skipped += [tag] * (tag not in VOID)
+            else:
+                self._around[tag] += tag not in VOID
         elif tag in VOID:
             self._mark(opening)
         else:
             self._start(opening, tag, verbatim)
 
+    def _end_skipped(self, tag: str) -> None:
+        """Ends the blocks that need no end tag where this element begins."""
+        while self._skipped and tag in ENDED_BY.get(self._skipped[-1], ()):
+            self._skipped.pop()
+
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._end_skipped(tag)
         opening = self.get_starttag_text() or ""
         self._mark(opening) if tag in INLINE else self._end_block(opening)
 
@@ -271,12 +280,14 @@ class Markup(Tagged, HTMLParser):
             if self._skipped:
                 if tag in self._skipped:
                     del self._skipped[len(self._skipped) - 1 - self._skipped[::-1].index(tag) :]
-                elif tag not in INLINE and self._skipped[0] in ENDED_BY:
-                    self._skipped.clear()  # it ends an element around them
+                elif self._around[tag] and self._skipped[0] in ENDED_BY:
+                    self._skipped.clear()  # it ends a block around them
+                    self._around[tag] -= 1
                 self._parts.append(closing)
             elif tag in INLINE:
                 self._stop(closing, tag)
             else:
+                self._around[tag] -= self._around[tag] > 0
                 self._end_block(closing)
         return end
 

@@ -201,6 +201,7 @@ class Conversation:
         kept, words = (result := self._last()).before(count), words.lstrip()
         rest = result.text[len(kept) :]
         glued = kept[-1:].isalnum() and words[:1].isalnum()  # it replaces a mark
+        glued &= not self.translator.target.tokeniser.unspaced
         gap = "" if rest[:1].strip() and not glued else " "
         return kept + gap + words
 

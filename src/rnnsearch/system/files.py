@@ -104,7 +104,9 @@ def end_of_link(path: Path) -> Path:
     """Returns the path of the file that is written at `path`: of that to which a link points, even
     if it does not exist yet. Raises InputError for a folder, for a link to itself, and for `-`."""
     if path == Path("-"):
-        raise InputError("an output is not named -", remedy="name /dev/stdout to print")
+        raise InputError(
+            "an output is not named -", remedy="name /dev/stdout to print, or give the whole path"
+        )
     file = Path(os.path.realpath(path)) if path.is_symlink() else path
     if file.is_dir() or file.is_symlink():
         raise InputError("is not a regular file", file=path, remedy="name another file")

@@ -12,7 +12,7 @@ from types import NoneType
 from rnnsearch.arguments import given_items, given_lines, in_step, require
 from rnnsearch.errors import InputError
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.records import Translation, after_letters, is_counted
+from rnnsearch.records import Translation, after_letters
 from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
 from rnnsearch.text.subwords import WORD_START
 from rnnsearch.text.vocabulary import EOS, UNK
@@ -126,7 +126,7 @@ def as_typed(typed: str, text: str, codec: Codec) -> str:
     if not typed.strip():
         return text
     written = codec.text(codec.tokeniser.words(typed))
-    return typed.rstrip() + text[after_letters(text, sum(map(is_counted, written))) :]
+    return typed.rstrip() + text[after_letters(text, len("".join(written.split()))) :]
 
 
 def respaced(typed: str, text: str) -> str:
@@ -134,7 +134,7 @@ def respaced(typed: str, text: str) -> str:
     them that was typed."""
     if not typed.strip():
         return text
-    return typed.rstrip() + text[after_letters(text, sum(map(is_counted, typed))) :]
+    return typed.rstrip() + text[after_letters(text, len("".join(typed.split()))) :]
 
 
 def retyped(result: Translation, typed: str, codec: Codec) -> Translation:

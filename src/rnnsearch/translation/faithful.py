@@ -21,7 +21,7 @@ from rnnsearch.arguments import require_texts
 from rnnsearch.errors import InputError
 from rnnsearch.settings import TranslationSettings
 from rnnsearch.text.codec import Codec, EncodedSentence, Term
-from rnnsearch.text.formats.lines import plain_field, plain_given, raw_lines
+from rnnsearch.text.formats.lines import plain_field, raw_lines
 from rnnsearch.text.language_codes import base
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.amounts import NAMES
@@ -300,9 +300,9 @@ class Glossary:
 
     def __init__(self, source: Codec, target: Codec, entries: Mapping[str, str]) -> None:
         require_texts("the glossary", entries)
-        for pair in entries.items():
-            if not all(plain_given(word, 1).strip() for word in pair):
-                what = f"the glossary has {pair[0]!r} → {pair[1]!r}"
+        for term, other in entries.items():
+            if not (source.words(term) and target.words(other)):
+                what = f"the glossary has {term!r} → {other!r}"
                 raise InputError(what, remedy="write a term and its translation")
         splits = source.words, partial(faithful_words, source)
         # as it is given

@@ -32,11 +32,13 @@ MARKS = {
 """Language → its marks of thousands and of decimals. In other languages, any mark is one of
 thousands."""
 CLOCK = re.compile(r"(\d{1,2})(?:\s?[:h.]\s?(\d\d)?)?\s?([ap]m)?")
+CURRENCY = re.compile("[$£€¥]|EUR|USD|GBP")
 AMOUNT = re.compile(
-    r"[$£€¥%]|EUR|USD|GBP|(?:euro|dollar|pound|livre|cent|point)s?|per|percent|pour|fois|times"
-    r"|m[io]ll.*|bill.*|trill.*|[ckm]?m|[km]?g|[cdm]?[lL]"
+    rf"{CURRENCY.pattern}|%|(?:euro|dollar|pound|livre|cent|point)s?|percent|fois|times|[ckm]?m"
+    r"|m[io]ll.*|bill.*|trill.*|[km]?g|[cdm]?[lL]"
 )
-"""What is beside a number with a point that is no time of day: $5.30, 5.30 %."""
+"""What is behind a number with a point that is no time of day (5.30 %); CURRENCY: or in front of
+it."""
 HALVES = ("am", "pm")
 ENGLISH_AND_FRENCH = {"en", "fr"}
 """Languages whose ordinals and times of day are known."""
@@ -119,9 +121,10 @@ def in_24_hours(text: str, after: str) -> str:
     return f"{first}{hours[2]}{last}"
 
 
-def is_amount(before: str, after: str) -> bool:
-    """Tells whether a number between these words is an amount of something."""
-    return any(map(AMOUNT.fullmatch, (before, after)))
+def is_amount(before: str, text: str, after: str) -> bool:
+    """Tells whether a number between two words is an amount of something."""
+    sure = text[-1:].isdecimal() and (CURRENCY.fullmatch(before) or AMOUNT.fullmatch(after))
+    return bool(sure) and undotted(after) not in AFTER_HOUR
 
 
 def values(text: str, after: str, language: str, before: str = "") -> set[str]:
@@ -130,7 +133,7 @@ def values(text: str, after: str, language: str, before: str = "") -> set[str]:
     if TOO_LATE.fullmatch(text):
         return set()
     own, time = {value(text, language)}, certain_time(text, after)
-    if "." in text and is_amount(before, after):
+    if "." in text and is_amount(before, text, after):
         time = None
     if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
         own.add(f"{value(text, language)}000")

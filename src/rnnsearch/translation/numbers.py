@@ -280,7 +280,7 @@ class Numbers:
         decimal mark."""
         text, (source, target) = self.words[place], self.languages
         before, _, after = ["", *self.words, ""][place : place + 3]
-        if {source, target} <= MARKS.keys() and is_amount(before, after):
+        if {source, target} <= MARKS.keys() and is_amount(before, text, after):
             whole, mark, decimals = text.partition(MARKS[source][1])
             if mark and whole.isdecimal() and decimals.isdecimal():
                 return whole + MARKS[target][1] + decimals

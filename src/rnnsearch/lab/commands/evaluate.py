@@ -91,7 +91,7 @@ def evaluate(
     if (run or scoring.by_length) and src is None:
         raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
     if not run:
-        refuse({"--beam": beam}, "belongs to --run", "add --run RUN")
+        refuse({"--beam": beam is not None}, "belongs to --run", "add --run RUN")
     if [*files, *references, src].count("-") > 1:
         raise InputError(
             "only one text can come from standard input", remedy="give files for the others"

@@ -73,7 +73,7 @@ def report(
     if compared.alignments:
         other: dict[str, object]
         other = {"RUN": runs, "--test": test, "--system": system, "--gold twice": len(gold) > 1}
-        other |= {"--beam": beam, "--set": set_}
+        other |= {"--beam": beam is not None, "--set": set_}
         refuse(other, "cannot be used with --alignments")
         print(
             report_alignments(

@@ -59,7 +59,7 @@ PATTERNS = {
     (WHOLE, "u"): {
         amounts: "NUMBER",
         measures: "MANY MEASURE MONEY",
-        number_forms: "AMOUNT CLOCK ORDINAL ROMAN TOO_LATE",
+        number_forms: "AMOUNT CLOCK CURRENCY ORDINAL ROMAN TOO_LATE",
         numbers: "FRENCH_ORDINAL NUMERAL",
         source_lines: "NAME",
         spelt: "ADJECTIVE SPELT TIME",

@@ -3,8 +3,8 @@
 
 import { JOINER } from "./codec.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_HOUR, AMOUNT, BILLIONS, CLOCK, HALVES, MARKS, ORDINAL, ROMAN } from "./tables.js";
-import { THOUSAND, TOO_LATE } from "./tables.js";
+import { AFTER_HOUR, AMOUNT, BILLIONS, CLOCK, CURRENCY, HALVES, MARKS } from "./tables.js";
+import { ORDINAL, ROMAN, THOUSAND, TOO_LATE } from "./tables.js";
 
 export const isDigits = (text) => /^\p{Nd}+$/u.test(text);
 export const plain = (text) => text.replaceAll(JOINER, " ");
@@ -68,8 +68,11 @@ export function in24Hours(text, after) {
   return first + found[2] + last;
 }
 
-/** Tells whether a number between these words is an amount of something. */
-export const isAmount = (before = "", after = "") => AMOUNT.test(before) || AMOUNT.test(after);
+/** Tells whether a number between two words is an amount of something. */
+export const isAmount = (before, text, after = "") =>
+  /\p{Nd}$/u.test(text) &&
+  (CURRENCY.test(before ?? "") || AMOUNT.test(after)) &&
+  !AFTER_HOUR.includes(bare(after));
 
 /** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or of
  *  thousands. */
@@ -80,7 +83,7 @@ export function values(text, after, language, before = "") {
   if (thousands) own.push(`${own[0]}000`);
   own.push(...[value(in24Hours(text, after), language)].filter(Boolean));
   const time = certainTime(text, after);
-  if (!time || (text.includes(".") && isAmount(before, after))) return own;
+  if (!time || (text.includes(".") && isAmount(before, text, after))) return own;
   const [hour, minutes, half] = time;
   return [...own, `${hour}h${minutes}`, `${hourOfDay(hour, half)}h${minutes}`];
 }

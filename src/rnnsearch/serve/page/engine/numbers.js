@@ -143,7 +143,7 @@ export class Numbers {
     const [source, target] = languages.map((language) => MARKS[language]?.[1]);
     const [whole, decimals, ...more] = source && target ? text.split(source) : [text];
     const decimal = !more.length && isDigits(whole) && isDigits(decimals ?? "");
-    const amount = decimal && isAmount(words[place - 1], words[place + 1]);
+    const amount = decimal && isAmount(words[place - 1], text, words[place + 1]);
     return amount ? whole + target + decimals : converted(text, languages);
   }
 
