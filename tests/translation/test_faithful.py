@@ -65,8 +65,8 @@ a right number stays | it costs 12,345 euros | 12 345 euros | 2 2 3 | 12 345 eur
 a wrong number is the source's | in 2013 | en 2031 | 0 1 | en 2013
 a wrong hour is the source's | at 5 | à 17h | 0 1 | à 5h
 a number without one in the source stays | a dozen | 12 | 1 | 12
-two numbers for one are one | costs 1,234.56 euros | 1 1234.56 euros | 1 1 2 | 1234.56 euros
-an unknown word is no second number | $ 1,234.56 now | <unk> 1234.56 | 1 1 | 1234.56 dollars
+two numbers for one are one | costs 1,234.56 euros | 1 1234.56 euros | 1 1 2 | 1 234,56 euros
+an unknown word is no second number | $ 1,234.56 now | <unk> 1234.56 | 1 1 | 1 234,56 dollars
 a decimal with a comma | fell 1.2 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1,2 euros
 half of a wrong decimal goes | fell 1.3 euros | a 1 , 2 euros | 0 1 1 1 2 | a 1,3 euros
 a comma in front of a number stays its own | euros 7 pays | euros , 7 pays | 0 1 1 2 | euros , 7 pays
@@ -81,7 +81,7 @@ a range is one number | in 6-7 euros | en 67 euros | 0 1 2 | en 6-7 euros
 a range may have a word inside | in 6-16 euros | de 6 à 16 euros | 0 1 1 1 2 | de 6 à 16 euros
 half a range is the whole | in 6-16 euros | de 6 à 6 euros | 0 1 1 1 2 | de 6-16 euros
 thousands have the target's marks | costs 4,061,813.25 euros | 4,061,813.25 euros | 1 2 | 4 061 813,25 euros
-equal numbers are as many as they are | 7,450 and 7,450 | 7450 et 7 000 | 0 1 2 2 | 7450 et 7 450
+equal numbers are as many as they are | 7,450 and 7,450 | 7450 et 7 000 | 0 1 2 2 | 7 450 et 7 450
 a telephone number is whole | +33 1 45 67 89 10 now | + 33 45 89 10 et | 0 0 0 0 0 1 | +33 1 45 67 89 10 et
 zeros in front stay | now 007 | et 7 | 0 1 | et 007
 a clock may count to 24 | to 5:30 pm | à 17 h 30 | 0 1 1 1 | à 17 h 30
@@ -108,7 +108,7 @@ a numeral may be spelt | Peter III and XX | Pierre troisième et XIX | 0 1 2 3 |
 a number in letters | the two hundred and five euros | le 205 euros | 0 1 2 | le 205 euros
 a wrong number for one in letters | the forty-five books | le 46 livre | 0 1 2 | le 45 livre
 one in letters that is missing | the forty-five books | le livre | 0 2 | le 45 livre
-thousands in letters | the twelve thousand six books | le 12006 livre | 0 1 2 | le 12006 livre
+thousands in letters | the twelve thousand six books | le 12006 livre | 0 1 2 | le 12 006 livre
 an ordinal in letters | the thirty-fourth book | le 34e livre | 0 1 2 | le 34e livre
 an ordinal that is spelt | the 3rd book | la troisième livre | 0 1 2 | la 3e livre
 an ordinal that is missing | the 101st book | le livre | 0 2 | le 101e livre
@@ -157,6 +157,8 @@ an amount is no time of day | costs $ 5.30 now | costs 5 h 30 $ et | 0 2 2 2 1 3
 a share is no time of day | a 5.30 % book | a 5 h 30 % livre | 0 1 1 1 2 3 | a 5,30 % livre
 a word is in front of a time | a times 9.30 am book | a times 9h30 livre | 0 1 2 4 | a times 9h30 livre
 a time of day with a point | a 5.30 pm book | a 17 h 30 livre | 0 1 1 1 3 | a 17 h 30 livre
+the sign of its own number | costs 200 € now | costs 200 $ et | 0 1 2 3 | costs 200 € et
+no share that nobody named | Peter 15 books | Pierre 15 % livre | 0 1 1 2 | Pierre 15 livre
 no sign of what is no money | Pierre 01 42 68 lit | Pierre EUR 01 42 68 lit | 0 1 1 1 1 2 | Pierre 01 42 68 lit
 one sign of a long number | costs 4,061 € now | costs € 4,061 € et | 0 2 1 2 3 | costs 4 061 € et
 no mark is in front | 1.5 - Peter | 1.5 - Pierre | 0 1 2 | 1.5 - Pierre
@@ -294,6 +296,8 @@ def test_numbers_to_check(codec: Codec, source: str, target: str, read: str, dou
         ("6 mille millions", "6 milliards"),
         ("6 000", "6 000"),
         ("5:30pm", "5:30 pm"),
+        ("10am", "10 am"),
+        ("8AM", "8 am"),
         ("No. 7", "number 7"),
     ],
 )

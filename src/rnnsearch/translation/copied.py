@@ -104,6 +104,20 @@ CENTS = re.compile(
     r"|(?:au|de|du|en|la|le|les|par) |et (?!\d)|pour (?!cent)|l'))"
 )
 """An amount of French as it is said: *12 euros 50*."""
+METRES = re.compile(r"(?<![\w.,])(\d) ?m ?(\d\d)(?!\w|[.,]\d| ?(?:c?m|s)\b)")
+"""A length of French as it is said: *1m85*."""
+BELOW_ZERO = re.compile(
+    r"(?<![\w-])[Mm]oins (?=\d+ ?(?:°|degrés?))|(?<=fait )moins (?=\d+(?:\s*[.,!?]|\s*$))"
+)
+HOURS = re.compile(
+    r"(?<![\w-])(\d\d? ?h(?: ?\d\d)?)( ?)[-–] ?(?=\d\d? ?h(?: ?\d\d)?(?![\w/]))", re.IGNORECASE
+)
+"""The first of two hours of French: *9h-18h*."""
+HALF_DAYS = re.compile(
+    r"(?<![\w-])(\d\d?(?:[:.]\d\d)? ?[ap]\.?m\.?)( ?)[-–] ?(?=\d\d?(?:[:.]\d\d)? ?[ap]\.?m)",
+    re.IGNORECASE,
+)
+"""The first of two hours of English: *9am-5pm*."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 
 
@@ -114,6 +128,10 @@ def faithful_words(codec: Codec, line: str) -> list[str]:
     end, line = 0, line.lstrip().replace("’", "'")
     french = base(codec.tokeniser.language) == "fr"
     line = DASHED.sub(r"\1-", DETACHED.sub(r"\1'", line) if french else line)
+    if french:
+        line = HOURS.sub(r"\1 à ", METRES.sub(r"\1,\2 m", BELOW_ZERO.sub("-", line)))
+    elif base(codec.tokeniser.language) == "en":
+        line = HALF_DAYS.sub(r"\1 to ", line)
 
     def plain(text: str) -> list[str]:
         return codec.words(CENTS.sub(r"\1,\3 \2", text) if french else text)

@@ -28,7 +28,7 @@ from rnnsearch.translation.amounts import NAMES
 from rnnsearch.translation.case import first_word, in_capitals
 from rnnsearch.translation.copied import STAND_INS, enclosed, faithful_words, kind_of
 from rnnsearch.translation.measures import MONEY, hold_measures
-from rnnsearch.translation.number_forms import is_source_number
+from rnnsearch.translation.number_forms import ENGLISH_AND_FRENCH, is_source_number
 from rnnsearch.translation.numbers import Numbers
 from rnnsearch.translation.reading import in_best_form
 from rnnsearch.translation.target_words import COPIED, RARE, Weights, Word, copy, has_text, insert
@@ -43,7 +43,10 @@ CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
 NEAR_MONEY = re.compile(f"{MONEY.pattern}|livre|cent")
 PRICED = re.compile(f"[¥₹₽₩₺¢]|{NEAR_MONEY.pattern}|bucks|quid|balle", re.IGNORECASE)
 """What a sentence with an amount of money has."""
+SHARED = re.compile(r"%|per ?cent|pour ?cent|pct|centage|\bpoint", re.IGNORECASE)
+"""What a sentence with a percentage has, in English and French."""
 MONEY_SIGNS = ("EUR", "€", "$", "£")
+MONEY_NAMES = ("euro", "euros", "dollar", "dollars")
 SIZED = re.compile("m[io]ll|bill|trill|thousand|mille|[km]$")
 """A size behind a number: no currency is added between them."""
 
@@ -91,7 +94,7 @@ class Faithful:
                 made = []
             made, doubtful = self._numbers(sentence, self._verbatim(sentence, made))
             made = self._unread(sentence, list(self._invented(sentence, made)))
-            made = _currencies(sentence, self._capitals(sentence, made))
+            made = _currencies(sentence, self._capitals(sentence, made), self.languages)
             _add_currencies(sentence, made, NAMES.get(self.languages[1], {}))
             made = made if kept else _begun_large(sentence, made)
         made = kept + made
@@ -248,16 +251,32 @@ def _begun_large(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
     return made
 
 
-def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
+def _own_currency(words: Sequence[str], place: int | None) -> str | None:
+    """Returns the sign of the currency of a source number. Pounds may be a weight, *livres*
+    books."""
+    before, _, after = ["", "", ""] if place is None else ["", *words, ""][place : place + 3]
+    beside = {CURRENCIES.get(before) if before in MONEY_SIGNS else None, CURRENCIES.get(after)} - {
+        None
+    }
+    weight = after in ("pound", "pounds", "livre", "livres")
+    return None if weight or len(beside) != 1 else beside.pop()
+
+
+def _currencies(
+    sentence: EncodedSentence, made: list[Word], languages: tuple[str, str]
+) -> list[Word]:
     """Leaves out all but one of the currencies beside a number: the last that the source has, or
-    the last; signs of money if the source has none (a telephone number with EUR)."""
+    the last, and writes the source number's own instead of it; signs of money, and, between English
+    and French, names and % if the source has none (a telephone number with EUR)."""
     given = set(map(CURRENCIES.get, sentence.words))
     signs = [CURRENCIES.get(word.text.lower()) for word in made]
     digits = [any(map(str.isdecimal, word.text)) for word in made]
-    extra: set[int] = set()
-    if not PRICED.search(" ".join(sentence.words)):
-        invented = (at for at, word in enumerate(made) if word.text in MONEY_SIGNS)
-        extra.update(at for at in invented if any(digits[max(at - 1, 0) : at + 2]))
+    text, names = " ".join(sentence.words), NAMES.get(languages[1], {})
+    known = set(languages) == ENGLISH_AND_FRENCH
+    units = [] if PRICED.search(text) else [*MONEY_SIGNS, *(MONEY_NAMES if known else ())]
+    units += ["%"] if known and not SHARED.search(text) else []
+    invented = (at for at, word in enumerate(made) if word.text in units)
+    extra = {at for at in invented if any(digits[max(at - 1, 0) : at + 2])}
     for at in range(len(made)):
         if not digits[at] or any(digits[at + 1 : at + 2]):
             continue
@@ -269,6 +288,10 @@ def _currencies(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
         beside = [place for place in before + after if place < len(made) and signs[place]]
         kept = max(beside, key=lambda place: (signs[place] in given, place), default=None)
         extra.update(place for place in beside if place != kept)
+        own = _own_currency(sentence.words, made[at].copied)
+        if kept is not None and own and signs[kept] != own:
+            text = own if made[kept].text in "$£€" else names.get(own, own)
+            made[kept] = replace(made[kept], text=text)
     return [word for at, word in enumerate(made) if at not in extra]
 
 

@@ -19,12 +19,13 @@ _ENGLISH = {
     **dict.fromkeys(("kB", "KB", "MB", "GB"), "kg"),
     **{"trillion": "billion", "tn": "billion", "trillions": "billions"},
     **{"ft": "feet", "lb": "pounds", "lbs": "pounds", "oz": "ounces", "mph": "miles per hour"},
-    **{"min": "minutes", "mins": "minutes", "hrs": "hours", "h": "hours", "sec": "seconds"},
+    **{"min": "minutes", "mins": "minutes", "hr": "hours", "hrs": "hours", "h": "hours"},
+    **{"sec": "seconds", "yrs": "years", "wks": "weeks"},
 }
 _FRENCH = {
     **dict.fromkeys(("Ko", "Mo", "Go"), "kg"),
     **{"billion": "milliard", "billions": "milliards"},
-    **{"min": "minutes", "mn": "minutes", "sec": "secondes"},
+    **{"min": "minutes", "mn": "minutes", "sec": "secondes", "h": "heures", "H": "heures"},
 }
 UNITS = {"en": _COMMON | _ENGLISH, "fr": _COMMON | _FRENCH}
 """Language → unit → what the network reads instead."""
@@ -44,6 +45,14 @@ WRITTEN = {
     "en": {"Ko": "KB", "Mo": "MB", "Go": "GB", "billion": "trillion", "billions": "trillion"},
 }
 """Language → unit of the other language → its own."""
+_NOUNS = (
+    "acre bed bedroom carat cylinder degree door floor gallon game gram hole kilo kilometre liter"
+    " litre mile ounce page part piece point room seat second speed star step volt watt yard"
+)
+PLURALS = {"foot": "feet", "inch": "inches", "century": "century"}
+PLURALS |= {noun: f"{noun}s" for noun in _NOUNS.split()}
+"""Noun behind a number and a hyphen in English → what is read there: 5 inches for 5-inch."""
+COUNTED_NOUN = re.compile(rf"(\d[\d.,]*(?:st|nd|rd|th)?)-({'|'.join(PLURALS)})")
 MEASURE = re.compile(r"(\d[\d.,]*)?([^\W\d_]+)(\.?)")
 TRILLIONS = ("trillion", "trillions", "tn", "billion", "billions")
 """Those that may stand behind a number in letters, too, or behind none: *two trillion*."""
@@ -90,7 +99,12 @@ def _measures(words: Sequence[str], languages: tuple[str, str]) -> Iterator[_Mea
 def read_measures(words: Sequence[str], languages: tuple[str, str]) -> dict[int, str]:
     """Returns, for the places of units, what is read there."""
     measures = _measures(words, languages)
-    return {each.place: f"{each.figure} {each.read}{each.stop}" for each in measures}
+    read = {each.place: f"{each.figure} {each.read}{each.stop}" for each in measures}
+    if languages == ("en", "fr"):
+        for place, word in enumerate(words):
+            if counted := COUNTED_NOUN.fullmatch(word):
+                read[place] = f"{counted[1]} {PLURALS[counted[2]]}"
+    return read
 
 
 def hold_measures(words: Sequence[str], made: list[Word], languages: tuple[str, str]) -> list[str]:

@@ -20,7 +20,7 @@ FIGURE = (
     rf"|[1-9]\d{{0,2}}{THOUSAND}\d{{1,3}}|{_DECIMAL}{THOUSAND}millions?"
     r"|\+\d{1,3}(?:[\s.-]\d{1,4}){2,7}"
     rf"|\d{{2,4}}(?:\s\d{{2,4}}){{2,7}}|{_DECIMAL}(?:[:/–—]{_DECIMAL})+"
-    r"|\d{1,2}\s?h\s?\d\d|\d{1,2}[:.]\d\d[ap]m|No\.\s?\d+)(?!\w|[.,:/-]\d)"
+    r"|\d{1,2}\s?h\s?\d\d|\d{1,2}(?:[:.]\d\d)?(?:[ap]m|[AP]M)|No\.\s?\d+)(?!\w|[.,:/-]\d)"
 )
 """Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times,
 dates."""
@@ -47,6 +47,7 @@ TOO_LATE = re.compile(r"(?:2[5-9]|[3-9]\d)\s?h\s?\d\d")
 """An hour that no clock has: 42 h 15 for 42:15, minutes and seconds."""
 ROMAN = re.compile(r"([IVX]+)(?:(?<=I)(?:er|re)|e|ème)s?")
 ORDINAL = re.compile(rf"\d+(?:st|nd|rd|th|(?:er|re|e|ère|ème)s?)|{ROMAN.pattern}")
+CAPITAL_ORDINAL = re.compile("\\d+(?:E|ER|RE|ÈME|ST|ND|RD|TH)")
 BILLIONS = re.compile(r"(\W)(?:(thousand)|mille)\Wmillions?$")
 
 
@@ -83,7 +84,7 @@ def read_figure(figure: str, language: str) -> str:
     if letters := in_digits(figure):
         other = "en" if language == "fr" else "fr"
         return converted(letters, other, language).replace(JOINER, " ")
-    figure = re.sub(r"(?<=\d)(?=[ap]m$)", " ", figure)
+    figure = re.sub(r"(?<=\d)[aApP][mM]$", lambda found: f" {found[0].lower()}", figure)
     number = {"fr": "numéro ", "en": "number "}.get(language, r"\g<0>")
     figure = re.sub(r"^No\.\s?", number, figure)
     return BILLIONS.sub(lambda found: f"{found[1]}{'billion' if found[2] else 'milliards'}", figure)
@@ -117,8 +118,24 @@ def in_24_hours(text: str, after: str) -> str:
     hours = re.fullmatch(r"(\d{1,2})([-–])(\d{1,2})", text) if undotted(after) == "pm" else None
     if hours is None:
         return ""
-    first, last = (hour_of_day(int(hours[at]), "pm") for at in (1, 3))
-    return f"{first}{hours[2]}{last}"
+    first, last = int(hours[1]), int(hours[3])
+    return f"{afternoon(first, last)}{hours[2]}{hour_of_day(last, 'pm')}"
+
+
+def afternoon(first: int, last: int) -> int:
+    """Returns the hour, counted to 24, of the first one in *2 to 4 pm*: 14; in *10 to 4 pm*: 10."""
+    return hour_of_day(first, "pm") if first <= 12 and first % 12 < last % 12 else first
+
+
+def begun_in_24_hours(text: str, last: str, after: str) -> str:
+    """Returns 14 for 2, and 14 h 30 for 2:30, in *2 to 4 pm* and *2:30 to 4 pm*; "" for other text.
+    last: the second number. after: the word behind it."""
+    begin, end = clock(text, ""), clock(last, after)
+    if begin is None or end is None or begin[2] or end[2] != "pm":
+        return ""
+    hour = afternoon(begin[0], end[0])
+    minutes = "" if text.isdecimal() else f"{JOINER}h{JOINER}{begin[1]}"
+    return f"{hour}{minutes}" if hour != begin[0] else ""
 
 
 def is_amount(before: str, text: str, after: str) -> bool:
@@ -159,7 +176,7 @@ def converted(text: str, source: str, target: str) -> str:
             {"1": "st", "2": "nd", "3": "rd"}.get(rank[-1], "th") if rank[-2:-1] != "1" else "th"
         )
         return rank + (english if target == "en" else "er" if rank == "1" else "e")
-    if both and re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
+    if both and target == "en" and re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
         return re.sub(r"\s?h\s?", ":", plain)
     whole, dot, decimals = value(plain, source).partition(".")
     if (

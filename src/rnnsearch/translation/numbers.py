@@ -12,11 +12,13 @@ from itertools import pairwise
 
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.number_forms import (
+    CAPITAL_ORDINAL,
     ENGLISH_AND_FRENCH,
     HALVES,
     MARKS,
     ORDINAL,
     ROMAN,
+    begun_in_24_hours,
     certain_time,
     clock,
     converted,
@@ -31,19 +33,43 @@ from rnnsearch.translation.number_forms import (
 from rnnsearch.translation.spelt import in_digits
 from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
 
-AFTER_DAY = (
+MONTHS = (
     *("janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre"),
-    *("octobre", "novembre", "décembre", "à", "au", "de", "du", "et", "ou", "dans", "pour"),
+    *("octobre", "novembre", "décembre"),
 )
+ENGLISH_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+BEFORE_DAY = ("on", "by", "until", "till", "from", "before", "after", "since")
+AFTER_NUMBER = (
+    *("", ".", ",", "!", "?", ";"),
+    *("is", "was", "at", "and", "or", "to", "of", "for", "if"),
+)
+"""What may follow a day that is a number alone: *on the 5th is*."""
+AFTER_DAY = (*MONTHS, "à", "au", "de", "du", "et", "ou", "dans", "pour")
 """What follows a day of the month, which is no ordinal in French."""
+BEFORE_HOUR = ("à", "apres", "après", "avant", "de", "dès", "entre", "est", "et", "vers")
+"""What is before a time of day in French."""
 COUNTED_BY = dict.fromkeys(("zh", "ja", "ko"), "十百千万萬亿億兆십백천만억조")
 """Language → words behind a number (5 万: 50,000) that are not read: numbers stay as they are."""
 FIRST_SPELT = re.compile("first|premi", re.IGNORECASE)
 FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)s?|\d+(?:e|ème)s?")
+POSSESSORS = {"his", "her", "their", "my", "your", "our"}
+POSSESSIVES = ("ses", "leurs", "mes", "tes", "vos", "nos")
+DECADES_OF_LIFE = {
+    **{"20": "vingtaine", "30": "trentaine", "40": "quarantaine", "50": "cinquantaine"},
+    "60": "soixantaine",
+}
+COUNTED_OF = ("page", "étape", "question", "épisode", "photo", "image", "partie", "tome")
+MINUS = ("-", "−", "–", "minus", "moins")
 LONGEST_NUMBER = 12
 """Maximum number of target words of a number."""
 NOONS = ("noon", "midday", "midnight", "midi", "minuit")
 NUMERAL = re.compile("[IVXLC]{2,}")
+HOUR_LINKS = ("to", "and", "or", "until", "till", "-", "–")
+"""What is between two hours: *2 to 4 pm*."""
 TIMES_OF_DAY = {*HALVES, "matin", "après-midi", "soir", "nuit"}
 
 
@@ -58,9 +84,16 @@ class Numbers:
     languages: tuple[str, str]
 
     def __post_init__(self) -> None:
-        words = [in_digits(word) or word for word in self.words]
+        words = [
+            in_digits(word) or (word.lower() if CAPITAL_ORDINAL.fullmatch(word) else word)
+            for word in self.words
+        ]
         if self.languages == ("en", "fr"):  # 5-7 pm
             words = [in_24_hours(word, after) or word for word, after in pairwise((*words, ""))]
+            for at, link in enumerate(words[1:-1], 1):
+                if link in HOUR_LINKS:
+                    last, after = words[at + 1], "".join(words[at + 2 : at + 3])
+                    words[at - 1] = begun_in_24_hours(words[at - 1], last, after) or words[at - 1]
         self.words = words
 
     def held(self) -> tuple[list[Word], list[str]]:
@@ -88,9 +121,13 @@ class Numbers:
                 doubtful.append(" ".join(word.text for word in run))
         for place in missing:
             doubtful += self._add(place)
+        self._hold_signs()
+        self._hold_thousands()
         if set(self.languages) == ENGLISH_AND_FRENCH:
             self._hold_halves()
             self._hold_ordinals()
+            self._hold_decades()
+            self._hold_shares()
         self._hold_numerals()
         return self._joined(), doubtful
 
@@ -102,6 +139,32 @@ class Numbers:
             for language, texts in zip(self.languages, sides, strict=True)
             if language in COUNTED_BY
         )
+
+    def _hold_signs(self) -> None:
+        """Writes the minus of a source number that its copy has lost (:5 % for *: -5 %*)."""
+        for at in reversed(range(len(self.made))):
+            word = self.made[at]
+            source = "" if word.copied is None else self.words[word.copied]
+            before = self.made[at - 1] if at else None
+            if not re.match(r"[-−]\d", source) or re.search(r"[-−–]", word.text):
+                continue
+            if before and (before.copied == word.copied or before.text in MINUS):
+                continue
+            if found := re.match(r"(\D*)(\d.*)", word.text):
+                marks = [replace(word, text=found[1], copied=None)] if found[1] else []
+                self.made[at : at + 1] = [*marks, replace(word, text=f"-{found[2]}")]
+
+    def _hold_thousands(self) -> None:
+        """Writes the target language's marks of thousands where only the source has its own
+        (12500 for 12,500)."""
+        copied = [word.copied for word in self.made]
+        for at, word in enumerate(self.made):
+            if word.copied is None or copied.count(word.copied) > 1:
+                continue
+            if re.fullmatch(r"\d{4,}(?:[.,]\d+)?", word.text):
+                text = self._figures(word.copied)
+                if re.match(r"\d+[\s.,']\d{3}", text.replace(JOINER, " ")):
+                    self.made[at] = replace(word, text=text)
 
     def _hold_halves(self) -> None:
         """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05
@@ -116,6 +179,9 @@ class Numbers:
             if time is None:
                 continue
             hour, _, half = time
+            if not half and after[:1] == ["pm"] and 12 < hour < 24:  # 15 p.m., 18:00 p.m.
+                self._write_hour(at, hour, hour - 12)
+                continue
             if half:
                 if TIMES_OF_DAY.isdisjoint(after):
                     self._write_hour(at, hour, hour_of_day(hour, half))
@@ -123,19 +189,116 @@ class Numbers:
             named = not TIMES_OF_DAY.isdisjoint(self.words[place + 1 : place + 5])  # 8h du soir
             if after and after[0] in HALVES and not named and (hour >= 12) != (after[0] == "pm"):
                 stops = len(following) == 1 and following[0].text.endswith(".")
-                self.made[at + 1 : at + 2] = [replace(following[0], text=".")] if stops else []
+                rest = [replace(following[0], text=".")] if stops else []
+                if self._lasts(place):  # 2 pm for 2 heures
+                    name = "hour" if hour == 1 else "hours"
+                    rest = [replace(following[0], text=name), *rest]
+                self.made[at + 1 : at + 2] = rest
+
+    def _lasts(self, place: int) -> bool:
+        """Tells whether the source number is one of hours that something lasts: not *à 2 h*."""
+        before, word, after = ["", *self.words, ""][place : place + 3]
+        hours = after in ("h", "heure", "heures") or re.fullmatch(r"\d\d?h", word)
+        return bool(hours) and before.lower() not in BEFORE_HOUR
 
     def _hold_ordinals(self) -> None:
         """Writes the target language's ending of an ordinal without or with another one (22d, 3th,
         3 étage), and the hour of 18h for 18th."""
         for at, word in enumerate(self.made):
             source = "" if word.copied is None else self.words[word.copied]
-            if ORDINAL.fullmatch(source):
+            after = "".join(word.text for word in self.made[at + 1 : at + 2])
+            if self.languages[1] == "fr" and word.text == "1" and after in MONTHS:
+                self.made[at] = replace(word, text="1er")
+            elif ORDINAL.fullmatch(source) and word.copied is not None:
                 text = converted(source, *self.languages)
-                if self._lacks_ending(at, text):
+                if self._is_king(word.copied):
+                    self.made[at] = replace(word, text="I")
+                elif self._is_day(word.copied) and re.fullmatch(r"\d+\D+", word.text):
+                    self.made[at] = replace(word, text=text if text == "1er" else text[:-1])
+                elif self._lacks_ending(at, text):
                     self.made[at] = replace(word, text=text)
             elif re.fullmatch(r"\d\d?h", source) and ORDINAL.fullmatch(word.text):
                 self.made[at] = replace(word, text=f"{source[:-1]}:00")
+
+    def _hold_decades(self) -> None:
+        """Writes *the 2000s* for *the 2000 years*, *la trentaine* for *ses 30* (her 30s), and
+        *années 60* for *60*."""
+        for at in reversed(range(len(self.made))):
+            word, place = self.made[at], self.made[at].copied
+            if place is None or not re.fullmatch(r"\d*\d0", word.text):
+                continue
+            source, before = self.words[place], [one.lower() for one in self.words[:place]]
+            written = [one.text.lower() for one in self.made[max(at - 4, 0) : at]]
+            if self.languages[1] == "en" and before[-1:] == ["années"]:
+                self.made[at] = replace(word, text=f"{word.text}s")
+                texts = [*(one.text for one in self.made), ""]
+                years = [near for near in (at + 1, at - 1) if texts[near] in ("year", "years")]
+                for near in years[:1]:
+                    del self.made[near]
+            elif self.languages[1] == "fr" and re.fullmatch(r"\d*\d0s", source) and written:
+                own = not POSSESSORS.isdisjoint(before[-2:])
+                if own and word.text in DECADES_OF_LIFE and written[-1] in POSSESSIVES:
+                    self.made[at] = replace(word, text=DECADES_OF_LIFE[word.text])
+                    self.made[at - 1] = replace(self.made[at - 1], text="la")
+                    if [one.text for one in self.made[at + 1 : at + 2]] in (["ans"], ["heures"]):
+                        del self.made[at + 1]
+                elif not own and written[-1] in ("les", "des", "aux"):
+                    self.made.insert(at, replace(word, text="années"))
+
+    def _hold_shares(self) -> None:
+        """Writes *sur* between the numbers of *3 out of 4* and *1 in 5 children*, and *out of*
+        between those of *3 sur 4*."""
+        for link, end in pairwise(range(len(self.words))):
+            if end not in self.places or (first := self._share(link)) is None:
+                continue
+            begins = [at for at, word in enumerate(self.made) if word.copied == first]
+            ends = [at for at, word in enumerate(self.made) if word.copied == end]
+            between = range(begins[-1] + 1, ends[0]) if begins and ends else range(0)
+            if not 0 < len(between) <= 2 + (first < link - 1):
+                continue
+            if self.words[link] != "sur":
+                run = self.made[between.start : between.stop]
+                if not any(is_number(word.text) for word in run):
+                    self.made[between.start : between.stop] = [copy("sur", run, link)]
+            elif self.made[between[-1]].text in ("on", "to", "at", "for"):
+                counted = self.words[max(first - 1, 0)].lower() in COUNTED_OF
+                text = "of" if counted else f"out{JOINER}of"
+                self.made[between[-1]] = copy(text, [self.made[between[-1]]], link)
+
+    def _share(self, link: int) -> int | None:
+        """Returns the place of the part if this word is between the numbers of a share."""
+        before, text, whole, after = ["", *self.words, "", ""][link : link + 4]
+        first = link - 1 - (before == "out" or (text == "sur" and link - 1 not in self.places))
+        if text not in ("of", "in", "sur") or first not in self.places:
+            return None
+        parts = self.words[first].replace(",", "."), whole
+        if not (re.fullmatch(r"\d+(?:\.\d+)?", parts[0]) and whole.isdecimal()):
+            return None
+        large = float(parts[0]) > int(whole) or (text == "in" and int(whole) > 10)
+        noun = text == "sur" and first < link - 1 and after[-1:] in ("s", "x")  # sur 10 ans
+        return None if large or noun or after in (*ENGLISH_MONTHS, "m", "cm", "km") else first
+
+    def _is_king(self, place: int) -> bool:
+        """Tells whether the word is the number of a king in French: François Ier."""
+        before, word, after = ["", *self.words, ""][place : place + 3]
+        name = before[:1].isupper() and not before.isupper() and len(before) > 2
+        return name and word in ("Ier", "Ire") and after not in ("siècle", "arrondissement")
+
+    def _is_day(self, place: int) -> bool:
+        """Tells whether an English ordinal is a day of the month: *May 4th*, *the 4th of May*,
+        *Friday the 13th*, *on the 5th*."""
+        before, after = self.words[:place], [*self.words[place + 1 : place + 3], "", ""]
+        if self.languages != ("en", "fr"):
+            return False
+        if before[-1:] == ["the"]:
+            before = before[:-1]
+            if before and (
+                before[-1] in WEEKDAYS
+                or (before[-1].lower() in BEFORE_DAY and after[0] in AFTER_NUMBER)
+            ):
+                return True
+        named = before and before[-1] in ENGLISH_MONTHS
+        return bool(named) or after[after[0] == "of"] in ENGLISH_MONTHS
 
     def _lacks_ending(self, at: int, right: str) -> bool:
         """Tells whether a word with the digits of an ordinal needs its right ending: not 4 in 4
@@ -146,7 +309,9 @@ class Numbers:
             counted = after.isalpha() and after not in AFTER_DAY
             return self.languages[1] == "en" or counted
         french = self.languages[1] == "fr" and FRENCH_ORDINAL.fullmatch(text)
-        ordinal = re.fullmatch(r"\d+[^\W\d_]+", text)
+        ordinal = re.fullmatch(r"\d+[^\W\d_]+", text) or (
+            self.languages[1] == "en" and ROMAN.fullmatch(text)
+        )
         return bool(ordinal) and not french and text != f"{right}s"
 
     def _hold_numerals(self) -> None:
@@ -310,14 +475,14 @@ class Numbers:
             self.made[right[0]] = replace(self.made[right[0]], copied=place)
             return []
         at = next(iter(spelt), None)
-        if at is None or not (digits := value(text, "")).isdecimal():
+        if at is None or text[0] in "+-" or not (digits := value(text, "")).isdecimal():
             insert(self.made, figures, place, len(self.words))
             return [text.replace(JOINER, " ")]
         # else 40-year-old, or another language's ordinal
         certain = text == digits or figures != text
         if certain or (text[0].isdecimal() and not ORDINAL.fullmatch(text)):
             self.made[at] = copy(figures if certain else digits, [self.made[at]], place)
-        return [] if certain else [text]
+        return [] if certain or re.fullmatch(r"\d\d?[hH]", text) else [text]
 
 
 def _spells(word: Word) -> bool:

@@ -31,14 +31,16 @@ TABLES = {
     beginning: "LONGEST_UNFINISHED",
     case: "LEAST_GAINS LONGEST_ACRONYM LONGEST_LABEL NOUNS_IN_CAPITALS UNREAD",
     copied: "AFTER_ADDRESS STAND_INS",
-    faithful: "CURRENCIES MONEY_SIGNS",
+    faithful: "CURRENCIES MONEY_NAMES MONEY_SIGNS",
     language_codes: "POINTED_ORDINALS",
-    measures: "TRILLIONS UNITS UNIT_STAND_INS WRITTEN",
+    measures: "PLURALS TRILLIONS UNITS UNIT_STAND_INS WRITTEN",
     moses: "CLOSED_BY EMPHASIS KIND SHORTENED",
     negation: "BEFORE_NEGATION COUNTED IDIOMS NEGATIONS NO_VERBS OBJECTS POSITIVE SUBJECTS"
     " SURE_VERBS VOWELS WHOLE_SUBJECTS",
     number_forms: "AFTER_HOUR HALVES MARKS THOUSAND",
-    numbers: "AFTER_DAY COUNTED_BY LONGEST_NUMBER NOONS TIMES_OF_DAY",
+    numbers: "AFTER_DAY AFTER_NUMBER BEFORE_DAY BEFORE_HOUR COUNTED_BY COUNTED_OF DECADES_OF_LIFE"
+    " ENGLISH_MONTHS HOUR_LINKS LONGEST_NUMBER MINUS MONTHS NOONS POSSESSIVES POSSESSORS"
+    " TIMES_OF_DAY WEEKDAYS",
     reading: "DOTTED NAME_SUBWORDS STRAIGHT",
     source_lines: "LONGEST_WORD",
     spelt: "ENGLISH_NUMBERS MULTIPLIERS NUMBER_WORDS RANK_WORDS",
@@ -51,15 +53,19 @@ TABLES = {
 ANYWHERE, AT_START, WHOLE = "{}", "^(?:{})", "^(?:{})$"
 PATTERNS = {
     (ANYWHERE, "u"): {number_forms: "BILLIONS", faithful: "NEAR_MONEY", typed: "PARTICIPLE"},
-    (ANYWHERE, "gu"): {source_lines: "BREAK", copied: "CENTS DASHED", spelt: "LINKED"},
-    (ANYWHERE, "giu"): {repairs: "DETACHED"},
-    (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED"},
+    (ANYWHERE, "gu"): {
+        source_lines: "BREAK",
+        copied: "BELOW_ZERO CENTS DASHED METRES",
+        spelt: "LINKED",
+    },
+    (ANYWHERE, "giu"): {copied: "HALF_DAYS HOURS", repairs: "DETACHED"},
+    (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED SHARED"},
     (AT_START, "u"): {faithful: "SIZED", source_lines: "AFTER_TIME"},
     (AT_START, "iu"): {numbers: "FIRST_SPELT"},
     (WHOLE, "u"): {
         amounts: "NUMBER",
-        measures: "MANY MEASURE MONEY",
-        number_forms: "AMOUNT CLOCK CURRENCY ORDINAL ROMAN TOO_LATE",
+        measures: "COUNTED_NOUN MANY MEASURE MONEY",
+        number_forms: "AMOUNT CAPITAL_ORDINAL CLOCK CURRENCY ORDINAL ROMAN TOO_LATE",
         numbers: "FRENCH_ORDINAL NUMERAL",
         source_lines: "NAME",
         spelt: "ADJECTIVE SPELT TIME",

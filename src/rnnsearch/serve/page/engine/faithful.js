@@ -4,11 +4,11 @@
 import { capitalised, firstWord, hasText, inCapitals, isUpper } from "./case.js";
 import { enclosed, kindOf } from "./copied.js";
 import { holdMeasures } from "./measures.js";
-import { isSourceNumber } from "./number_forms.js";
+import { areKnown, isSourceNumber } from "./number_forms.js";
 import { Numbers } from "./numbers.js";
 import { asRead } from "./reading.js";
-import { COPIED, CURRENCIES, MONEY_SIGNS, NAMES, NEAR_MONEY, PRICED, RARE } from "./tables.js";
-import { SIZED, STAND_INS } from "./tables.js";
+import { COPIED, CURRENCIES, MONEY_NAMES, MONEY_SIGNS, NAMES, NEAR_MONEY } from "./tables.js";
+import { PRICED, RARE, SHARED, SIZED, STAND_INS } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
@@ -30,7 +30,7 @@ export class Faithful {
     const [held, doubtful] = new Numbers(words, numbers, written, this.languages).held();
     doubtful.push(...holdMeasures(words, held, this.languages));
     let made = this.unread(sentence, this.invented(sentence, held));
-    made = currencies(sentence, this.capitals(sentence, made));
+    made = currencies(sentence, this.capitals(sentence, made), this.languages);
     addCurrencies(sentence, made, NAMES[this.languages[1]] ?? {});
     if (!kept) begunLarge(sentence, made);
     const each = (name) => made.map((one) => one[name]);
@@ -144,10 +144,24 @@ function begunLarge({ words }, made) {
   made[at] = { ...made[at], text: made[at].text.replace(/^./u, (letter) => letter.toUpperCase()) };
 }
 
-/** Leaves out all but one currency beside a number: the last that the source has, or the last. */
-function currencies({ words }, made) {
+/** Returns the sign of the currency of a source number, or undefined. Pounds may be a weight,
+ *  *livres* books. */
+function ownCurrency(words, place) {
+  if (place === null) return undefined;
+  const [before, after] = [words[place - 1] ?? "", words[place + 1] ?? ""];
+  const sign = (text) => (Object.hasOwn(CURRENCIES, text) ? CURRENCIES[text] : undefined);
+  const all = [MONEY_SIGNS.includes(before) ? sign(before) : undefined, sign(after)];
+  const beside = new Set(all.filter(Boolean));
+  const weight = ["pound", "pounds", "livre", "livres"].includes(after);
+  return weight || beside.size !== 1 ? undefined : [...beside][0];
+}
+
+/** Leaves out all but one currency beside a number: the last that the source has, or the last, and
+ *  writes the source number's own instead of it; money and % if the source has none. */
+function currencies({ words }, given, languages) {
+  const made = [...given];
   const sign = (text) => (Object.hasOwn(CURRENCIES, text) ? CURRENCIES[text] : null);
-  const given = words.map(sign);
+  const known = words.map(sign);
   const signs = made.map((one) => sign(one.text.toLowerCase()));
   const digits = made.map((one) => /\p{Nd}/u.test(one.text));
   const extra = digits.flatMap((number, at) => {
@@ -156,13 +170,20 @@ function currencies({ words }, made) {
     const before = digits[first - 2] ? [] : [first - 1];
     const after = signs[at + 1] ? [at + 1, at + 2] : [];
     const beside = [...before, ...after].filter((place) => signs[place]);
-    const kept = beside.findLast((place) => given.includes(signs[place])) ?? beside.at(-1);
+    const kept = beside.findLast((place) => known.includes(signs[place])) ?? beside.at(-1);
+    const own = ownCurrency(words, made[at].copied);
+    if (kept !== undefined && own && signs[kept] !== own) {
+      const names = NAMES[languages[1]] ?? {};
+      made[kept] = { ...made[kept], text: /^[$£€]$/u.test(made[kept].text) ? own : (names[own] ?? own) };
+    }
     return beside.filter((place) => place !== kept);
   });
   const beside = (at) => digits.slice(Math.max(at - 1, 0), at + 2).some(Boolean);
-  const invented = (text, at) => MONEY_SIGNS.includes(text) && beside(at);
-  const priced = PRICED.test(words.join(" "));
-  return made.filter(({ text }, at) => !extra.includes(at) && (priced || !invented(text, at)));
+  const line = words.join(" ");
+  const both = areKnown(languages);
+  const money = PRICED.test(line) ? [] : [...MONEY_SIGNS, ...(both ? MONEY_NAMES : [])];
+  const units = both && !SHARED.test(line) ? [...money, "%"] : money;
+  return made.filter(({ text }, at) => !extra.includes(at) && !(units.includes(text) && beside(at)));
 }
 
 /** Writes the currency of a number of the source behind it where none is near. names: sign → its

@@ -1,7 +1,8 @@
 // Units and sizes behind a number (500ml, 5 km, 2 trillion), as translation/measures.py has them.
 
 import { copy, insert } from "./target_words.js";
-import { MANY, MEASURE, MONEY, TRILLIONS, UNIT_STAND_INS, UNITS, WRITTEN } from "./tables.js";
+import { COUNTED_NOUN, MANY, MEASURE, MONEY, PLURALS, TRILLIONS } from "./tables.js";
+import { UNIT_STAND_INS, UNITS, WRITTEN } from "./tables.js";
 
 /** Returns the measures of a source sentence: the place of the unit, that of its number, the number
  *  in the same word, a full stop there, and what is read instead of the unit. */
@@ -26,9 +27,15 @@ function measuresOf(words, [source, target]) {
 /** Returns a map of places of units: what is read there instead of the word. */
 export function readMeasures(words, languages) {
   const measures = measuresOf(words, languages);
-  return new Map(
+  const all = new Map(
     measures.map(({ place, figure, read, stop }) => [place, `${figure} ${read}${stop}`]),
   );
+  if (languages.join() !== "en,fr") return all;
+  for (const [place, text] of words.entries()) {
+    const counted = COUNTED_NOUN.exec(text); // 5-inch
+    if (counted) all.set(place, `${counted[1]} ${PLURALS[counted[2]]}`);
+  }
+  return all;
 }
 
 /** Writes the units of the source where others were read, or behind their numbers. Returns the

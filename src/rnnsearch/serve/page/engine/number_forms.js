@@ -23,7 +23,7 @@ export function readFigure(figure, language) {
   const letters = inDigits(figure);
   if (letters) return plain(converted(letters, [language === "fr" ? "en" : "fr", language]));
   return figure
-    .replace(/(?<=\p{Nd})(?=[ap]m$)/u, " ")
+    .replace(/(?<=\p{Nd})[ap]m$/iu, (half) => ` ${half.toLowerCase()}`)
     .replace(/^No\.\s?/u, ({ fr: "numéro ", en: "number " })[language] ?? "$&")
     .replace(BILLIONS, (_, space, english) => space + (english ? "billion" : "milliards"));
 }
@@ -64,8 +64,21 @@ export const certainTime = (text, after) =>
 export function in24Hours(text, after) {
   const found = bare(after) === "pm" && /^(\p{Nd}{1,2})([-–])(\p{Nd}{1,2})$/u.exec(text);
   if (!found) return "";
-  const [first, last] = [found[1], found[3]].map((hour) => hourOfDay(Number(hour), "pm"));
-  return first + found[2] + last;
+  const [first, last] = [Number(found[1]), Number(found[3])];
+  return afternoon(first, last) + found[2] + hourOfDay(last, "pm");
+}
+
+/** Returns the hour, counted to 24, of the first one in *2 to 4 pm*: 14; in *10 to 4 pm*: 10. */
+const afternoon = (first, last) =>
+  first <= 12 && first % 12 < last % 12 ? hourOfDay(first, "pm") : first;
+
+/** Returns 14 for 2, and 14 h 30 for 2:30, in *2 to 4 pm* and *2:30 to 4 pm*; "" for other text. */
+export function begunIn24Hours(text, last, after) {
+  const [begin, end] = [clock(text, ""), clock(last, after)];
+  if (!begin || !end || begin[2] || end[2] !== "pm") return "";
+  const hour = afternoon(begin[0], end[0]);
+  const minutes = isDigits(text) ? "" : `${JOINER}h${JOINER}${begin[1]}`;
+  return hour === begin[0] ? "" : hour + minutes;
 }
 
 /** Tells whether a number between two words is an amount of something. */
@@ -99,7 +112,7 @@ export function converted(word, [source, target]) {
     return rank + ((rank.at(-2) !== "1" && { 1: "st", 2: "nd", 3: "rd" }[rank.at(-1)]) || "th");
   }
   const given = plain(text);
-  if (both && /^\p{Nd}{1,2}\s?h\s?\p{Nd}\p{Nd}$/u.test(given)) return given.replace(/\s?h\s?/u, ":");
+  if (both && target === "en" && /^\p{Nd}{1,2}\s?h\s?\p{Nd}\p{Nd}$/u.test(given)) return given.replace(/\s?h\s?/u, ":");
   const [whole, ...decimals] = value(given, source).split(".");
   const marked = new RegExp(`^\\p{Nd}+(?:[\\s.,']\\p{Nd}\\p{Nd}|${THOUSAND})\\p{Nd}`, "u");
   if (decimals.length > 1 || !isDigits(whole) || !marked.test(given)) return text;

@@ -1,0 +1,64 @@
+"""Numbers of a translation in the form of its language: hours, days, decades, shares, thousands, signs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rnnsearch.text.codec import JOINER, Codec
+from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.vocabulary import Vocabulary
+from rnnsearch.translation.copied import faithful_words
+from rnnsearch.translation.number_forms import is_source_number
+from rnnsearch.translation.numbers import Numbers
+from rnnsearch.translation.target_words import Word
+
+CASES = """
+en the first hour of two | from 2 to 4 pm | de 2 à 16 heures | 0 1 2 3 4 | de 14 à 16 heures
+en of two with minutes | between 6:30 and 9:30 pm | entre 6_h_30 et 21_h_30 | 0 1 2 3 | entre 18_h_30 et 21_h_30
+en a morning and an afternoon | from 10 to 4 pm | de 10 à 16 heures | 0 1 2 3 4 | de 10 à 16 heures
+en hours in a word | open 10-4 pm | ouvert 10-4 | 0 1 | ouvert 10-16
+en a share | 7 out of 10 books | 7 à 10 livres | 0 2 3 4 | 7 sur 10 livres
+en a share of few | 1 in 5 children | 1 , 5 enfants | 0 1 2 3 | 1 sur 5 enfants
+en a day | on the 5th is | du 5e est | 0 2 3 | du 5 est
+en the first day | on 1 July | le 1 juillet | 0 1 2 | le 1er juillet
+en a floor | on the 5th floor | au 5e étage | 0 2 3 | au 5e étage
+en thousands | 12,450 votes | 12450 voix | 0 1 | 12_450 voix
+en a year of life | in his 40s . | dans ses 40 . | 0 1 2 3 | dans la quarantaine .
+en a decade | the 60s and | les 60 et | 0 1 2 | les années 60 et
+fr a decade | les années 2000 sont | the 2000 years are | 0 2 1 3 | the 2000s are
+fr hours that last | pendant 3 heures | for 3 pm | 0 1 2 | for 3 hours
+fr an hour of the day | à 15 heures | at 15 pm | 0 1 2 | at 3 pm
+fr a share | 3 sur 4 sont | 3 on 4 are | 0 1 2 3 | 3 out_of 4 are
+fr a share of pages | page 3 sur 10 | page 3 on 10 | 0 1 2 3 | page 3 of 10
+fr no share | 3 plans sur 10 ans | 3 plans on 10 years | 0 1 2 3 4 | 3 plans on 10 years
+fr a lost minus | de -5 % | of 5 % | 0 1 2 | of -5 %
+fr a king | François Ier règne | François 1st reigns | 0 1 2 | François I reigns
+"""
+"""Source language, name, source, translation, the source word that each of its words read, what is written."""
+
+
+@pytest.mark.parametrize("case", CASES.strip().split("\n"))
+def test_a_number_has_the_form_of_its_language(case: str) -> None:
+    name, source, target, read, expected = (part.replace("_", JOINER) for part in case.split(" | "))
+    words = source.split(" ")
+    rows = np.eye(len(words) + 1, dtype=np.float32)[list(map(int, read.split()))]
+    made = [Word(text, row, 0.5) for text, row in zip(target.split(" "), rows, strict=True)]
+    places = [place for place, word in enumerate(words) if is_source_number(word)]
+    languages = (name[:2], "fr" if name.startswith("en") else "en")
+    held, _ = Numbers(words, places, made, languages).held()
+    assert " ".join(word.text for word in held) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "line", "words"),
+    [
+        ("fr", "de 9h-18h", "de 9h à 18h"),
+        ("en", "open 9am-5pm", "open 9am to 5pm"),
+        ("fr", "il fait moins 10 degrés", "il fait -10 degrés"),
+        ("fr", "elle mesure 1m85", "elle mesure 1,85 m"),
+    ],
+)
+def test_numbers_are_read_as_networks_know_them(language: str, line: str, words: str) -> None:
+    codec = Codec(Tokeniser("moses", language), Vocabulary([]))
+    assert faithful_words(codec, line) == words.split()
