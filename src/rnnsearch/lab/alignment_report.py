@@ -31,7 +31,7 @@ PICTURES = 100
 """Pairs that are also drawn as PNG, the first ones."""
 
 
-LARGEST = 1.001
+LARGEST_WEIGHT = 1.001
 """A weight may be more than 1 by rounding."""
 
 
@@ -57,7 +57,7 @@ class Matrices(BaseModel):
         for name, rows, height, width in sides:
             if [len(row) for row in rows] != [width] * height:
                 raise ValueError(f"{name} needs {height} lists of {width} numbers")
-            if not all(0 <= weight <= LARGEST for row in rows for weight in row):
+            if not all(0 <= weight <= LARGEST_WEIGHT for row in rows for weight in row):
                 raise ValueError(f"{name} needs numbers from 0 to 1")
         every = [*self.links, *(self.forward_links or ()), *(self.reverse_links or ())]
         if not all(0 <= j < source and 0 <= i < target for j, i in every):

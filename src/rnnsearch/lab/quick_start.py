@@ -182,18 +182,15 @@ def train_in_time(
     stopping = load_config(RECIPE, changes).stopping
     updates = stopping.max_updates
 
-    def write_updates(out: Path) -> None:
-        left = 60 * stopping.max_minutes - seconds
-        fewer = min(updates, done + int(left * done / seconds)) if done and left > 0 else updates
-        write_text(out, json.dumps(fewer))
-
     for place, share in enumerate(LEGS if stopping.max_minutes else LEGS[-1:]):
         done, seconds = progress_of(run)
         limit = share * stopping.max_minutes
         if limit and seconds >= 60 * limit:
             continue
-        before, updates = updates, read_earlier(step(f"updates-{place}.json", write_updates))
-        if updates < before:
+        before, left = updates, 60 * stopping.max_minutes - seconds
+        fewer = min(updates, done + int(left * done / seconds)) if done and left > 0 else updates
+        kept = step(f"updates-{place}.json", lambda out, n=fewer: write_text(out, json.dumps(n)))  # type: ignore[misc]
+        if (updates := read_earlier(kept)) < before:
             note(f"{updates:,} updates fit into {stopping.max_minutes:g} min")
         if (updates and done >= updates) or has_ended(run):
             break

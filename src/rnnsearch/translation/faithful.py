@@ -43,7 +43,7 @@ CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
 NEAR_MONEY = re.compile(f"{MONEY.pattern}|livre|cent")
 PRICED = re.compile(f"[¥₹₽₩₺¢]|{NEAR_MONEY.pattern}|bucks|quid|balle", re.IGNORECASE)
 """What a sentence with an amount of money has."""
-SHARED = re.compile(r"%|per ?cent|pour ?cent|pct|centage|\bpoint", re.IGNORECASE)
+PERCENTS = re.compile(r"%|per ?cent|pour ?cent|pct|centage|\bpoint", re.IGNORECASE)
 """What a sentence with a percentage has, in English and French."""
 MONEY_SIGNS = ("EUR", "€", "$", "£")
 MONEY_NAMES = ("euro", "euros", "dollar", "dollars")
@@ -274,7 +274,7 @@ def _currencies(
     text, names = " ".join(sentence.words), NAMES.get(languages[1], {})
     known = set(languages) == ENGLISH_AND_FRENCH
     units = [] if PRICED.search(text) else [*MONEY_SIGNS, *(MONEY_NAMES if known else ())]
-    units += ["%"] if known and not SHARED.search(text) else []
+    units += ["%"] if known and not PERCENTS.search(text) else []
     invented = (at for at, word in enumerate(made) if word.text in units)
     extra = {at for at in invented if any(digits[max(at - 1, 0) : at + 2])}
     for at in range(len(made)):

@@ -17,6 +17,7 @@ from rnnsearch.system.progress import progress_bar
 if TYPE_CHECKING:
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.test_set import TestSet
+    from rnnsearch.text.tokens import Tokeniser
 
 GoldFrom = Annotated[int | None, typer.Option(min=0, max=1)]
 """The position of the first word in gold links."""
@@ -82,7 +83,6 @@ def evaluate(
     from rnnsearch.lab.significance import FEW, FEWEST_SENTENCES
     from rnnsearch.lab.test_set import file_stem, read_hypotheses, read_systems, read_test_set
     from rnnsearch.lab.tokenisation import unspaced_tokenisation
-    from rnnsearch.text.tokens import Tokeniser
 
     files, references, src = texts.hyp or [], texts.ref or [], texts.src
     if not (files or run or texts.system):
@@ -105,13 +105,7 @@ def evaluate(
     ]
     shown = references if references[1:] else references[0]
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": scoring.resamples}
-    language = scoring.multi_bleu
-    tokeniser = Tokeniser("moses", language) if language else None
-    if tokeniser is not None and tokeniser.unspaced:
-        what = f"Moses does not split text of the language {language}"
-        raise InputError(what, remedy=f"use --tokenise {other or language}")
-    if language == "none":
-        tokeniser = Tokeniser("space", "")
+    tokeniser = multi_bleu_tokeniser(scoring.multi_bleu, other)
     if run:
         systems = with_runs(systems, run, test, loading, search_changes(None, beam=beam))
         answers = {one.name: one.run for one in systems if one.run is not None}
@@ -125,6 +119,20 @@ def evaluate(
     if scoring.significance and len(test.reference) < FEWEST_SENTENCES:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
+
+
+def multi_bleu_tokeniser(language: str, other: str) -> Tokeniser | None:
+    """Returns the tokeniser that --multi-bleu names, if any. other: the tokenisation of sacreBLEU
+    for these references."""
+    from rnnsearch.text.tokens import Tokeniser
+
+    if language == "none":
+        return Tokeniser("space", "")
+    tokeniser = Tokeniser("moses", language) if language else None
+    if tokeniser is not None and tokeniser.unspaced:
+        what = f"Moses does not split text of the language {language}"
+        raise InputError(what, remedy=f"use --tokenise {other or language}")
+    return tokeniser
 
 
 def with_runs(

@@ -59,7 +59,7 @@ PATTERNS = {
         spelt: "LINKED",
     },
     (ANYWHERE, "giu"): {copied: "HALF_DAYS HOURS", repairs: "DETACHED"},
-    (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED SHARED"},
+    (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED PERCENTS"},
     (AT_START, "u"): {faithful: "SIZED", source_lines: "AFTER_TIME"},
     (AT_START, "iu"): {numbers: "FIRST_SPELT"},
     (WHOLE, "u"): {

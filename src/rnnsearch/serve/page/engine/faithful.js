@@ -8,7 +8,7 @@ import { areKnown, isSourceNumber } from "./number_forms.js";
 import { Numbers } from "./numbers.js";
 import { asRead } from "./reading.js";
 import { COPIED, CURRENCIES, MONEY_NAMES, MONEY_SIGNS, NAMES, NEAR_MONEY } from "./tables.js";
-import { PRICED, RARE, SHARED, SIZED, STAND_INS } from "./tables.js";
+import { PRICED, RARE, PERCENTS, SIZED, STAND_INS } from "./tables.js";
 import { copy, insert, strongest, word } from "./target_words.js";
 
 const UNK = 1;
@@ -182,7 +182,7 @@ function currencies({ words }, given, languages) {
   const line = words.join(" ");
   const both = areKnown(languages);
   const money = PRICED.test(line) ? [] : [...MONEY_SIGNS, ...(both ? MONEY_NAMES : [])];
-  const units = both && !SHARED.test(line) ? [...money, "%"] : money;
+  const units = both && !PERCENTS.test(line) ? [...money, "%"] : money;
   return made.filter(({ text }, at) => !extra.includes(at) && !(units.includes(text) && beside(at)));
 }
 
