@@ -30,24 +30,16 @@ from rnnsearch.translation.number_forms import (
     value,
     values,
 )
+from rnnsearch.translation.number_words import (
+    MONTHS,
+    hold_decades,
+    hold_shares,
+    is_day,
+    is_king,
+)
 from rnnsearch.translation.spelt import in_digits
 from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
 
-MONTHS = (
-    *("janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre"),
-    *("octobre", "novembre", "décembre"),
-)
-ENGLISH_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
-)
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-BEFORE_DAY = ("on", "by", "until", "till", "from", "before", "after", "since")
-AFTER_NUMBER = (
-    *("", ".", ",", "!", "?", ";"),
-    *("is", "was", "at", "and", "or", "to", "of", "for", "if"),
-)
-"""What may follow a day that is a number alone: *on the 5th is*."""
 AFTER_DAY = (*MONTHS, "à", "au", "de", "du", "et", "ou", "dans", "pour")
 """What follows a day of the month, which is no ordinal in French."""
 BEFORE_HOUR = ("à", "apres", "après", "avant", "de", "dès", "entre", "est", "et", "vers")
@@ -56,13 +48,6 @@ COUNTED_BY = dict.fromkeys(("zh", "ja", "ko"), "十百千万萬亿億兆십백�
 """Language → words behind a number (5 万: 50,000) that are not read: numbers stay as they are."""
 FIRST_SPELT = re.compile("first|premi", re.IGNORECASE)
 FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)s?|\d+(?:e|ème)s?")
-POSSESSORS = {"his", "her", "their", "my", "your", "our"}
-POSSESSIVES = ("ses", "leurs", "mes", "tes", "vos", "nos")
-DECADES_OF_LIFE = {
-    **{"20": "vingtaine", "30": "trentaine", "40": "quarantaine", "50": "cinquantaine"},
-    "60": "soixantaine",
-}
-COUNTED_OF = ("page", "étape", "question", "épisode", "photo", "image", "partie", "tome")
 MINUS = ("-", "−", "–", "minus", "moins")
 LONGEST_NUMBER = 12
 """Maximum number of target words of a number."""
@@ -126,8 +111,8 @@ class Numbers:
         if set(self.languages) == ENGLISH_AND_FRENCH:
             self._hold_halves()
             self._hold_ordinals()
-            self._hold_decades()
-            self._hold_shares()
+            hold_decades(self.words, self.made, self.languages[1])
+            hold_shares(self.words, self.places, self.made)
         self._hold_numerals()
         return self._joined(), doubtful
 
@@ -211,94 +196,15 @@ class Numbers:
                 self.made[at] = replace(word, text="1er")
             elif ORDINAL.fullmatch(source) and word.copied is not None:
                 text = converted(source, *self.languages)
-                if self._is_king(word.copied):
+                day = self.languages == ("en", "fr") and is_day(self.words, word.copied)
+                if is_king(self.words, word.copied):
                     self.made[at] = replace(word, text="I")
-                elif self._is_day(word.copied) and re.fullmatch(r"\d+\D+", word.text):
+                elif day and re.fullmatch(r"\d+\D+", word.text):
                     self.made[at] = replace(word, text=text if text == "1er" else text[:-1])
                 elif self._lacks_ending(at, text):
                     self.made[at] = replace(word, text=text)
             elif re.fullmatch(r"\d\d?h", source) and ORDINAL.fullmatch(word.text):
                 self.made[at] = replace(word, text=f"{source[:-1]}:00")
-
-    def _hold_decades(self) -> None:
-        """Writes *the 2000s* for *the 2000 years*, *la trentaine* for *ses 30* (her 30s), and
-        *années 60* for *60*."""
-        for at in reversed(range(len(self.made))):
-            word, place = self.made[at], self.made[at].copied
-            if place is None or not re.fullmatch(r"\d*\d0", word.text):
-                continue
-            source, before = self.words[place], [one.lower() for one in self.words[:place]]
-            written = [one.text.lower() for one in self.made[max(at - 4, 0) : at]]
-            if self.languages[1] == "en" and before[-1:] == ["années"]:
-                self.made[at] = replace(word, text=f"{word.text}s")
-                texts = [*(one.text for one in self.made), ""]
-                years = [near for near in (at + 1, at - 1) if texts[near] in ("year", "years")]
-                for near in years[:1]:
-                    del self.made[near]
-            elif self.languages[1] == "fr" and re.fullmatch(r"\d*\d0s", source) and written:
-                own = not POSSESSORS.isdisjoint(before[-2:])
-                if own and word.text in DECADES_OF_LIFE and written[-1] in POSSESSIVES:
-                    self.made[at] = replace(word, text=DECADES_OF_LIFE[word.text])
-                    self.made[at - 1] = replace(self.made[at - 1], text="la")
-                    if [one.text for one in self.made[at + 1 : at + 2]] in (["ans"], ["heures"]):
-                        del self.made[at + 1]
-                elif not own and written[-1] in ("les", "des", "aux"):
-                    self.made.insert(at, replace(word, text="années"))
-
-    def _hold_shares(self) -> None:
-        """Writes *sur* between the numbers of *3 out of 4* and *1 in 5 children*, and *out of*
-        between those of *3 sur 4*."""
-        for link, end in pairwise(range(len(self.words))):
-            if end not in self.places or (first := self._share(link)) is None:
-                continue
-            begins = [at for at, word in enumerate(self.made) if word.copied == first]
-            ends = [at for at, word in enumerate(self.made) if word.copied == end]
-            between = range(begins[-1] + 1, ends[0]) if begins and ends else range(0)
-            if not 0 < len(between) <= 2 + (first < link - 1):
-                continue
-            if self.words[link] != "sur":
-                run = self.made[between.start : between.stop]
-                if not any(is_number(word.text) for word in run):
-                    self.made[between.start : between.stop] = [copy("sur", run, link)]
-            elif self.made[between[-1]].text in ("on", "to", "at", "for"):
-                counted = self.words[max(first - 1, 0)].lower() in COUNTED_OF
-                text = "of" if counted else f"out{JOINER}of"
-                self.made[between[-1]] = copy(text, [self.made[between[-1]]], link)
-
-    def _share(self, link: int) -> int | None:
-        """Returns the place of the part if this word is between the numbers of a share."""
-        before, text, whole, after = ["", *self.words, "", ""][link : link + 4]
-        first = link - 1 - (before == "out" or (text == "sur" and link - 1 not in self.places))
-        if text not in ("of", "in", "sur") or first not in self.places:
-            return None
-        parts = self.words[first].replace(",", "."), whole
-        if not (re.fullmatch(r"\d+(?:\.\d+)?", parts[0]) and whole.isdecimal()):
-            return None
-        large = float(parts[0]) > int(whole) or (text == "in" and int(whole) > 10)
-        noun = text == "sur" and first < link - 1 and after[-1:] in ("s", "x")  # sur 10 ans
-        return None if large or noun or after in (*ENGLISH_MONTHS, "m", "cm", "km") else first
-
-    def _is_king(self, place: int) -> bool:
-        """Tells whether the word is the number of a king in French: François Ier."""
-        before, word, after = ["", *self.words, ""][place : place + 3]
-        name = before[:1].isupper() and not before.isupper() and len(before) > 2
-        return name and word in ("Ier", "Ire") and after not in ("siècle", "arrondissement")
-
-    def _is_day(self, place: int) -> bool:
-        """Tells whether an English ordinal is a day of the month: *May 4th*, *the 4th of May*,
-        *Friday the 13th*, *on the 5th*."""
-        before, after = self.words[:place], [*self.words[place + 1 : place + 3], "", ""]
-        if self.languages != ("en", "fr"):
-            return False
-        if before[-1:] == ["the"]:
-            before = before[:-1]
-            if before and (
-                before[-1] in WEEKDAYS
-                or (before[-1].lower() in BEFORE_DAY and after[0] in AFTER_NUMBER)
-            ):
-                return True
-        named = before and before[-1] in ENGLISH_MONTHS
-        return bool(named) or after[after[0] == "of"] in ENGLISH_MONTHS
 
     def _lacks_ending(self, at: int, right: str) -> bool:
         """Tells whether a word with the digits of an ordinal needs its right ending: not 4 in 4

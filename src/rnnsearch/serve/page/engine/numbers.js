@@ -1,17 +1,15 @@
 // Holds the numbers of a translation to those of the source, as translation/numbers.py does: its
 // functions have the same names there, and their rules.
 
-import { isAlpha, isUpper } from "./case.js";
-import { JOINER } from "./codec.js";
+import { isAlpha } from "./case.js";
 import { areKnown, bare, begunIn24Hours, certainTime, clock } from "./number_forms.js";
 import { converted, hourOfDay, in24Hours, isAmount, isDigits, isNumber } from "./number_forms.js";
 import { plain, value, values } from "./number_forms.js";
+import { holdDecades, holdShares, isDay, isKing } from "./number_words.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_DAY, AFTER_NUMBER, BEFORE_DAY, BEFORE_HOUR, CAPITAL_ORDINAL } from "./tables.js";
-import { COUNTED_BY, COUNTED_OF, DECADES_OF_LIFE, ENGLISH_MONTHS, FIRST_SPELT } from "./tables.js";
+import { AFTER_DAY, BEFORE_HOUR, CAPITAL_ORDINAL, COUNTED_BY, FIRST_SPELT } from "./tables.js";
 import { FRENCH_ORDINAL, HALVES, HOUR_LINKS, LONGEST_NUMBER, MARKS, MINUS } from "./tables.js";
-import { MONTHS, NOONS, NUMERAL, ORDINAL, POSSESSIVES, POSSESSORS, RARE, ROMAN } from "./tables.js";
-import { TIMES_OF_DAY, WEEKDAYS } from "./tables.js";
+import { MONTHS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean } from "./target_words.js";
 
 const textOf = (run) => run.map((one) => one.text).join(" ");
@@ -59,8 +57,8 @@ export class Numbers {
     if (areKnown(this.languages)) {
       this.holdHalves();
       this.holdOrdinals();
-      this.holdDecades();
-      this.holdShares();
+      holdDecades(this.words, made, this.languages[1]);
+      holdShares(this.words, places, made);
     }
     this.holdNumerals();
     return [this.joined(), doubtful];
@@ -263,94 +261,6 @@ export class Numbers {
     }
   }
 
-  /** Writes *the 2000s* for *the 2000 years*, *la trentaine* for *ses 30* (her 30s), and *années 60*
-   *  for *60*. */
-  holdDecades() {
-    const { made, words, languages } = this;
-    for (let at = made.length - 1; at >= 0; at--) {
-      const { text, copied: place } = made[at];
-      if (place === null || !/^\p{Nd}*\p{Nd}0$/u.test(text)) continue;
-      const before = words.slice(0, place).map((one) => one.toLowerCase());
-      const written = made.slice(Math.max(at - 4, 0), at).map((one) => one.text.toLowerCase());
-      const last = written.at(-1);
-      if (languages[1] === "en" && before.at(-1) === "années") {
-        made[at] = { ...made[at], text: `${text}s` };
-        const year = (near) => ["year", "years"].includes(made[near]?.text);
-        const near = [at + 1, at - 1].find(year);
-        if (near !== undefined) made.splice(near, 1);
-      } else if (languages[1] === "fr" && /^\p{Nd}*\p{Nd}0s$/u.test(words[place]) && last) {
-        const own = before.slice(-2).some((one) => POSSESSORS.includes(one));
-        if (own && Object.hasOwn(DECADES_OF_LIFE, text) && POSSESSIVES.includes(last)) {
-          made[at] = { ...made[at], text: DECADES_OF_LIFE[text] };
-          made[at - 1] = { ...made[at - 1], text: "la" };
-          if (["ans", "heures"].includes(made[at + 1]?.text)) made.splice(at + 1, 1);
-        } else if (!own && ["les", "des", "aux"].includes(last)) {
-          made.splice(at, 0, { ...made[at], text: "années" });
-        }
-      }
-    }
-  }
-
-  /** Writes *sur* between the numbers of *3 out of 4* and *1 in 5 children*, and *out of* between
-   *  those of *3 sur 4*. */
-  holdShares() {
-    const { made, words, places } = this;
-    for (const end of places) {
-      const link = end - 1;
-      const first = link < 0 ? null : this.share(link);
-      if (first === null) continue;
-      const begin = made.findLastIndex((one) => one.copied === first) + 1;
-      const stop = made.findIndex((one) => one.copied === end);
-      const most = 2 + (first < link - 1 ? 1 : 0);
-      if (!begin || stop <= begin || stop - begin > most) continue;
-      const run = made.slice(begin, stop);
-      if (words[link] !== "sur") {
-        if (!run.some((one) => isNumber(one.text))) {
-          made.splice(begin, run.length, copy("sur", run, link));
-        }
-      } else if (["on", "to", "at", "for"].includes(run.at(-1).text)) {
-        const counted = COUNTED_OF.includes(words[Math.max(first - 1, 0)].toLowerCase());
-        const text = counted ? "of" : `out${JOINER}of`;
-        made[stop - 1] = copy(text, [made[stop - 1]], link);
-      }
-    }
-  }
-
-  /** Returns the place of the part if this word is between the numbers of a share; else null. */
-  share(link) {
-    const { words, places } = this;
-    const [before, text, whole, after] = [-1, 0, 1, 2].map((step) => words[link + step] ?? "");
-    const noun = text === "sur" && !places.includes(link - 1);
-    const first = link - 1 - (before === "out" || noun ? 1 : 0);
-    if (!["of", "in", "sur"].includes(text) || !places.includes(first)) return null;
-    const part = words[first].replaceAll(",", ".");
-    if (!/^\p{Nd}+(?:\.\p{Nd}+)?$/u.test(part) || !isDigits(whole)) return null;
-    const large = Number(part) > Number(whole) || (text === "in" && Number(whole) > 10);
-    const counts = noun && /[sx]$/u.test(after); // sur 10 ans
-    const unit = [...ENGLISH_MONTHS, "m", "cm", "km"].includes(after);
-    return large || counts || unit ? null : first;
-  }
-
-  /** Tells whether the word is the number of a king in French: François Ier. */
-  isKing(place) {
-    const [before, text, after] = [-1, 0, 1].map((step) => this.words[place + step] ?? "");
-    const name = /^\p{Lu}/u.test(before) && !isUpper(before) && [...before].length > 2;
-    const counted = ["siècle", "arrondissement"].includes(after);
-    return name && ["Ier", "Ire"].includes(text) && !counted;
-  }
-
-  /** Tells whether an English ordinal is a day of the month: *May 4th*, *the 4th of May*, *Friday
-   *  the 13th*, *on the 5th*. */
-  isDay(place) {
-    if (this.languages.join() !== "en,fr") return false;
-    const [after, next] = [1, 2].map((step) => this.words[place + step] ?? "");
-    const the = this.words[place - 1] === "the";
-    const before = this.words[place - (the ? 2 : 1)] ?? "";
-    const alone = BEFORE_DAY.includes(before.toLowerCase()) && AFTER_NUMBER.includes(after);
-    if (the && (WEEKDAYS.includes(before) || alone)) return true;
-    return ENGLISH_MONTHS.includes(before) || ENGLISH_MONTHS.includes(after === "of" ? next : after);
-  }
-
   /** Writes the target language's ending of an ordinal without or with another one (22d, 3th,
    *  3 étage), and the hour of 18h for 18th. */
   holdOrdinals() {
@@ -359,10 +269,10 @@ export class Numbers {
       const source = words[one.copied] ?? "";
       const hour = /^\p{Nd}\p{Nd}?h$/u.test(source) && ORDINAL.test(one.text);
       const right = ORDINAL.test(source) ? converted(source, languages) : "";
-      const day = right && this.isDay(one.copied) && /^\p{Nd}+\P{Nd}+$/u.test(one.text);
+      const day = right && languages.join() === "en,fr" && isDay(words, one.copied) && /^\p{Nd}+\P{Nd}+$/u.test(one.text);
       const first = languages[1] === "fr" && one.text === "1" && MONTHS.includes(made[at + 1]?.text);
       if (first) made[at] = { ...one, text: "1er" };
-      else if (right && this.isKing(one.copied)) made[at] = { ...one, text: "I" };
+      else if (right && isKing(words, one.copied)) made[at] = { ...one, text: "I" };
       else if (day) made[at] = { ...one, text: right === "1er" ? right : right.slice(0, -1) };
       else if (right && this.lacksEnding(at, right)) made[at] = { ...one, text: right };
       else if (!right && hour) made[at] = { ...one, text: `${source.slice(0, -1)}:00` };
