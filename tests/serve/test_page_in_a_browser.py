@@ -879,7 +879,6 @@ def test_languages_may_have_any_code(tab: Page, tmp_path: Path, tiny_run: Path) 
 
 
 def test_a_model_that_is_loading_can_be_stopped(opened: Page) -> None:
-    """Nor does a text that waits for its model get another one that is chosen meanwhile."""
     opened.run("""{ const { fetch } = window; window.fetch = async (...given) => {
       await new Promise((done) => setTimeout(done, 1000)); return fetch(...given); }; }""")
     opened.run("document.getElementById('model').selectedIndex = 2")
@@ -889,6 +888,28 @@ def test_a_model_that_is_loading_can_be_stopped(opened: Page) -> None:
     opened.click("#stop")
     opened.wait("document.getElementById('stop').hidden")
     assert opened.run("document.getElementById('status').textContent") == "Stopped"
+
+
+def test_a_text_that_waits_gets_the_model_that_was_chosen_for_it(
+    opened: Page, address: str
+) -> None:
+    choose = """{{ const model = document.getElementById('model'); model.selectedIndex = {};
+      model.dispatchEvent(new Event('change')); }}"""
+    opened.run(choose.format(1))
+    expected = translate(opened, "The man sleeps.")
+    opened.open(address)
+    opened.wait("document.querySelectorAll('#model option').length === 3")
+    opened.run("document.getElementById('slowly').checked = false")
+    opened.run("""{ const { fetch } = window; window.fetch = async (...given) => {
+      await new Promise((done) => setTimeout(done, 1500)); return fetch(...given); }; }""")
+    opened.run(choose.format(1))
+    write(opened, "The man sleeps.")
+    opened.click("#translate")
+    opened.run(choose.format(2))
+    opened.wait("!document.getElementById('stop').hidden")
+    opened.wait("document.getElementById('stop').hidden")
+    opened.wait("!document.getElementById('others').hidden")
+    assert opened.run("document.getElementById('output').textContent") == expected
 
 
 def test_nothing_is_undone_before_there_is_a_translation(opened: Page) -> None:
