@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsearch.records import Translation
-from rnnsearch.serve import html as markup
+from rnnsearch.serve import placing
 from rnnsearch.serve.html import Markup, Tagged
 from rnnsearch.serve.markdown import Markdown
 from rnnsearch.serve.paragraphs import Paragraphs
@@ -196,13 +196,13 @@ def test_an_element_searches_the_sentences_in_which_it_lies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So that the time does not grow with tags times the words of all sentences."""
-    searched, mass = [], markup._mass
+    searched, mass = [], placing._mass
 
     def counted(*near: Any) -> Any:
         searched.append(len(near[0]))
         return mass(*near)
 
-    monkeypatch.setattr(markup, "_mass", counted)
+    monkeypatch.setattr(placing, "_mass", counted)
     page, eye = Markup("<u>a</u> <u>b.</u> " * 200 + "<u>" * 200), np.eye(3, dtype=np.float32)[:2]
     results = [Translation("A B.", ["A", "B."], ["a", "b.", "</s>"], 0.0, [], eye)] * 200
     paragraph = Paragraphs(["a b."] * 200, ["", *[" "] * 200])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from refusals import refusal
 
-from rnnsearch.text.formats.readers import Layout
+from rnnsearch.text.formats.layout import Layout
 from rnnsearch.text.languages import language_doubts, with_languages
 
 TEXT = {

@@ -49,8 +49,8 @@ def align(
     """Align the words of sentence pairs by forced decoding. Print Pharaoh links `i-j`
     (source-target, from 0), or what --format says."""
     from rnnsearch.run import Run
+    from rnnsearch.text.formats.layout import Layout
     from rnnsearch.text.formats.lines import check_pairs, warned_pairs
-    from rnnsearch.text.formats.readers import Layout
     from rnnsearch.text.languages import language_doubts
 
     form = output_format(format_, ALIGN_FORMATS, "matrices" if json else "")

@@ -16,7 +16,7 @@ from rnnsearch.system.progress import progress_bar, show
 if TYPE_CHECKING:
     from rnnsearch.run import Run
     from rnnsearch.settings import DataSettings
-    from rnnsearch.text.formats.readers import Layout
+    from rnnsearch.text.formats.layout import Layout
 
 MOST_REPETITIONS = 1_000
 """Maximum of --repeat: more would be a mistake and fill the disk."""
@@ -117,7 +117,7 @@ def data_options(
     as `with_languages`.
     """
     from rnnsearch.config import load_config
-    from rnnsearch.text.formats.readers import Layout
+    from rnnsearch.text.formats.layout import Layout
     from rnnsearch.text.languages import language_doubts, with_languages
 
     kind: Any = text.format_  # checked there

@@ -14,7 +14,8 @@ from pathlib import Path
 from rnnsearch.builtin.corpus import CORPUS_PARTS
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import SIDES
-from rnnsearch.text.formats.readers import LinePair, ParallelText
+from rnnsearch.text.formats.layout import LinePair
+from rnnsearch.text.formats.readers import ParallelText
 from rnnsearch.text.tokens import normalise
 
 FEWEST_PAIRS, HELD_OUT = 500, 500

@@ -38,7 +38,8 @@ from rnnsearch.system.progress import note, progress_bar
 from rnnsearch.system.work_folder import MakeOnce, read_earlier, work_folder
 from rnnsearch.text.codec import SIDES, side_tokeniser
 from rnnsearch.text.dataset import Corpus
-from rnnsearch.text.formats.readers import Layout, parallel_texts
+from rnnsearch.text.formats.layout import Layout
+from rnnsearch.text.formats.readers import parallel_texts
 from rnnsearch.text.languages import with_languages
 from rnnsearch.text.preparation import PrepareOptions, prepare
 from rnnsearch.training.display import Display

@@ -31,9 +31,11 @@ from fsspec.core import open_local, url_to_fs
 from rnnsearch.errors import InputError, one_line
 from rnnsearch.system.files import checksum
 from rnnsearch.system.progress import note, progress_bar
+from rnnsearch.text.formats.json_lines import read_json_lines
+from rnnsearch.text.formats.layout import Layout
 from rnnsearch.text.formats.lines import read_lines
 from rnnsearch.text.formats.opening import COMPRESSIONS, text_suffix
-from rnnsearch.text.formats.readers import Layout, parallel_texts, read_json_lines
+from rnnsearch.text.formats.readers import parallel_texts
 
 TRIES = 4
 """Maximum number of attempts at a shard whose worker dies."""

@@ -22,8 +22,9 @@ from rnnsearch.settings import DataSettings
 from rnnsearch.system.files import prepare_output, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
+from rnnsearch.text.formats.layout import Layout, LinePair
 from rnnsearch.text.formats.opening import is_on_disk
-from rnnsearch.text.formats.readers import Layout, LinePair, ParallelText, parallel_texts
+from rnnsearch.text.formats.readers import ParallelText, parallel_texts
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import SPECIALS, Vocabulary
 

@@ -1,31 +1,19 @@
-"""Translates the text of HTML and keeps its tags: an element surrounds the words that attended to
-its words. What other kinds of pages share is in `Tagged`.
-
-The text is cut at the tags of blocks. Inside of a block, the mass of the alignment decides where an
-element goes: it takes the run of target words whose weights lie mostly on its source words. Only
-the sentences in which an element lies are searched, so that the time grows with the tags times the
-words of a sentence.
-"""
+"""Translates the text of HTML and keeps its tags. The text is cut at the tags of blocks, and the
+elements inside of a block are placed in its translation. What other kinds of pages share is in
+`Tagged`."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from html import escape, unescape
 from html.parser import HTMLParser
 from io import StringIO
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rnnsearch.records import Translation
 from rnnsearch.serve.paragraphs import Translated, split_paragraphs
-from rnnsearch.text.codec import JOINER
-from rnnsearch.translation.terms import best_run
+from rnnsearch.serve.placing import Element, Placing, TextBlock
 from rnnsearch.translation.translator import Translator
 
 _NAMES = """
@@ -65,53 +53,19 @@ _ENDS = re.compile(r"^$|[a-zß-öø-ÿ]{2}$|[.,;:!?\"'»”’)\]]$")
 _UNENDED = re.compile(r"<[A-Za-z/!?]")
 """The beginning of a tag, which browsers do not show."""
 _SPACES = str.maketrans("\t\r\n\f", "    ")
-_PLAIN = str.maketrans(f"’`´{JOINER}\u00a0\u202f", "'''   ")
-_NEVER = -1e9
-"""Gain of a word that another element has."""
-
-
-@dataclass(eq=False)
-class _Element:
-    """An element inside of a sentence, or a lone tag. start, end: of its text in that of its block.
-    verbatim:
-    whether its text is not translated. inner: its text, as written, and the elements in it. spaced:
-    whether a lone tag is between two spaces, of which a translation keeps one."""
-
-    opening: str = ""
-    start: int = 0
-    end: int = 0
-    closing: str = ""
-    tag: str = ""
-    verbatim: bool = False
-    inner: list[_Element | str] = field(default_factory=list)
-    spaced: bool = False
-
-    def written(self, text: bool = True) -> str:
-        """Returns it as it was given; without `text`, its tags and those of the elements in it."""
-        inner = [
-            one.written(text) if isinstance(one, _Element) else one * text for one in self.inner
-        ]
-        return "".join([self.opening, *inner, self.closing, " " * (self.spaced and not text)])
-
-
-@dataclass(eq=False)
-class _Block(_Element):
-    """The text between two tags of blocks, and the elements in it."""
-
-    text: str = ""
 
 
 class Tagged:
     """A text with tags."""
 
     def __init__(self) -> None:
-        self._parts: list[str | _Block] = []
+        self._parts: list[str | TextBlock] = []
         self._begin_block()
 
     @property
     def texts(self) -> list[str]:
         """Returns what is to be translated: the text of each block."""
-        blocks = (part for part in self._parts if isinstance(part, _Block))
+        blocks = (part for part in self._parts if isinstance(part, TextBlock))
         return [block.text.translate(_SPACES) for block in blocks]
 
     def write(self, text: str) -> str:
@@ -126,14 +80,14 @@ class Tagged:
         left = iter(translated)
         made = []
         for part in self._parts:
-            if isinstance(part, _Block):
-                part = _Placing(part, next(left), self.write, each_step).written()
+            if isinstance(part, TextBlock):
+                part = Placing(part, next(left), self.write, each_step).written()
             made.append(part)
         return "".join(made)
 
     def _begin_block(self) -> None:
-        self._block, self._text = _Block(), StringIO()
-        self._open: list[_Element] = [self._block]  # with the elements in it that have no end yet
+        self._block, self._text = TextBlock(), StringIO()
+        self._open: list[Element] = [self._block]  # with the elements in it that have no end yet
 
     def _end_block(self, tag: str) -> None:
         while len(self._open) > 1:
@@ -141,7 +95,7 @@ class Tagged:
         block = self._block
         block.text = self._text.getvalue()
         if any(map(str.isalnum, block.text)):
-            while len(block.inner) == 1 and isinstance(around := block.inner[0], _Element):
+            while len(block.inner) == 1 and isinstance(around := block.inner[0], Element):
                 if around.verbatim:
                     break
                 self._parts.append(around.opening)
@@ -154,7 +108,7 @@ class Tagged:
     def _add(self, data: str) -> None:
         """Adds text to the block."""
         inner = self._open[-1].inner
-        if inner and isinstance(last := inner[-1], _Element) and data[:1].isspace():
+        if inner and isinstance(last := inner[-1], Element) and data[:1].isspace():
             last.spaced |= last.start == self._text.tell() and self._since(last.start - 1).isspace()
         if data:
             self._text.write(data)
@@ -165,10 +119,10 @@ class Tagged:
         self._text.seek(max(0, start))
         return self._text.read()
 
-    def _mark(self, tag: str) -> _Element:
+    def _mark(self, tag: str) -> Element:
         """Adds a tag or comment to the block; it has no end yet."""
         place = self._text.tell()
-        element = _Element(tag, place, place)
+        element = Element(tag, place, place)
         self._open[-1].inner.append(element)
         return element
 
@@ -239,11 +193,11 @@ class Markup(Tagged, HTMLParser):
         references."""
         return bool(self._skipped) and self._skipped[-1] in self.CDATA_CONTENT_ELEMENTS
 
-    def _mark(self, tag: str) -> _Element:
+    def _mark(self, tag: str) -> Element:
         if not self._skipped:
             return super()._mark(tag)
         self._parts.append(tag)
-        return _Element()
+        return Element()
 
     # What HTMLParser calls
 
@@ -333,215 +287,6 @@ class Markup(Tagged, HTMLParser):
         end = self.rawdata.index(">", i) + 1
         self._mark(self.rawdata[i:end])
         return end
-
-
-class _Sentence(NamedTuple):
-    """A sentence of a block. begins, ends: of its source words in the text of the block. mass:
-    (target words, source words + 1), the share of a target word's weights on the source words
-    before each one. first: the place of its first target word."""
-
-    begins: list[int]
-    ends: list[int]
-    mass: NDArray[np.float64]
-    first: int
-
-    @classmethod
-    def read(cls, sentence: str, place: int, result: Translation, first: int) -> _Sentence:
-        """Makes one from a sentence at this place in the block, and its translation."""
-        spans = _spans(sentence, result.source_tokens[:-1])
-        begins, ends = ([place + span[side] for span in spans] for side in (0, 1))
-        weights = result.alignment[:, :-1]
-        mass = np.zeros((len(weights), weights.shape[1] + 1))
-        weights.cumsum(axis=1, dtype=np.float64, out=mass[:, 1:])
-        return cls(begins, ends, mass / np.maximum(mass[:, -1:], 1e-9), first)
-
-    def is_inside(self, place: int) -> bool:
-        """Tells whether a place in the block is inside of a source word."""
-        word = bisect_right(self.ends, place)
-        return word < len(self.begins) and self.begins[word] < place
-
-    def on(self, start: int, end: int) -> NDArray[np.float64]:
-        """Returns the mass of the source words in this part of the block, for each target word."""
-        first = bisect_right(self.ends, start)
-        last = max(first, bisect_left(self.begins, end)) if end > start else first
-        on: NDArray[np.float64] = self.mass[:, last] - self.mass[:, first]
-        return on
-
-
-class _Placing:
-    """The translation of a block, word by word, and the places of its elements in it."""
-
-    def __init__(
-        self,
-        block: _Block,
-        translated: Translated,
-        write: Callable[[str], str],
-        each_step: Callable[[], object],
-    ) -> None:
-        paragraph, results = translated
-        self.block, self.write, self.each_step = block, write, each_step
-        self.lone = [
-            one for one in block.inner if isinstance(one, _Element) and one.start == one.end
-        ]
-        self.placed: set[_Element] = set()  # those between sentences
-        self.inside: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
-        """Number of a word → places and tags in it."""
-        self.sentences: list[_Sentence] = []
-        self.starts: list[int] = []  # of the sentences, in the text of the block
-        self.words: list[str] = []
-        read = len(paragraph.gaps[0])
-        self.gaps = [self._gap(0, read)]  # before and after the words
-        for sentence, result, gap in zip(
-            paragraph.sentences, results, paragraph.gaps[1:], strict=False
-        ):
-            self.starts.append(read)
-            self.sentences.append(_Sentence.read(sentence, read, result, len(self.words)))
-            read, end = read + len(sentence), 0
-            for begin, stop in _spans(result.text, result.tokens):
-                self.gaps[-1] += write(result.text[end:begin])
-                self.words.append(write(result.text[begin:stop]))
-                self.gaps.append("")
-                end = stop
-            self.gaps[-1] += write(result.text[end:]) + self._gap(read, read + len(gap))
-            read += len(gap)
-        self.before, self.after = ([list[str]() for _ in self.gaps] for _ in range(2))
-        """Tags before and after each word."""
-
-    def _gap(self, start: int, end: int) -> str:
-        """Returns the text between sentences as it is in the block, with the lone tags in it."""
-        first = bisect_left(self.lone, start, key=lambda one: one.start)
-        made = ""
-        for element in self.lone[first : bisect_right(self.lone, end, key=lambda one: one.start)]:
-            made += self.write(self.block.text[start : element.start]) + element.written()
-            start = element.start
-            self.placed.add(element)
-        return made + self.write(self.block.text[start:end])
-
-    def written(self) -> str:
-        """Returns the translation with its tags."""
-        self._place(self.block, 0, len(self.words))
-        for at, tags in self.inside.items():
-            for place, tag in reversed(tags):
-                self.words[at] = self.words[at][:place] + tag + self.words[at][place:]
-        rows = zip(self.gaps, self.before, [*self.words, ""], self.after, strict=True)
-        return "".join(
-            part for gap, before, word, after in rows for part in (gap, *before, word, *after)
-        )
-
-    def _place(self, outer: _Element, first: int, last: int) -> None:
-        """Places the elements in another one among the words from first to last."""
-        taken, placed = np.zeros(last - first, dtype=bool), []
-        elements = (one for one in outer.inner if isinstance(one, _Element))
-        for number, element in enumerate(one for one in elements if one not in self.placed):
-            self.each_step()
-            if self._is_part(element) and self._place_inside(element, taken, first):
-                continue
-            begin, stop = self._run(element, taken, first)
-            taken[begin - first : stop - first] = True
-            placed.append((begin, stop > begin, number, stop, element))
-        for begin, has_words, _, stop, element in sorted(placed, key=lambda one: one[:3]):
-            verbatim = element.verbatim and not self._is_part(element)
-            if has_words and verbatim:
-                self.words[begin:stop] = [element.written(), *[""] * (stop - begin - 1)]
-                self.gaps[begin + 1 : stop] = [""] * (stop - begin - 1)
-            elif has_words:
-                self.before[begin].append(element.opening)
-                self._place(element, begin, stop)
-                self.after[stop - 1].append(element.closing)
-            else:
-                tags = element.written(text=verbatim)
-                behind = begin == last or tags.startswith("</") or self._clings(element)
-                if begin > first and behind:
-                    self.after[begin - 1].append(tags)
-                else:
-                    self.before[begin].append(tags)
-
-    def _place_inside(self, element: _Element, taken: NDArray[np.bool_], first: int) -> bool:
-        """Places an element inside of a word that has the same characters around it in the
-        translation, as CO<sub>2</sub>; tells whether it did."""
-        sentence, *more = self._near(element)
-        nested = any(isinstance(one, _Element) for one in element.inner)
-        if more or nested or not len(sentence.mass):
-            return False
-        place = bisect_right(sentence.ends, element.start)
-        begin, end = sentence.begins[place], sentence.ends[place]
-        at = sentence.first + int(sentence.on(begin, end).argmax())
-        if not first <= at < first + len(taken) or (taken[at - first] and at not in self.inside):
-            return False
-        outside = self.block.text[begin : element.start], self.block.text[element.end : end]
-        word, (head, tail) = self.words[at], map(self.write, outside)
-        stop = len(word) - len(tail)
-        before = max((place for place, _ in self.inside.get(at, [])), default=0)
-        found = before <= len(head) < stop and word.startswith(head) and word.endswith(tail)
-        if not found or element.end > end:
-            return False
-        self.inside[at] += [(len(head), element.opening), (stop, element.closing)]
-        taken[at - first] = True
-        return True
-
-    def _run(self, element: _Element, taken: NDArray[np.bool_], first: int) -> tuple[int, int]:
-        """Returns the run of words for an element, of those from `first` that are not taken; an
-        empty one if no word attends to its words."""
-        near = self._near(element)
-        begin = min(max(first, near[0].first), first + len(taken))
-        stop = max(begin, min(near[-1].first + len(near[-1].mass), first + len(taken)))
-        words = slice(begin - near[0].first, stop - near[0].first)
-        if self._clings(element):
-            word = _mass(near, element.start - 1, element.start)[words]
-            if word.any():
-                return (begin + int(word.argmax()) + 1,) * 2
-        gains = _mass(near, element.start, element.end)[words] - 0.5
-        gains[taken[begin - first : stop - first]] = _NEVER
-        most = gains.max(initial=_NEVER)
-        if most > 0 and (run := best_run(gains.tolist())):
-            return begin + run[0], begin + run[1]
-        if most > (-0.25 if element.verbatim else -0.5):
-            return begin + int(gains.argmax()), begin + int(gains.argmax()) + 1
-        before = _mass(near, 0, element.start)[words] - 0.5
-        return (begin + int(np.argmax([0.0, *before.cumsum()])),) * 2
-
-    def _near(self, element: _Element) -> list[_Sentence]:
-        """Returns the sentences in which an element lies."""
-        low = max(0, bisect_right(self.starts, element.start) - 1)
-        return self.sentences[low : max(low + 1, bisect_left(self.starts, element.end))]
-
-    def _is_part(self, element: _Element) -> bool:
-        """Tells whether an element begins or ends inside of a word."""
-        near = self._near(element)
-        return any(one.is_inside(place) for one in near for place in (element.start, element.end))
-
-    def _clings(self, element: _Element) -> bool:
-        """Tells whether a lone tag stands directly behind a word, or a raised end of one."""
-        if element.tag in ("sub", "sup") and element.start and self._is_part(element):
-            return True
-        before, after = (
-            self.block.text[max(0, place) : place + 1]
-            for place in (element.start - 1, element.start)
-        )
-        ends = element.start == element.end and not after.isalnum()
-        return ends and bool(before) and not before.isspace()
-
-
-def _mass(sentences: Sequence[_Sentence], start: int, end: int) -> NDArray[np.float64]:
-    """Returns the mass of the source words in this part of the block, for each word of these
-    sentences."""
-    return np.concatenate([one.on(start, end) for one in sentences])
-
-
-def _spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Returns begin and end of each word in the text; an empty span for a word that is written
-    otherwise there."""
-    text, end, missing, spans = text.translate(_PLAIN), 0, 8, []
-    for word in (word.rstrip(JOINER).translate(_PLAIN) for word in words):
-        end += len(text[end : end + 200]) - len(text[end : end + 200].lstrip())
-        begin = text.find(word, end, end + missing + len(word))
-        if begin < 0:
-            begin, missing, word = end, missing + len(word) + 1, ""
-        else:
-            missing = 8
-        end = begin + len(word)
-        spans.append((begin, end))
-    return spans
 
 
 def translate_page(translator: Translator, page: Tagged, settings: dict[str, Any]) -> str:

@@ -26,8 +26,9 @@ from rnnsearch.system.progress import Progress
 from rnnsearch.system.workers import ordered_map
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.dataset import Integers, Ragged
+from rnnsearch.text.formats.layout import LinePair
 from rnnsearch.text.formats.links import parse_links, read_link_lines
-from rnnsearch.text.formats.readers import LinePair, ParallelText
+from rnnsearch.text.formats.readers import ParallelText
 from rnnsearch.text.links import (
     FROM_ZERO,
     LinkWords,

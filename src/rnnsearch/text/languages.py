@@ -18,13 +18,9 @@ from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.settings import DataSettings
 from rnnsearch.text.codec import SIDES
+from rnnsearch.text.formats.layout import Layout
 from rnnsearch.text.formats.opening import is_on_disk, text_suffix
-from rnnsearch.text.formats.readers import (
-    BILINGUAL,
-    Layout,
-    languages_in,
-    parallel_texts,
-)
+from rnnsearch.text.formats.readers import BILINGUAL, languages_in, parallel_texts
 from rnnsearch.text.language_codes import base
 from rnnsearch.text.tokens import UNSPACED
 

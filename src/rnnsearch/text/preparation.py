@@ -50,8 +50,9 @@ from rnnsearch.text.dataset import (
     write_contents,
     write_rows,
 )
+from rnnsearch.text.formats.layout import LinePair
 from rnnsearch.text.formats.lines import Lines, name_of, plain_pairs, read_pairs
-from rnnsearch.text.formats.readers import LinePair, ParallelText
+from rnnsearch.text.formats.readers import ParallelText
 from rnnsearch.text.links import Range, project
 from rnnsearch.text.preparation_report import PreparationReport, SideReport, TextReport
 from rnnsearch.text.subword_training import train_subwords

@@ -14,9 +14,11 @@ from packed import PACK
 from pairs import Pair, pairs_of
 from refusals import refusal
 
-from rnnsearch.text.formats import readers
+from rnnsearch.text.formats import tmx
+from rnnsearch.text.formats.layout import Format, Layout
 from rnnsearch.text.formats.lines import InputWarnings
-from rnnsearch.text.formats.readers import QUOTED, Format, Layout, parallel_texts
+from rnnsearch.text.formats.readers import parallel_texts
+from rnnsearch.text.formats.tsv import QUOTED
 
 
 def unit(*segments: str) -> str:
@@ -375,7 +377,7 @@ def test_faults_are_one_clear_line(
 def test_a_translation_memory_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    monkeypatch.setattr(readers, "LONGEST_LINE", 100_000)
+    monkeypatch.setattr(tmx, "LONGEST_LINE", 100_000)
     (tmp_path / "a.tmx").write_bytes(content)
     with refusal(r"a\.tmx: .* is longer than 100,000"):
         read(tmp_path / "a.tmx")

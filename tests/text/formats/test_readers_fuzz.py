@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from packed import PACK, PACKED
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.readers import Layout, parallel_texts
+from rnnsearch.text.formats.layout import Layout
+from rnnsearch.text.formats.readers import parallel_texts
 
 Pair = tuple[str, str]
 

@@ -124,7 +124,7 @@ def ray_job(place: Place, task: Task, runs: Sequence[Path], sides: int) -> Job:
     """Returns the work on each shard; sides: 1 for lines, 2 for pairs."""
     from rnnsearch.lab.ray import Job, OneSide
     from rnnsearch.run import Run
-    from rnnsearch.text.formats.readers import Layout
+    from rnnsearch.text.formats.layout import Layout
 
     data, kind = Run.open(runs[0]).settings.data, OneSide if sides == 1 else Layout
     layout = kind("", "", "", data.source_language, data.target_language)

@@ -283,7 +283,7 @@ export class ResultView {
   }
 }
 
-/** As `_PLAIN` of serve/html.py. */
+/** As `_PLAIN` of serve/placing.py. */
 const plain = (text) => text.replace(/[’`´]/gu, "'").replace(/[\u2060\u00a0\u202f]/gu, " ");
 
 const wordsOf = () => [...ui.output.querySelectorAll(".word")];
