@@ -4,10 +4,11 @@
         --out models/src/rnnsearch_models/en-fr
 
 `scripts/shipped_models.toml` names the sources of text, the test sets, and the steps: trainings
-that begin with the weights of the step before. The sources `phrases`, `first` and `everyday` are in
-`scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and what fills them; what
-people type first; and conversation, situations, labels and words. `words` are single words of
-another source and their translations.
+that begin with the weights of the step before. The sources `phrases`, `first`, `everyday` and
+`usage` are in `scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and what fills
+them; what people type first; conversation, situations, labels and words; and verbs with their
+objects, constructions, idioms and words. `words` are single words of another source and their
+translations.
 After an interruption, give the same command again: finished steps are not repeated, and training
 continues. `--from MODEL --steps N` begins with the weights and vocabularies of a model and carries
 out the last N steps. Needs the extra `align` for eflomal.
@@ -64,7 +65,7 @@ KINDS = Path(__file__).parents[1] / "docs" / "studies" / "everyday-kinds.tsv"
 """Sentences that measure what people type first. None is in the text."""
 PHRASES, FILLINGS = Path(__file__).with_name("phrases"), 8
 """Folder of the phrases, and how many sentences are made of a phrase with slots."""
-OWN = ("phrases", "first", "everyday")
+OWN = ("phrases", "first", "everyday", "usage")
 """Sources in that folder."""
 COUNT, USUAL = 6, 0.55
 """Minimum number of a word's links in a dictionary, and minimum share of those to its

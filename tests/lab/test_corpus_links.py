@@ -16,14 +16,13 @@ from refusals import refusal
 from rnnsearch import read_pharaoh
 from rnnsearch.lab import eflomal_links as linking
 from rnnsearch.lab.eflomal_links import (
-    LEARNED_VOTES,
     align_texts,
     bare,
     beginnings,
-    link_files,
     link_texts,
-    vote,
+    run_files,
 )
+from rnnsearch.lab.link_files import link_files, vote
 from rnnsearch.settings import DataSettings
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.links import parse_links
@@ -80,6 +79,7 @@ def test_the_aligner_sees_the_tokenisers_words_and_links_count_them(
 ) -> None:
     report = aligned(method="forward")
     assert diagonal[0][0] == "The man can 't see it ."
+    assert len(diagonal) == 2  # one run
     assert diagonal[1] == ["L' homm ne le voit pas .", "", "Il dort ( vrai ) !", ""]
     assert (
         Path("a.links").read_text() == "0-0 1-1 2-2 3-3 4-4 5-5 6-6\n\n0-0 1-1 2-2 3-3 4-4 5-5\n\n"
@@ -110,15 +110,15 @@ def test_every_corpus_has_its_file_and_all_are_aligned_together(
     assert diagonal[0][4] == "one_ two"
     assert (len(diagonal[0]), Path("b.links").read_text()) == (5, "0-0\n")
     assert "pairs    5, 2 without" in report
-    directions = folder / "forward", folder / "reverse"
-    assert align_texts(texts, directions, settings=DataSettings()) == [4, 1]
-    assert [path.read_text().count("\n") for path in directions] == [5, 5]
+    assert align_texts(texts, folder, settings=DataSettings(), letters=(5,)) == [4, 1]
+    (run,) = run_files(folder, (5,))
+    assert [path.read_text().count("\n") for path in run] == [5, 5]
     with refusal(r"1 output file\(s\) given for 2 corpora"):
         link_texts(texts, outs[:1], settings=DataSettings())
     with refusal(r"1 output file\(s\) given for 2 corpora"):
         link_texts(texts, outs[:1] * 2, settings=DataSettings())
-    with refusal(r"forward: ends after 5 of 6 lines \(check the free disk space\)"):
-        link_files(*directions, outs, sizes=[4, 2])
+    with refusal(r"links.5.forward: ends after 5 of 6 lines \(check the free disk space\)"):
+        link_files([run], outs, sizes=[4, 2], method="union")
 
 
 @pytest.mark.usefixtures("diagonal")
@@ -161,7 +161,7 @@ def test_faulty_files_leave_nothing_behind(
     Path("r").write_text(reverse)
     before = sorted(folder.iterdir())
     with refusal(message):
-        link_files("f", "r", [folder / "out"])
+        link_files([(Path("f"), Path("r"))], [folder / "out"], method="union")
     assert sorted(folder.iterdir()) == before
 
 
@@ -239,7 +239,8 @@ def test_the_command(folder: Path, command: Command, diagonal: list[list[str]]) 
         "--out x": "a corpus, or an aligner's files",
         "--forward a.en --out x": "files of both directions",
         "a.en a.fr --forward f --reverse r --out x": "a corpus, or an aligner's files",
-        "a.en a.fr --out x --symmetrise best": "does not know 'best' (use one of: grow-diag-final-and",
+        "a.en a.fr --out x --symmetrise best": "does not know 'best' (use one of: vote, grow-diag-final-and",
+        "--forward a.en --reverse a.fr --out x --symmetrise vote": "does not know 'vote'",
         "a.en a.fr --out x --words all": "--words does not know 'all'",
         "a.en --out x": "a.en: has no target text",
         "empty empty --out x": "there are no words",
@@ -285,7 +286,29 @@ def test_japanese_is_linked_by_given_words_or_by_characters(
 
 def test_the_aligner_reads_beginnings_of_words_and_whole_numbers() -> None:
     text = "Österreich нового ελληνική am 12345.67 um 20Uhr_5 qu'est l' 東京都心部です"
-    assert beginnings(text) == "Öste ново ελλη am 12345.67 um 20Uhr_5 qu'e l' 東京都心部です"
+    assert beginnings(text, 4) == "Öste ново ελλη am 12345.67 um 20Uhr_5 qu'e l' 東京都心部です"
+    assert (
+        beginnings(text, 6)
+        == "Österr нового ελληνι am 12345.67 um 20Uhr_5 qu'est l' 東京都心部です"
+    )
+
+
+def test_three_runs_vote(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run reads other beginnings of the words. A link needs half of the six directions."""
+    Path("a.en").write_text("abcdefgh\nabcdefgh\n")
+    Path("a.fr").write_text("x y z\nx y z\n")
+    found = {"abc": "0-0 0-1", "abcd": "0-0 0-2", "abcdef": "0-2"}
+    seen = eflomal_stand_in.stand_in(
+        monkeypatch, lambda source, _: (found[source], found[source].partition(" ")[0])
+    )
+    report = aligned()
+    assert [lines[0] for lines in seen[::2]] == list(found)
+    # 0-0 has four votes, 0-1 one, 0-2 three: the last run gives it to both directions
+    assert Path("a.links").read_text() == "0-0 0-2\n" * 2
+    assert report == (
+        "pairs    2, 0 without links\nlinks    10 forward, 6 reverse, 6 in both of 3 runs (agreement"
+        " 75.0 %); 4 written (vote)\n"
+    )
 
 
 def test_romanian_words_are_linked_without_diacritics() -> None:
@@ -297,17 +320,14 @@ def test_romanian_words_are_linked_without_diacritics() -> None:
 
 
 def test_a_vote_lowers_the_probability_that_a_link_needs() -> None:
-    probabilities = dict(
-        zip(
-            parse_links("0-0 1-1 2-2 3-3 4-4 5-5", "", 1),
-            (0.65, 0.64, 0.4, 0.39, 0.15, 0.14),
-            strict=True,
-        )
-    )
-    assert vote(probabilities, [], []) == parse_links("0-0", "", 1)
-    assert vote(
-        probabilities, parse_links("1-1 2-2 3-3", "", 1), parse_links("9-9", "", 1)
-    ) == parse_links("0-0 1-1 2-2", "", 1)
-    both = parse_links("2-2 3-3 4-4 5-5", "", 1)
-    assert vote(probabilities, both, both[::-1]) == parse_links("0-0 2-2 3-3 4-4", "", 1)
-    assert vote({}, both, both, LEARNED_VOTES) == both
+    def links(text: str) -> Any:
+        return parse_links(text, "", 1)
+
+    two_runs = [links("0-0 1-1"), links("0-0"), links("0-0 2-2"), links("0-0 2-2")]
+    assert vote(two_runs) == links("0-0 2-2")
+    assert vote(two_runs, 0.25) == links("0-0 1-1 2-2")
+    # shares 1, 1/4 and 1/2 need 0, 0.5 and 0.3; without votes, 0.7
+    probabilities = {(1, 1): 0.5, (2, 2): 0.3, (3, 3): 0.7, (4, 4): 0.69}
+    assert vote(two_runs, probabilities=probabilities) == links("0-0 1-1 2-2 3-3")
+    fewer = {(1, 1): 0.49, (2, 2): 0.29}
+    assert vote(two_runs, probabilities=fewer) == links("0-0")

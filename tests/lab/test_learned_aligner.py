@@ -17,7 +17,8 @@ from rnnsearch import read_pharaoh
 from rnnsearch.installed import VARIABLE
 from rnnsearch.lab import eflomal_links as corpus_links
 from rnnsearch.lab import held_out
-from rnnsearch.lab.eflomal_links import LEARNED_VOTES, beginnings
+from rnnsearch.lab.eflomal_links import beginnings
+from rnnsearch.lab.link_files import ENOUGH, SHARE_WEIGHT
 
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "src" / "rnnsearch_models"
 
@@ -77,13 +78,12 @@ def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: s
     assert set(Path("links.work/teacher.links").read_text().split("\n")) == {"0-0", ""}
     found = list(map(json.loads, lines_of("links.work/networks.jsonl")))
     voted = read_pharaoh("links")
-    assert len(voted) == len(found) == len(read_pharaoh("links.work/eflomal/links.reverse"))
-    alone, one_has_it, both_have_it = LEARNED_VOTES
-    least = {(0, 0): both_have_it, (1, 1): one_has_it}
+    assert len(voted) == len(found) == len(read_pharaoh("links.work/eflomal/links.3.reverse"))
+    least = {(0, 0): 0.0, (1, 1): ENOUGH - SHARE_WEIGHT / 2}
     for links, one in zip(voted, found, strict=True):
         probable = dict(zip(map(tuple, one["links"]), one["probabilities"], strict=True))
         linked = {
-            link for link, probability in probable.items() if probability >= least.get(link, alone)
+            link for link, probability in probable.items() if probability >= least.get(link, ENOUGH)
         }
         assert links == linked | {(0, 0)}  # whatever the networks say
     assert any(voted)
@@ -120,7 +120,7 @@ def test_a_model_and_its_opposite_vote_with_eflomal(
     mended = "links --aligner en-fr --out mended b.en b.fr"
     assert command(mended).code == 0
     (networks,) = lines_of("mended.work/networks.jsonl")
-    assert eflomal[1] == [beginnings(" ".join(json.loads(networks)["tokens"]))]
+    assert eflomal[1] == [beginnings(" ".join(json.loads(networks)["tokens"]), 3)]
     Path("mended.work/networks.jsonl").write_text(networks[:40] + "\n", encoding="utf-8")
     assert_refused(command(f"{mended} --overwrite"), "networks.jsonl: is damaged")
     for name in ("b.it", "one.fr"):

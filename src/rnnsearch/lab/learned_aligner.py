@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
-from rnnsearch.lab.eflomal_links import BARE, align_texts, bare, link_files, require_eflomal
+from rnnsearch.lab.eflomal_links import BARE, align_texts, bare, require_eflomal, run_files
 from rnnsearch.lab.held_out import choose_held_out
+from rnnsearch.lab.link_files import VOTE, Directions, link_files
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.run import Run
 from rnnsearch.settings import DataSettings
@@ -36,6 +37,8 @@ from rnnsearch.training.loop import train
 LINKS_RECIPE = "aligner"
 AS_GIVEN: dict[str, Any] = {"french_elisions": False}
 """Settings of the text: `align` counts the words of the given lines, so nothing is repaired."""
+TEACHER = 0.6
+"""Share of the directions of eflomal's runs that have a link from which networks learn."""
 UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
 """Minimum and maximum number of updates; in between, a corpus gets one update for every 25 pairs
 that it has."""
@@ -43,12 +46,12 @@ that it has."""
 
 class Aligners(NamedTuple):
     """Networks and eflomal that align a corpus together. lines: of the corpus, as networks read
-    them. networks, eflomal: of both directions, the latter's link files. step: makes further steps
+    them. networks: of both directions. eflomal: link files of its runs. step: makes further steps
     in their work folder."""
 
     lines: Sequence[Path]
     networks: tuple[str, str]
-    eflomal: tuple[Path, Path]
+    eflomal: Sequence[Directions]
     step: MakeOnce
 
 
@@ -72,7 +75,7 @@ def learn_links(
     with work_folder(folder, "links", key) as step, progress_bar() as progress:
         eflomal = eflomal_links(step, files, settings.data, words, learn_from=said)
         teacher = step(
-            "teacher.links", lambda out: link_files(*eflomal, [out], method="intersection")
+            "teacher.links", lambda out: link_files(eflomal, [out], method=VOTE, least=TEACHER)
         )
         reversed_data = {
             "source_language": settings.data.target_language,
@@ -158,8 +161,8 @@ def eflomal_links(
     settings: DataSettings,
     words: LinkWords,
     learn_from: str = "",
-) -> tuple[Path, Path]:
-    """Returns eflomal's link files of both directions. learn_from: the languages of the texts if a
+) -> Sequence[Directions]:
+    """Returns the link files of eflomal's runs. learn_from: the languages of the texts if a
     network is to learn from them; texts that are too small for that are refused."""
 
     def make(out: Path) -> None:
@@ -170,11 +173,9 @@ def eflomal_links(
         note("eflomal aligns the words in both directions: minutes for 100,000 pairs")
         out.mkdir()
         with progress_bar() as progress:
-            directions = out / "links.forward", out / "links.reverse"
-            align_texts(texts, directions, settings=settings, words=words, progress=progress)
+            align_texts(texts, out, settings=settings, words=words, progress=progress)
 
-    folder = step("eflomal", make)
-    return folder / "links.forward", folder / "links.reverse"
+    return run_files(step("eflomal", make))
 
 
 def training_limits(source: Path) -> list[str]:

@@ -29,8 +29,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 """Name of a variant, a test set or a system, and of its folders and columns."""
 EFLOMAL = "eflomal"
 """Instead of a file of links: make them with eflomal."""
-Symmetrisation = Literal[
-    "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"
+LinkMethod = Literal[
+    "vote", "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union"
 ]
 
 
@@ -63,7 +63,7 @@ class CorpusFiles(_StudyTable):
     """development files, named as the others are"""
     links: str = ""
     """word links of `train`, in Pharaoh format"""
-    align: Symmetrisation | None = None
+    align: LinkMethod | None = None
     """make the links of `train`, and of tests with `links = "eflomal"`, with eflomal"""
     pairs: Positive | None = None
     """use only this many pairs: the first ones, or with `hold_out` pairs of the whole text"""

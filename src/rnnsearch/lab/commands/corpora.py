@@ -95,8 +95,9 @@ class Linking:
     files FILE...: Source and target files alternating, or bilingual files, as for `prepare`. They
     are aligned together.
     out FILE: Pharaoh file to write; repeat the option for several corpora.
-    symmetrise: How to symmetrise the links of both directions: grow-diag-final-and (default),
-    grow-diag-final, grow-diag, grow, intersection, union, forward, reverse.
+    symmetrise: `vote` (default): links that half of the directions of three runs of eflomal have.
+    Or how to symmetrise the links of both directions of one run: grow-diag-final-and (default with
+    --forward), grow-diag-final, grow-diag, grow, intersection, union, forward, reverse.
     words: Words that are aligned: `tokenised` words, or words as `given` (split at spaces).
     forward FILE: Do not align. Read another aligner's links from this file, with one source word
     per target word.
@@ -121,12 +122,14 @@ def links(
     together. `prepare --links` reads the links. The same text and seed (data.seed) give the same
     links, on Linux."""
     from rnnsearch.lab.dictionary import write_dictionary
-    from rnnsearch.lab.eflomal_links import link_files, link_texts, linked_words
+    from rnnsearch.lab.eflomal_links import link_texts, linked_words
+    from rnnsearch.lab.link_files import VOTE, link_files
     from rnnsearch.text.formats.readers import parallel_texts
-    from rnnsearch.text.links import DEFAULT, METHODS
+    from rnnsearch.text.links import METHODS
 
-    method = one_of(linking.symmetrise or DEFAULT, "--symmetrise", tuple(METHODS))
     texts = files or []
+    methods = tuple(METHODS) if linking.forward else (VOTE, *METHODS)
+    method = one_of(linking.symmetrise or methods[0], "--symmetrise", methods)
     counted: Any = one_of(linking.words, "--words", ("tokenised", "given"))
     forward, aligner, dictionary = linking.forward, linking.aligner, linking.dictionary
     if bool(forward) != bool(linking.reverse) or bool(forward) == bool(texts):
@@ -146,17 +149,14 @@ def links(
             or len(out) != 1
             or any((text.columns, text.format_, linking.symmetrise, own))
         ):
-            what = (
-                f"--aligner {aligner} takes two files of lines and one --out, and symmetrises by"
-                " `product`"
-            )
+            what = f"--aligner {aligner} takes two files of lines and one --out, and votes itself"
             raise InputError(what, remedy="remove the other files and options")
         return link_by_networks(
             aligner, list(map(Path, texts)), out[0], counted, text.recipe, text.set_ or []
         )
     with progress_bar() as progress:
         if forward:
-            report = link_files(forward, linking.reverse, out, method=method)
+            report = link_files([(Path(forward), Path(linking.reverse))], out, method=method)
         else:
             settings, layout, languages = data_options(texts, text)
             corpora = parallel_texts(texts, layout=layout)
@@ -189,24 +189,22 @@ def link_by_networks(
     """Aligns two files with a model and its opposite, or with two networks that are trained
     first."""
     from rnnsearch.cli.align import align
-    from rnnsearch.lab.eflomal_links import LEARNED_VOTES, VOTES, vote_files
     from rnnsearch.lab.learned_aligner import LINKS_RECIPE, align_with_models, learn_links
+    from rnnsearch.lab.link_files import LOWEST, vote_files
 
     folder = out.with_name(f"{out.name}.work")
     if aligner == "rnnsearch":
         aligners = learn_links(files, folder, words, recipe or LINKS_RECIPE, own)
-        least = LEARNED_VOTES
     else:
-        aligners, least = align_with_models(aligner, files, folder, words), VOTES
-    lowest = min(filter(None, least))
-    how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": lowest}
+        aligners = align_with_models(aligner, files, folder, words)
+    how = {"posterior": "true", "symmetrise": "product", "words": words, "threshold": LOWEST}
     settings = [f"align.{name}={value}" for name, value in how.items()]
     with resumable(), aligners as both:
         forward, backward = both.networks
         runs, reverse = [forward, *map(str, both.lines)], [Path(backward)]
         whole = partial(align, runs, reverse_run=reverse, set_=settings, format_="jsonl")
         aligned = both.step("networks.jsonl", lambda path: whole(out=str(path)))
-        vote_files(aligned, *both.eflomal, out, least)
+        vote_files(aligned, both.eflomal, out)
     print(f"{out}\nnetworks  {forward}, {backward}")
 
 

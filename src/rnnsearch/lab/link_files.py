@@ -1,0 +1,148 @@
+"""Files of word links from those of both directions: symmetrised, or voted for by several runs of
+an aligner and by networks."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain, islice
+from pathlib import Path
+
+from rnnsearch.arguments import in_step
+from rnnsearch.errors import InputError, InputWarning
+from rnnsearch.lab.gold_checks import EXCHANGE
+from rnnsearch.system.files import reading, written_whole
+from rnnsearch.text.formats.lines import raw_lines
+from rnnsearch.text.formats.links import parse_links, read_link_lines
+from rnnsearch.text.links import symmetrise
+from rnnsearch.word_links import Link, format_links
+
+Directions = tuple[Path, Path]
+"""Link files (source-target): forward, with one source word or none for each target word, and
+reverse, with one target word or none for each source word."""
+VOTE = "vote"
+"""The method that reads several runs; those of `symmetrise` read one."""
+HALF = 0.5
+"""Smallest share of all directions that have a link, without networks."""
+SHARE_WEIGHT, ENOUGH = 0.8, 0.7
+"""A link needs a probability + SHARE_WEIGHT · share of at least ENOUGH if networks vote too. Chosen
+on the 37 development sentences of the Hansards, and German ones."""
+
+LOWEST = 0.03
+"""Smaller probabilities do not count: a link of five of six directions needs 0.033."""
+
+
+def vote(
+    directions: Sequence[Iterable[Link]],
+    least: float = HALF,
+    probabilities: Mapping[Link, float] | None = None,
+) -> list[Link]:
+    """Returns the links, sorted, that at least this share of the directions has.
+
+    directions: links (source, target) of both directions of each run. probabilities: of links, by
+    networks of both directions, √(p→ p←), 0 for others; with them, links need SHARE_WEIGHT and
+    ENOUGH instead.
+    """
+    votes = Counter(chain.from_iterable(map(set, directions)))
+    share = {link: count / len(directions) for link, count in votes.items()}
+    if probabilities is None:
+        return sorted(link for link in share if share[link] >= least)
+    return sorted(
+        link
+        for link in {*probabilities, *share}
+        if probabilities.get(link, 0.0) + SHARE_WEIGHT * share.get(link, 0.0) >= ENOUGH
+    )
+
+
+def link_files(
+    runs: Sequence[Directions],
+    outs: Sequence[Path],
+    *,
+    sizes: Sequence[int | None] = (None,),
+    method: str,
+    least: float = HALF,
+) -> str:
+    """Writes a Pharaoh file for each text, with one line per pair, completely or not at all, from
+    the link files of any aligner. Returns a report.
+
+    runs: several for VOTE, otherwise one. sizes: pairs of each text; None: all. method: VOTE or one
+    of METHODS. least: as in `vote`. Raises InputError for an invalid link, if one file has more
+    lines, if they have fewer than `sizes` say, and if they are empty.
+    """
+    pairs, counts = _pairs(runs), Counter[str]()
+    with ExitStack() as stack:
+        for out, size in zip(outs, sizes, strict=True):
+            expected = counts["pairs"] + (size or 0)
+            whole = stack.enter_context(written_whole(out))
+            file = stack.enter_context(whole.open("w", encoding="utf-8", newline="\n"))
+            for found in islice(pairs, size):
+                links = (
+                    vote([*chain(*found)], least)
+                    if method == VOTE
+                    else symmetrise(*found[0], method)
+                )
+                print(format_links(links), file=file)
+                counts.update(pairs=1, written=len(links), without=not any(chain(*found)))
+                for one, other in found:
+                    both, exchanged = set(one) & set(other), {link[::-1] for link in other}
+                    counts.update(forward=len(one), reverse=len(other), both=len(both))
+                    counts.update(exchanged=len(exchanged.intersection(one)))
+            if counts["pairs"] < expected:
+                what = f"ends after {counts['pairs']:,} of {expected:,} lines"
+                raise InputError(what, file=runs[0][0], remedy="check the free disk space")
+        if not counts["pairs"]:
+            raise InputError(
+                "is empty", file=runs[0][0], remedy="give files with one line for each pair"
+            )
+    return _report(counts, runs, method)
+
+
+def _report(counts: Counter[str], runs: Sequence[Directions], method: str) -> str:
+    """Returns the report. Issues an InputWarning if one direction seems to list target-source."""
+    agreement, exchanged = (
+        200 * counts[found] / max(counts["forward"] + counts["reverse"], 1)
+        for found in ("both", "exchanged")
+    )
+    if exchanged > max(2 * agreement, agreement + 20):
+        forward, reverse = runs[0]
+        what = f"{forward} and {reverse} have {agreement:.1f} % of their links in common, but "
+        what += f"{exchanged:.1f} % with source and target exchanged in one. If one lists "
+        what += f"target-source: {EXCHANGE}"
+        warnings.warn(what, InputWarning, stacklevel=3)
+    several = f" of {len(runs)} runs" * (len(runs) > 1)
+    return (
+        f"pairs    {counts['pairs']:,}, {counts['without']:,} without links\nlinks   "
+        f" {counts['forward']:,} forward, {counts['reverse']:,} reverse, {counts['both']:,} in both"
+        f"{several} (agreement {agreement:.1f} %); {counts['written']:,} written ({method})\n"
+    )
+
+
+def vote_files(networks: Path, runs: Sequence[Directions], out: Path) -> None:
+    """Writes the links that networks and the runs of an aligner vote for.
+
+    networks: lines of `align --format jsonl`. Raises InputError for an invalid link, and if the
+    files differ in length.
+    """
+    remedy = f"delete {networks.parent}, and begin again"
+    pairs = in_step(raw_lines(networks), _pairs(runs), (networks, runs[0][0]), remedy)
+    with written_whole(out) as whole, whole.open("w", encoding="utf-8", newline="\n") as file:
+        for line, found in pairs:
+            with reading(networks, "delete it, and give the same command", "is damaged"):
+                read = json.loads(line)
+                probable = dict(zip(map(tuple, read["links"]), read["probabilities"], strict=True))
+            print(format_links(vote([*chain(*found)], probabilities=probable)), file=file)
+
+
+def _pairs(runs: Sequence[Directions]) -> Iterator[list[tuple[list[Link], list[Link]]]]:
+    """Yields the links of each pair: of both directions of each run."""
+    return map(list, zip(*(_pairs_of_run(*run) for run in runs), strict=False))
+
+
+def _pairs_of_run(forward: Path, reverse: Path) -> Iterator[tuple[list[Link], list[Link]]]:
+    files = read_link_lines(forward), read_link_lines(reverse)
+    lines = in_step(*files, (forward, reverse), "give one line for each pair")
+    for number, (one, other) in enumerate(lines, 1):
+        yield parse_links(one, forward, number), parse_links(other, reverse, number)
