@@ -308,8 +308,8 @@ class AlignSettings(_Section):
         "grow-diag-final-and", "grow-diag-final", "grow-diag", "grow", "intersection", "union",
         "forward", "reverse", "product",
     ] = "grow-diag-final-and"  # fmt: skip
-    """how to symmetrise the links of two directions: a method of `rnnsearch links`, or the product
-    of the weights of both"""
+    """how to symmetrise the links of two directions: as `rnnsearch links --forward` does, or the
+    product of the weights of both"""
     words: Literal["tokenised", "given"] = "tokenised"
     """words that the links refer to: those of the tokeniser, or words as given (split at spaces)"""
 

@@ -117,6 +117,11 @@ def test_every_corpus_has_its_file_and_all_are_aligned_together(
         link_texts(texts, outs[:1], settings=DataSettings())
     with refusal(r"1 output file\(s\) given for 2 corpora"):
         link_texts(texts, outs[:1] * 2, settings=DataSettings())
+    with refusal(r"1 output file\(s\) given for 1 corpora"):
+        link_texts(texts[:1], outs[:1] * 2, settings=DataSettings())
+    Path("short").write_text("0-0\n")
+    with refusal("short: has fewer lines than others"):
+        link_files([run, (Path("short"), Path("short"))], outs[:1], method="vote")
     with refusal(r"links.5.forward: ends after 5 of 6 lines \(check the free disk space\)"):
         link_files([run], outs, sizes=[4, 2], method="union")
 
@@ -243,6 +248,8 @@ def test_the_command(folder: Path, command: Command, diagonal: list[list[str]]) 
         "--forward a.en --reverse a.fr --out x --symmetrise vote": "does not know 'vote'",
         "a.en a.fr --out x --words all": "--words does not know 'all'",
         "a.en --out x": "a.en: has no target text",
+        "a.en a.fr --out x --dictionary ./x": "an output is named twice, or is a text",
+        "a.en a.fr --out ./a.fr --overwrite": "an output is named twice, or is a text",
         "empty empty --out x": "there are no words",
         "blank blank --out x": "there are no words",
     }.items():

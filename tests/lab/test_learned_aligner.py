@@ -16,7 +16,7 @@ from pairs import lines_of, write
 from rnnsearch import read_pharaoh
 from rnnsearch.installed import VARIABLE
 from rnnsearch.lab import eflomal_links as corpus_links
-from rnnsearch.lab import held_out
+from rnnsearch.lab import held_out, learned_aligner
 from rnnsearch.lab.eflomal_links import beginnings
 from rnnsearch.lab.link_files import ENOUGH, SHARE_WEIGHT
 
@@ -44,7 +44,7 @@ def eflomal(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 @pytest.mark.usefixtures("eflomal")
 def test_it_goes_on_after_ctrl_c_and_writes_links(
-    command: Command, tiny_corpus: Path, interrupted: Any
+    command: Command, tiny_corpus: Path, interrupted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = interrupted(2)
     files = [Path(shutil.copy(tiny_corpus / f"train.{code}", f"a.{code}")) for code in ("en", "fr")]
@@ -63,6 +63,9 @@ def test_it_goes_on_after_ctrl_c_and_writes_links(
     assert len(read_pharaoh("links")) == len(read_pharaoh("links.work/teacher.links")) == lines
     assert_refused(command(*words), "already exists")
     seeded = command(*words, "--overwrite", "--set", "training.seed=7")
+    with monkeypatch.context() as patch:
+        patch.setattr(learned_aligner, "MADE_BY", "other letters")
+        assert_refused(command(*words, "--overwrite"), "belongs to other files or settings")
     for file in files:  # of the same size: the lines in another order
         write(file, lines_of(file)[::-1])
     for other in (seeded, command(*words, "--overwrite")):

@@ -266,7 +266,7 @@ def link_texts(
 ) -> str:
     """Runs eflomal on all texts together, as `align_texts`, and writes a Pharaoh file for each, as
     `link_files`: by VOTE of several runs, or by another method from one. Returns a report."""
-    if len(set(outs)) != len(texts):
+    if not len(set(outs)) == len(outs) == len(texts):
         what = f"{len(set(outs))} output file(s) given for {len(texts)} corpora"
         raise InputError(what, remedy="give one for each corpus, in the same order")
     letters = RUN_LETTERS if method == VOTE else ONE_RUN

@@ -16,9 +16,16 @@ from typing import Any, NamedTuple
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
-from rnnsearch.lab.eflomal_links import BARE, align_texts, bare, require_eflomal, run_files
+from rnnsearch.lab.eflomal_links import (
+    BARE,
+    RUN_LETTERS,
+    align_texts,
+    bare,
+    require_eflomal,
+    run_files,
+)
 from rnnsearch.lab.held_out import choose_held_out
-from rnnsearch.lab.link_files import VOTE, Directions, link_files
+from rnnsearch.lab.link_files import LOWEST, VOTE, Directions, link_files
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.run import Run
 from rnnsearch.settings import DataSettings
@@ -39,6 +46,8 @@ AS_GIVEN: dict[str, Any] = {"french_elisions": False}
 """Settings of the text: `align` counts the words of the given lines, so nothing is repaired."""
 TEACHER = 0.6
 """Share of the directions of eflomal's runs that have a link from which networks learn."""
+MADE_BY = f"{RUN_LETTERS} {TEACHER} {LOWEST}"
+"""What determines the files of a work folder, besides texts and settings."""
 UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
 """Minimum and maximum number of updates; in between, a corpus gets one update for every 25 pairs
 that it has."""
@@ -71,7 +80,7 @@ def learn_links(
     own, said = with_languages(files, recipe, own)
     own += [f"data.{name}={value}" for name, value in AS_GIVEN.items()]
     settings = load_config(recipe, own)
-    key = content_key(files, settings.model_dump_json(), words)
+    key = content_key(files, settings.model_dump_json(), words, MADE_BY)
     with work_folder(folder, "links", key) as step, progress_bar() as progress:
         eflomal = eflomal_links(step, files, settings.data, words, learn_from=said)
         teacher = step(
@@ -134,7 +143,7 @@ def align_with_models(
             " languages"
         )
         raise InputError(what, remedy=remedy)
-    key = content_key(files, run.checksum, Run.open(opposite).checksum, words)
+    key = content_key(files, run.checksum, Run.open(opposite).checksum, words, MADE_BY)
     check_pairs(*files)
     if count_lines(files[0]) == 0:
         raise InputError("is empty", file=files[0], remedy="give files with one sentence per line")

@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from rnnsearch.arguments import in_step
@@ -23,6 +23,7 @@ from rnnsearch.word_links import Link, format_links
 Directions = tuple[Path, Path]
 """Link files (source-target): forward, with one source word or none for each target word, and
 reverse, with one target word or none for each source word."""
+CHECK_DISK = "check the free disk space"
 VOTE = "vote"
 """The method that reads several runs; those of `symmetrise` read one."""
 HALF = 0.5
@@ -92,7 +93,7 @@ def link_files(
                     counts.update(exchanged=len(exchanged.intersection(one)))
             if counts["pairs"] < expected:
                 what = f"ends after {counts['pairs']:,} of {expected:,} lines"
-                raise InputError(what, file=runs[0][0], remedy="check the free disk space")
+                raise InputError(what, file=runs[0][0], remedy=CHECK_DISK)
         if not counts["pairs"]:
             raise InputError(
                 "is empty", file=runs[0][0], remedy="give files with one line for each pair"
@@ -138,7 +139,11 @@ def vote_files(networks: Path, runs: Sequence[Directions], out: Path) -> None:
 
 def _pairs(runs: Sequence[Directions]) -> Iterator[list[tuple[list[Link], list[Link]]]]:
     """Yields the links of each pair: of both directions of each run."""
-    return map(list, zip(*(_pairs_of_run(*run) for run in runs), strict=False))
+    for found in zip_longest(*(_pairs_of_run(*run) for run in runs)):
+        if None in found:
+            short = runs[found.index(None)][0]
+            raise InputError("has fewer lines than others", file=short, remedy=CHECK_DISK)
+        yield list(found)
 
 
 def _pairs_of_run(forward: Path, reverse: Path) -> Iterator[tuple[list[Link], list[Link]]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import webbrowser
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -140,8 +141,7 @@ def links(
     if dictionary and (forward or aligner != "eflomal"):
         what = "--dictionary needs texts that eflomal aligns"
         raise InputError(what, remedy="give SRC TGT and no --aligner")
-    for path in [*out, *filter(None, [dictionary])]:
-        prepare_output(path, overwrite)
+    prepare_outputs([*out, *filter(None, [dictionary])], texts, overwrite)
     if aligner != "eflomal":
         own = is_stream(out[0]) or (aligner != "rnnsearch" and (text.recipe or text.set_))
         if (
@@ -168,6 +168,18 @@ def links(
                 entries = write_dictionary(pairs, dictionary, linking.phrase_length)
                 report += f"entries  {entries:,} in {dictionary}\n"
     print(report, end="")
+
+
+def prepare_outputs(files: Sequence[Path], texts: Sequence[str], overwrite: bool) -> None:
+    """Does `prepare_output` for each file. Raises InputError if one is named twice, or is a
+    text."""
+    names = [file.resolve() for file in files if not is_stream(file)]
+    if len(set(names)) < len(names) or not {*names}.isdisjoint(
+        Path(one).resolve() for one in texts
+    ):
+        raise InputError("an output is named twice, or is a text", remedy="name another file")
+    for file in files:
+        prepare_output(file, overwrite)
 
 
 def refuse_to_align(linking: Linking, text: TextOptions, out: list[Path]) -> None:
