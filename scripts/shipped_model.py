@@ -5,8 +5,8 @@
 
 `scripts/shipped_models.toml` names the sources of text, the test sets, and the steps: trainings
 that begin with the weights of the step before. The sources `phrases`, `first`, `everyday` and
-`usage` are in `scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and what fills
-them; what people type first; conversation, situations, labels and words; and verbs with their
+`usage` are in `scripts/phrases`: phrases of letters, clocks and kitchens, with slots, and what
+fills them; what people type first; conversation, situations, labels and words; and verbs with their
 objects, constructions, idioms and words. `words` are single words of another source and their
 translations.
 After an interruption, give the same command again: finished steps are not repeated, and training
