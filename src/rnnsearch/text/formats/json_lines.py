@@ -10,8 +10,14 @@ from typing import Any
 
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import parse_json
-from rnnsearch.text.formats.layout import EMPTY_LINE, OPTIONS, Layout, LinePair, plain_text
-from rnnsearch.text.formats.lines import UNREPORTED, SideWarnings, raw_lines
+from rnnsearch.text.formats.layout import OPTIONS, Layout, LinePair
+from rnnsearch.text.formats.lines import (
+    EMPTY_LINE,
+    UNREPORTED,
+    SideWarnings,
+    plain_field,
+    raw_lines,
+)
 
 Record = dict[str, Any]
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -39,7 +45,7 @@ def read_json_lines(
             source, target = _text_at(record, keys[0]), _text_at(record, keys[1])
         except InputError as fault:
             raise InputError(str(fault), file=path, line=number) from None
-        yield plain_text(source, number, warnings[0]), plain_text(target, number, warnings[1])
+        yield plain_field(source, number, warnings[0]), plain_field(target, number, warnings[1])
 
 
 def _find_keys(record: Record, layout: Layout) -> tuple[str, str]:

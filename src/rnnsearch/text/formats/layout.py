@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.lines import InputWarnings, plain_field
-from rnnsearch.text.language_codes import LANGUAGES, base
 
 Format = Literal["", "lines", "tsv", "tmx", "jsonl"]
 LinePair = tuple[str, str]
 
-EMPTY_LINE = "empty line"
-NO_TEXT = "no text on this side"
 OPTIONS = (
     ", by --columns SOURCE TARGET, or by --set data.source_language=… and data.target_language=…"
 )
@@ -67,17 +63,3 @@ class Layout:
 
 NAMED_LAYOUT = Layout()
 """The layout of files whose own names say it."""
-
-
-def language_names(code: str) -> set[str]:
-    """Returns the names of a language's columns, in lowercase."""
-    name, three = LANGUAGES.get(base(code), (code, code))
-    return {code.casefold(), base(code), three, name.casefold()}
-
-
-def plain_text(text: str | None, number: int, warnings: InputWarnings) -> str:
-    """Returns a text without control characters and line breaks; None is noted and becomes an empty
-    text."""
-    if text is None:
-        warnings.note(NO_TEXT, number)
-    return plain_field(text or "", number, warnings)

@@ -62,6 +62,7 @@ _NOT_UTF8 = (
 )
 _SAMPLE = 1 << 14  # bytes from which the encoding is found
 _LINE_BREAK = re.compile("\r\n|\r|\n")
+EMPTY_LINE, NO_TEXT = "empty line", "no text on this side"
 MOJIBAKE, ENTITIES = "mojibake (UTF-8 that was read as Latin-1)", "HTML entity"
 RETURNS = "carriage return that may end a line"
 FAULTS = {
@@ -241,8 +242,12 @@ def count_lines(path: str | Path) -> int | None:
     return None
 
 
-def plain_field(text: str, number: int, warnings: InputWarnings = IGNORED) -> str:
-    """Does as `plain_line` for a text that is not a line: its line breaks become spaces as well."""
+def plain_field(text: str | None, number: int, warnings: InputWarnings = IGNORED) -> str:
+    """Does as `plain_line` for a text that is not a line: its line breaks become spaces as well.
+    None is noted, and becomes an empty text."""
+    if text is None:
+        warnings.note(NO_TEXT, number)
+        return ""
     if "\n" in text or "\r" in text:
         warnings.note("line break inside the text", number)
         text = _LINE_BREAK.sub(" ", text)

@@ -6,18 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from rnnsearch.errors import InputError, escaped
 from rnnsearch.text.formats.json_lines import read_json_lines
-from rnnsearch.text.formats.layout import NAMED_LAYOUT, Format, Layout, LinePair, language_names
-from rnnsearch.text.formats.lines import NO_LINES, UNREPORTED, SideWarnings, raw_lines, read_pairs
+from rnnsearch.text.formats.layout import NAMED_LAYOUT, Format, Layout, LinePair
+from rnnsearch.text.formats.lines import NO_LINES, UNREPORTED, SideWarnings, read_pairs
 from rnnsearch.text.formats.opening import STDIN, text_suffix, texts_in_zip
-from rnnsearch.text.formats.tmx import read_tmx, units, variant_language
-from rnnsearch.text.formats.tsv import is_column_name, read_tsv
-from rnnsearch.text.language_codes import LANGUAGES, base
+from rnnsearch.text.formats.tmx import read_tmx, unit_languages
+from rnnsearch.text.formats.tsv import column_languages, read_tsv
 
 BILINGUAL: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[LinePair]]] = {
     "tsv": read_tsv,
@@ -25,8 +23,6 @@ BILINGUAL: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[Li
     "jsonl": read_json_lines,
 }
 """Format of a bilingual file → its reader."""
-
-_FEW_UNITS = 20
 
 _SUFFIXES: dict[str, Format] = {f".{name}": name for name in BILINGUAL}
 _CONVERT = (
@@ -123,13 +119,8 @@ def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
 def languages_in(path: str | Path) -> list[str]:
     """Returns the codes of the two languages of the first units of a TMX file, or of the names of a
     TSV file's columns; nothing if there are not two, or for another file."""
+    inside = {".tmx": unit_languages, ".tsv": column_languages}.get(text_suffix(Path(path)))
     found: list[str] = []
     with suppress(InputError):
-        if text_suffix(Path(path)) == ".tmx":
-            for unit in islice(units(path), _FEW_UNITS):
-                found += (base(variant_language(one)) for one in unit.iterfind("{*}tuv"))
-        elif text_suffix(Path(path)) == ".tsv":
-            for cell in map(str.strip, next(raw_lines(path), "").casefold().split("\t")):
-                names = (code for code in LANGUAGES if is_column_name(cell, language_names(code)))
-                found += islice(names, 1)
+        found += inside(path) if inside else []
     return codes if len(codes := list(dict.fromkeys(found))) == 2 else []

@@ -6,14 +6,17 @@ import codecs
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.layout import OPTIONS, Layout, LinePair, plain_text
+from rnnsearch.text.formats.layout import OPTIONS, Layout, LinePair
 from rnnsearch.text.formats.lines import LONGEST_LINE, InputWarnings, SideWarnings, plain_field
 from rnnsearch.text.formats.opening import opened
+from rnnsearch.text.language_codes import base
 
+_FEW_UNITS = 20
 _XML_CHUNK = 1 << 14  # bytes given to the parser at a time
 _LONGEST_REFERENCE = 12  # bytes of &#x12345678;
 _AGAIN = "the file is damaged or incomplete: correct it or get it again"
@@ -66,9 +69,9 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     ]
     languages: set[str] = set()
     number = 0
-    for number, unit in enumerate(units(path), 1):
+    for number, unit in enumerate(_units(path), 1):
         variants = [
-            (variant_language(variant), variant.find("{*}seg"))
+            (_variant_language(variant), variant.find("{*}seg"))
             for variant in unit.iterfind("{*}tuv")
         ]
         languages |= {language for language, _ in variants}
@@ -89,14 +92,14 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
             raise InputError(what[:300], file=path, remedy=remedy)
 
 
-def variant_language(variant: ET.Element) -> str:
+def _variant_language(variant: ET.Element) -> str:
     return _language_code(variant.get(_LANGUAGE) or variant.get("lang") or "")
 
 
 def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
     """Returns the text of the first segment."""
     if not segments:
-        return plain_text(None, number, warnings)
+        return plain_field(None, number, warnings)
     if len(segments) > 1:
         warnings.note("second segment in the language", number)
     for code in [element for element in segments[0].iter() if _tag(element) in _CODES]:
@@ -110,7 +113,7 @@ def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWa
     return plain_field(text, number, warnings)
 
 
-def units(path: str | Path) -> Iterator[ET.Element]:
+def _units(path: str | Path) -> Iterator[ET.Element]:
     """Yields the units. Each is removed from the tree afterwards, because a whole memory may be too
     large."""
     parser: Any = ET.XMLPullParser(("start", "end"))
@@ -203,3 +206,9 @@ def _language_code(language: str) -> str:
 
 def _matches(language: str, wanted: str) -> bool:
     return wanted in (language, language.partition("-")[0])
+
+
+def unit_languages(path: str | Path) -> list[str]:
+    """Returns the codes of the languages of the first units, in their order, repeated."""
+    units = islice(_units(path), _FEW_UNITS)
+    return [base(_variant_language(one)) for unit in units for one in unit.iterfind("{*}tuv")]

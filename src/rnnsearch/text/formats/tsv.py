@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rnnsearch.errors import InputError
-from rnnsearch.text.formats.layout import EMPTY_LINE, Layout, LinePair, language_names
-from rnnsearch.text.formats.lines import SideWarnings, plain_line, raw_lines
+from rnnsearch.text.formats.layout import Layout, LinePair
+from rnnsearch.text.formats.lines import EMPTY_LINE, SideWarnings, plain_line, raw_lines
+from rnnsearch.text.language_codes import LANGUAGES, base
 
 QUOTED = "quotation marks around whole cells, which stay (is it quoted as CSV is?)"
 _QUOTED_CELL = re.compile('"(?:[^"]|"")*"')
@@ -71,7 +72,7 @@ def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
     """Returns the columns of both sides, counted from 0, and whether these cells are names of
     columns."""
     header = [cell.strip().casefold() for cell in cells]
-    languages = language_names(layout.source_language), language_names(layout.target_language)
+    languages = _language_names(layout.source_language), _language_names(layout.target_language)
     roles = {"source", "src"}, {"target", "tgt", "trg"}
     source_names, target_names = either = list(map(set.union, languages, roles))
     if layout.source.isdecimal() and layout.target.isdecimal():
@@ -79,8 +80,7 @@ def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
         there = [header[column] if column < len(header) else "" for column in columns]
         orders = there, there[::-1]  # columns 2 and 1 of a file from the source to the target
         return columns, any(
-            is_column_name(one, source_names) and is_column_name(other, target_names)
-            for one, other in orders
+            _is_name(one, source_names) and _is_name(other, target_names) for one, other in orders
         )
     for source, target in layout.names():
         if source.casefold() in header and target.casefold() in header:
@@ -88,9 +88,7 @@ def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
     if not layout.source:
         # Languages alone first: a third column `source` may say where a text comes from.
         for sides in (languages, roles, either):
-            found = [
-                [i for i, cell in enumerate(header) if is_column_name(cell, side)] for side in sides
-            ]
+            found = [[i for i, cell in enumerate(header) if _is_name(cell, side)] for side in sides]
             if [len(places) for places in found] == [1, 1] and found[0] != found[1]:
                 return (found[0][0], found[1][0]), True
         if len(cells) < 3 and len(set(map(_is_number, header))) == 1:
@@ -119,7 +117,13 @@ def _is_number(cell: str) -> bool:
     return not any(map(str.isalpha, cell)) or _IDENTIFIER.fullmatch(cell) is not None
 
 
-def is_column_name(cell: str, words: set[str]) -> bool:
+def _language_names(code: str) -> set[str]:
+    """Returns the names of a language's columns, in lowercase."""
+    name, three = LANGUAGES.get(base(code), (code, code))
+    return {code.casefold(), base(code), three, name.casefold()}
+
+
+def _is_name(cell: str, words: set[str]) -> bool:
     """Tells whether a cell is a name with one of the words, as French, fr-CA, fra_Latn and text_fr
     are for French. What has the punctuation of a sentence is none."""
     parts = re.findall(r"[^\W_]+", cell)
@@ -129,3 +133,12 @@ def is_column_name(cell: str, words: set[str]) -> bool:
         and not any(map(str.isdigit, cell))
         and not words.isdisjoint([*parts, cell])
     )
+
+
+def column_languages(path: str | Path) -> list[str]:
+    """Returns the codes of the languages that name the columns of a file, in their order."""
+    cells = map(str.strip, next(raw_lines(path), "").casefold().split("\t"))
+    found = (
+        [code for code in LANGUAGES if _is_name(cell, _language_names(code))] for cell in cells
+    )
+    return [codes[0] for codes in found if codes]
