@@ -22,7 +22,7 @@ from rnnsearch.lab.eflomal_links import (
     link_texts,
     run_files,
 )
-from rnnsearch.lab.link_files import link_files, vote
+from rnnsearch.lab.link_files import link_files, vote, vote_with_networks
 from rnnsearch.settings import DataSettings
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.links import parse_links
@@ -335,6 +335,6 @@ def test_a_vote_lowers_the_probability_that_a_link_needs() -> None:
     assert vote(two_runs, 0.25) == links("0-0 1-1 2-2")
     # shares 1, 1/4 and 1/2 need 0, 0.5 and 0.3; without votes, 0.7
     probabilities = {(1, 1): 0.5, (2, 2): 0.3, (3, 3): 0.7, (4, 4): 0.69}
-    assert vote(two_runs, probabilities=probabilities) == links("0-0 1-1 2-2 3-3")
+    assert vote_with_networks(two_runs, probabilities) == links("0-0 1-1 2-2 3-3")
     fewer = {(1, 1): 0.49, (2, 2): 0.29}
-    assert vote(two_runs, probabilities=fewer) == links("0-0")
+    assert vote_with_networks(two_runs, fewer) == links("0-0")

@@ -31,31 +31,33 @@ HALF = 0.5
 SHARE_WEIGHT, ENOUGH = 0.8, 0.7
 """A link needs a probability + SHARE_WEIGHT · share of at least ENOUGH if networks vote too. Chosen
 on the 37 development sentences of the Hansards, and German ones."""
-
 LOWEST = 0.03
 """Smaller probabilities do not count: a link of five of six directions needs 0.033."""
 
 
-def vote(
-    directions: Sequence[Iterable[Link]],
-    least: float = HALF,
-    probabilities: Mapping[Link, float] | None = None,
-) -> list[Link]:
-    """Returns the links, sorted, that at least this share of the directions has.
+def vote(directions: Sequence[Iterable[Link]], least: float = HALF) -> list[Link]:
+    """Returns the links, sorted, that at least this share of the directions has. directions: links
+    (source, target) of both directions of each run."""
+    return sorted(link for link, share in _shares(directions).items() if share >= least)
 
-    directions: links (source, target) of both directions of each run. probabilities: of links, by
-    networks of both directions, √(p→ p←), 0 for others; with them, links need SHARE_WEIGHT and
-    ENOUGH instead.
-    """
-    votes = Counter(chain.from_iterable(map(set, directions)))
-    share = {link: count / len(directions) for link, count in votes.items()}
-    if probabilities is None:
-        return sorted(link for link in share if share[link] >= least)
+
+def vote_with_networks(
+    directions: Sequence[Iterable[Link]], probabilities: Mapping[Link, float]
+) -> list[Link]:
+    """Returns the links, sorted, that have ENOUGH. directions: as in `vote`. probabilities: of
+    links, by networks of both directions, √(p→ p←); 0 for others."""
+    shares = _shares(directions)
     return sorted(
         link
-        for link in {*probabilities, *share}
-        if probabilities.get(link, 0.0) + SHARE_WEIGHT * share.get(link, 0.0) >= ENOUGH
+        for link in {*probabilities, *shares}
+        if probabilities.get(link, 0.0) + SHARE_WEIGHT * shares.get(link, 0.0) >= ENOUGH
     )
+
+
+def _shares(directions: Sequence[Iterable[Link]]) -> dict[Link, float]:
+    """Returns for each link the share of the directions that have it."""
+    votes = Counter(chain.from_iterable(map(set, directions)))
+    return {link: count / len(directions) for link, count in votes.items()}
 
 
 def link_files(
@@ -134,7 +136,7 @@ def vote_files(networks: Path, runs: Sequence[Directions], out: Path) -> None:
             with reading(networks, "delete it, and give the same command", "is damaged"):
                 read = json.loads(line)
                 probable = dict(zip(map(tuple, read["links"]), read["probabilities"], strict=True))
-            print(format_links(vote([*chain(*found)], probabilities=probable)), file=file)
+            print(format_links(vote_with_networks([*chain(*found)], probable)), file=file)
 
 
 def _pairs(runs: Sequence[Directions]) -> Iterator[list[tuple[list[Link], list[Link]]]]:
