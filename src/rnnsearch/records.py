@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType
@@ -44,9 +45,14 @@ def is_counted(letter: str) -> bool:
     return not (letter.isspace() or letter == "\u2060" or combining(letter))
 
 
-def after_letters(text: str, count: int) -> int:
-    """Returns where the first `count` characters of a text end; white space does not count."""
-    ends = [0, *(place for place, letter in enumerate(text, 1) if not letter.isspace())]
+def is_shown(letter: str) -> bool:
+    """Tells whether a character is no white space."""
+    return not letter.isspace()
+
+
+def after_letters(text: str, count: int, counts: Callable[[str], bool] = is_shown) -> int:
+    """Returns where the first `count` characters of a text end. counts: tells which count."""
+    ends = [0, *(place for place, letter in enumerate(text, 1) if counts(letter))]
     return ends[min(count, len(ends) - 1)]
 
 
@@ -144,8 +150,7 @@ class Translation(_Record):
     def before(self, position: int) -> str:
         """Returns the text before a target word, for `Translator.choices`; 0 is the first word."""
         count = sum(map(is_counted, "".join(self.tokens[:position])))
-        ends = [0, *(at for at, letter in enumerate(self.text, 1) if is_counted(letter))]
-        end = ends[min(count, len(ends) - 1)]
+        end = after_letters(self.text, count, is_counted)
         while end and combining(self.text[end : end + 1] or " "):
             end += 1
         return self.text[:end]

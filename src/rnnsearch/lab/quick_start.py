@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
@@ -190,7 +191,7 @@ def train_in_time(
             continue
         before, left = updates, 60 * stopping.max_minutes - seconds
         fewer = min(updates, done + int(left * done / seconds)) if done and left > 0 else updates
-        kept = step(f"updates-{place}.json", lambda out, n=fewer: write_text(out, json.dumps(n)))  # type: ignore[misc]
+        kept = step(f"updates-{place}.json", partial(write_text, text=json.dumps(fewer)))
         if (updates := read_earlier(kept)) < before:
             note(f"{updates:,} updates fit into {stopping.max_minutes:g} min")
         if (updates and done >= updates) or has_ended(run):
