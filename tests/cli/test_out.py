@@ -265,6 +265,18 @@ def test_a_file_that_is_there_is_not_replaced_unasked(
     assert names(tmp_path) == ["en", "fr", "out"]
 
 
+@pytest.mark.parametrize(
+    ("line", "out"),
+    [(TRANSLATE, "en"), (f"{TRANSLATE} --prefix fr", "fr"), (ALIGN, "fr"), (SCORE, "./link")],
+)
+def test_an_input_is_never_replaced(command: Command, tiny_run: Path, line: str, out: str) -> None:
+    Path("link").symlink_to("en")
+    before = Path("en").read_text(), Path("fr").read_text()
+    refused = command(f"{line.format(run=tiny_run)} --out {out} --overwrite")
+    assert_refused(refused, f"{Path(out)}: is an input (name another file to write)")
+    assert (Path("en").read_text(), Path("fr").read_text()) == before
+
+
 def test_a_link_and_a_stream_are_written_as_a_shell_does(command: Command, tiny_run: Path) -> None:
     line = TRANSLATE.format(run=tiny_run)
     Path("target").write_text("old\n")

@@ -248,8 +248,8 @@ def test_the_command(folder: Path, command: Command, diagonal: list[list[str]]) 
         "--forward a.en --reverse a.fr --out x --symmetrise vote": "does not know 'vote'",
         "a.en a.fr --out x --words all": "--words does not know 'all'",
         "a.en --out x": "a.en: has no target text",
-        "a.en a.fr --out x --dictionary ./x": "an output is named twice, or is a text",
-        "a.en a.fr --out ./a.fr --overwrite": "an output is named twice, or is a text",
+        "a.en a.fr --out x --dictionary ./x": "x: is named twice (name another file to write)",
+        "a.en a.fr --out ./a.fr --overwrite": "a.fr: is an input",
         "empty empty --out x": "there are no words",
         "blank blank --out x": "there are no words",
     }.items():

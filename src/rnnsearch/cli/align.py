@@ -61,6 +61,7 @@ def align(
     names, source, target = runs_and_texts(runs)
     check_pairs(source, target)
     say_if_empty(source, target)
+    place.keep(source, target)
     data = Run.open(names[0]).settings.data
     layout = Layout("lines", "", "", data.source_language, data.target_language)
     named = data.tokeniser != "space"  # which ignores the languages
@@ -180,6 +181,7 @@ def score(
         return
     check_pairs(source, target)
     say_if_empty(source, target)
+    place.keep(source, target)
     pairs = warned_pairs(source, target)
     first = list(islice(pairs, 1))
     if first and is_nbest(first[0][1]):

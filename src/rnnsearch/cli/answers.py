@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from rnnsearch.cli.options import Cores
 from rnnsearch.errors import InputError, InputWarning, escaped
 from rnnsearch.installed import package_version
-from rnnsearch.system.files import content_key, is_stream
+from rnnsearch.system.files import content_key, is_stream, refuse_inputs
 from rnnsearch.system.progress import is_quiet, progress_bar, show
 
 if TYPE_CHECKING:  # they would load numpy and torch
@@ -60,6 +60,10 @@ class Place(Loading):
 
     out: str | None = None
     overwrite: bool = False
+
+    def keep(self, *inputs: str) -> None:
+        """Raises InputError if the answers would replace one of these files."""
+        refuse_inputs([Path(self.out)] if self.out else [], inputs)
 
 
 class Work(NamedTuple):

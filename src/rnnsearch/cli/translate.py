@@ -197,6 +197,7 @@ def translate_lines(
     from rnnsearch.translation.source_lines import noted
 
     say_if_empty(file)
+    place.keep(file, *filter(None, [prefix]))
     run = Run.open(runs[0])
     limit = changed(run.settings, task.search).translation.max_source_length
 

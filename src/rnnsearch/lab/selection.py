@@ -19,7 +19,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.lab.held_out import pairs_of
 from rnnsearch.lab.ngrams import Floats, Ids, NgramModel, encode_text
 from rnnsearch.settings import DataSettings
-from rnnsearch.system.files import prepare_output, written_whole
+from rnnsearch.system.files import prepare_output, refuse_inputs, written_whole
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import SIDES, Side, side_tokeniser
 from rnnsearch.text.formats.layout import Layout, LinePair
@@ -166,6 +166,7 @@ def select(
     nothing is kept, and if an output file exists.
     """
     files = _output_files(out, settings, options.overwrite)
+    refuse_inputs(files, [*in_domain, *pool])
     domain_texts, texts = (
         parallel_texts(names, layout=options.layout) for names in (in_domain, pool)
     )

@@ -123,6 +123,17 @@ def prepare_output(file: Path, overwrite: bool) -> None:
     make_folder(file.parent)
 
 
+def refuse_inputs(outputs: Sequence[Path], inputs: Sequence[str | Path]) -> None:
+    """Raises InputError for an output that is one of the inputs or another output, even with
+    --overwrite."""
+    taken = {Path(one).resolve(): "is an input" for one in inputs}
+    for file in outputs:
+        if what := taken.get(file.resolve(), ""):
+            raise InputError(what, file=file, remedy="name another file to write")
+        if not is_stream(file):
+            taken[file.resolve()] = "is named twice"
+
+
 def make_folder(folder: Path) -> None:
     """Makes a folder and those above it. Raises InputError if one of them is a file."""
     for path in (folder, *folder.parents):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import shlex
 import webbrowser
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from rnnsearch.cli.demo import next_lines
 from rnnsearch.cli.options import Strings, describe, one_of, refuse, resumable, say
 from rnnsearch.cli.prepare import TextOptions, data_options
 from rnnsearch.errors import InputError
-from rnnsearch.system.files import is_stream, prepare_output
+from rnnsearch.system.files import is_stream, prepare_output, refuse_inputs
 from rnnsearch.system.progress import progress_bar
 
 AmountOption = Annotated[int | None, typer.Option(min=1, max=10**15)]
@@ -141,7 +140,10 @@ def links(
     if dictionary and (forward or aligner != "eflomal"):
         what = "--dictionary needs texts that eflomal aligns"
         raise InputError(what, remedy="give SRC TGT and no --aligner")
-    prepare_outputs([*out, *filter(None, [dictionary])], texts, overwrite)
+    outputs = [*out, *filter(None, [dictionary])]
+    refuse_inputs(outputs, [*texts, forward, linking.reverse])
+    for path in outputs:
+        prepare_output(path, overwrite)
     if aligner != "eflomal":
         own = is_stream(out[0]) or (aligner != "rnnsearch" and (text.recipe or text.set_))
         if (
@@ -168,18 +170,6 @@ def links(
                 entries = write_dictionary(pairs, dictionary, linking.phrase_length)
                 report += f"entries  {entries:,} in {dictionary}\n"
     print(report, end="")
-
-
-def prepare_outputs(files: Sequence[Path], texts: Sequence[str], overwrite: bool) -> None:
-    """Does `prepare_output` for each file. Raises InputError if one is named twice, or is a
-    text."""
-    names = [file.resolve() for file in files if not is_stream(file)]
-    if len(set(names)) < len(names) or not {*names}.isdisjoint(
-        Path(one).resolve() for one in texts
-    ):
-        raise InputError("an output is named twice, or is a text", remedy="name another file")
-    for file in files:
-        prepare_output(file, overwrite)
 
 
 def refuse_to_align(linking: Linking, text: TextOptions, out: list[Path]) -> None:
