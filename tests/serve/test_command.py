@@ -122,6 +122,9 @@ def test_killed_workers_are_replaced_and_the_end_is_graceful(
 def test_one_process_ends_at_ctrl_c_and_workers_with_their_supervisor(
     tiny_run: Path, serve: Callable[..., Served]
 ) -> None:
+    at_once = serve(tiny_run)
+    at_once.process.send_signal(signal.SIGINT)
+    assert at_once.process.wait(60) == 0
     alone = serve(tiny_run)
     assert alone.ask()["model"] == "en-fr"
     alone.process.send_signal(signal.SIGINT)

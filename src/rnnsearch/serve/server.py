@@ -101,18 +101,20 @@ def serve(bound: socket.socket, options: Options, say: Callable[[str], None]) ->
             options = replace(options, places=copies)
         service = make_service(options)
         listed = ", ".join(model.described for model in service.models)
-        say(f"serving {listed} at {address(bound)} (Ctrl-C to end)")
-        # uvicorn handles them, and raises them again
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
         if options.workers == 1:
-            uvicorn.Server(make_config(make_app(service))).run([bound])
+            server = uvicorn.Server(make_config(make_app(service)))
+            # uvicorn handles signals once it has started, and raises them again at the end
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, lambda *_: None if server.started else sys.exit())
+            run: Callable[[], None] = partial(server.run, [bound])
         else:
             del service
             config = make_config(
                 partial(worker_app, options), factory=True, workers=options.workers
             )
-            Multiprocess(config, [bound]).run()
+            run = Multiprocess(config, [bound]).run  # it handles signals from now on
+        say(f"serving {listed} at {address(bound)} (Ctrl-C to end)")
+        run()
 
 
 def worker_app(options: Options) -> ASGIApp:
