@@ -157,6 +157,8 @@ async def _refused(request: Request, error: Exception) -> Response:
         error = HTTPException(422, what)
     elif isinstance(error, TimeoutError):
         error = HTTPException(408, "the request did not arrive in time")
+    elif isinstance(error.__cause__, UnicodeDecodeError):
+        error = HTTPException(400, "the body is not UTF-8")
     elif not isinstance(error, HTTPException):
         error = HTTPException(500, "internal error: the service's log has more")
     message: object = error.detail

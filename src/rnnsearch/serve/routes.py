@@ -101,6 +101,8 @@ async def rendered(make: Callable[[Callable[[], object]], object]) -> Response:
 def most_specific_fault(errors: Sequence[Mapping[str, Any]]) -> str:
     """Describes the most specific of a validator's errors in a line: the field, and the fault."""
     error = max(errors, key=lambda one: len(one["loc"]))
+    if error["type"] == "json_invalid":
+        return f"the body is not JSON (character {error['loc'][-1]})"
     fields = [str(part) for part in error["loc"] if part not in ("body", "query")]
     what = str(error["msg"]).removeprefix("Value error, ")
     if fields:
