@@ -115,13 +115,14 @@ LINE = '{"tokens": ["a"], "source_tokens": ["b", "</s>"], "score": -1, "links": 
         (LINE.replace("[[1, 0]]", "[[NaN, 0]]"), "", "alignment needs numbers from 0 to 1"),
         (LINE, "b-c=a.jsonl b/c=a.jsonl", "two files have the same name"),
         ("0-0", "", "a.jsonl:1: Invalid JSON"),
+        ("", "", "a.jsonl: is empty (a report has at least one pair)"),
         ("{}", "", "(write the file with `rnnsearch align --format matrices`)"),
     ],
 )
 def test_alignments_that_cannot_be_reported(
     command: Command, lines: str, more: str, message: str
 ) -> None:
-    Path("a.jsonl").write_text(f"{lines}\n")
+    Path("a.jsonl").write_text(lines and f"{lines}\n")
     assert_refused(command(f"report --out out --alignments a.jsonl {more}".strip()), message)
     assert not Path("out").exists()
 

@@ -90,6 +90,8 @@ def read_matrices(file: str | Path) -> list[AlignedPair]:
         except ValidationError as error:
             remedy = "write the file with `rnnsearch align --format matrices`"
             raise InputError(first_fault(error), file=file, line=number, remedy=remedy) from None
+    if not pairs:
+        raise InputError("is empty", file=file, remedy="a report has at least one pair")
     return pairs
 
 
