@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
 from rnnsearch.errors import InputError, InputWarning
-from rnnsearch.system.files import writing
+from rnnsearch.system.files import writing, written_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -316,8 +316,8 @@ def save_figure(figure: Figure, path: Path) -> None:
     dates = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
     with drawing({"svg.fonttype": "path", "pdf.fonttype": 42, "svg.hashsalt": SALT}):
         figure.savefig(drawn, format=suffix[1:], metadata=dates.get(suffix, {}))
-    with writing(path):
-        path.write_bytes(drawn.getvalue())
+    with writing(path), written_whole(path) as temporary:
+        temporary.write_bytes(drawn.getvalue())
 
 
 def alignment_text(
