@@ -165,8 +165,7 @@ def select(
     Raises InputError for files that cannot be read or are not parallel, texts without words, if
     nothing is kept, and if an output file exists.
     """
-    files = _output_files(out, settings, options.overwrite)
-    refuse_inputs(files, [*in_domain, *pool])
+    files = _output_files(out, settings, [*in_domain, *pool], options.overwrite)
     domain_texts, texts = (
         parallel_texts(names, layout=options.layout) for names in (in_domain, pool)
     )
@@ -228,11 +227,14 @@ def _both(numbers: list[int]) -> str:
     return " | ".join(f"{number:,}" for number in numbers)
 
 
-def _output_files(out: str | Path, settings: DataSettings, overwrite: bool) -> list[Path]:
-    """Returns the files to write. Raises InputError if one is there already and may not be
-    replaced."""
+def _output_files(
+    out: str | Path, settings: DataSettings, inputs: Names, overwrite: bool
+) -> list[Path]:
+    """Returns the files to write. Raises InputError if one is an input, or is there already and may
+    not be replaced."""
     endings: Sequence[str] = (settings.source_language, settings.target_language)
     files = [Path(f"{out}.{ending}") for ending in (endings if endings[0] != endings[1] else SIDES)]
+    refuse_inputs(files, inputs)
     for file in files:
         prepare_output(file, overwrite)
     return files
