@@ -219,7 +219,8 @@ FILES --out o --words 5 --share 0.5 → give one of --words, --share and --pairs
 --in-domain a b --pool - d --out o --words 5 → a: no such file
 --in-domain domain.en --pool domain.en domain.fr --out o --words 5 → domain.en: has no target text
 --in-domain domain.en domain.fr --pool - domain.fr --out o --words 5 → -: the pool is read several times
-FILES --out laws --words 5 → laws.en: already exists
+FILES --out laws --words 5 → laws.en: is an input
+FILES --out both --words 5 → both.en: already exists
 --in-domain domain.en domain.fr --pool laws.en laws.fr --out domain --words 5 --overwrite → domain.en: is an input
 FILES --out o --words 5 stray → unexpected extra argument
 FILES --out o --share 0.0001 → the amount is too small
