@@ -49,6 +49,13 @@ WRITING = 1.0
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 ONE_CORE |= {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
 PARTS = "train", "dev", "test"
+JOEYNMT = """import runpy, torch.optim.lr_scheduler as schedulers
+class Plateau(schedulers.ReduceLROnPlateau):
+    def __init__(self, *values, verbose=False, **others):
+        super().__init__(*values, **others)
+schedulers.ReduceLROnPlateau = Plateau
+runpy.run_module("joeynmt", run_name="__main__", alter_sys=True)"""
+"""Starts JoeyNMT, which sets an option that PyTorch has removed."""
 
 
 @dataclass(frozen=True)
@@ -324,7 +331,7 @@ model:
         command = f'"$@" < {part}.pieces.src > {out}'
         return ["sh", "-c", command, "sh", *joeynmt, "translate", name]
 
-    joeynmt = [options.peers, "-W", "ignore", "-m", "joeynmt"]
+    joeynmt = [options.peers, "-W", "ignore", "-c", JOEYNMT]
     return Toolkit(
         [*joeynmt, "train", "joey.yml", "-t"],
         lambda: newest_of(Path("joey").glob("[0-9]*.ckpt")),

@@ -129,3 +129,17 @@ def test_a_run_translates_unless_its_file_is_given(
     assert own == json.loads(command(f"evaluate --hyp {written} {inputs}").out)
     assert {"NLL per sentence", "perplexity"} <= {row["metric"] for row in own["scores"]}
     assert own["search"][tiny_unknown_run.name]["beam"] == 4
+
+
+def test_mistakes_are_found_before_anything_is_translated(
+    command: Command, tiny_run: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rnnsearch.lab.outputs.Outputs._make", None)
+    inputs = f"--run {tiny_run} --ref {texts}/test.fr --src {texts}/test.en"
+    for more, said in (
+        (f"--system moses={texts}/typo.fr", "typo.fr: no such file"),
+        (f"--system {tiny_run.name}={texts}/test.fr", "two systems are called"),
+        ("--tokenise 14a", "14a"),
+        ("--system moses=-", "--system moses=- names no file"),
+    ):
+        assert_refused(command(f"evaluate {inputs} {more}"), said)

@@ -206,3 +206,13 @@ def test_links_of_other_words_than_the_gold_links_are_noticed(
     assert (done.code, done.err.count("\n")) == (0, 1), done.err
     assert "characters: in 20 of 20 sentences, links are far behind the last gold link" in done.err
     assert command("aer --links a --gold gold").err == ""
+
+
+def test_words_are_compared_in_a_stream_too(command: Command, folder: Path) -> None:
+    line = json.dumps({"source_tokens": ["a"], "tokens": ["b"], "links": [[0, 0]]})
+    lines = f"{line}\n" * 20
+    Path("j.jsonl").write_text(lines)
+    assert_refused(command("aer --links j.jsonl --gold gold"), "needs 2 source words")
+    assert_refused(
+        command("aer --links - --gold gold", stdin=lines.encode()), "needs 2 source words"
+    )

@@ -231,3 +231,15 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path) -> None:
         said = rf"f:{number}: is damaged: .* \(remove it; its sentences are then translated again\)"
         with refusal(said):
             read_outputs(file)
+
+
+def test_outputs_without_a_sentence_are_damaged(
+    run: OpenedRun, test_set: Texts, tmp_path: Path
+) -> None:
+    outputs = Outputs(run, test_set.first(3), Kind.TRANSLATIONS, tmp_path)
+    outputs.read(silent)
+    header, *lines = outputs.path.read_bytes().splitlines(keepends=True)
+    for left in (lines[:-1], [lines[1], lines[0], lines[2]]):
+        outputs.path.write_bytes(b"".join([header, *left]))
+        with refusal("is damaged: sentences are missing"):
+            outputs.read(silent)

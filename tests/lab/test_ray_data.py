@@ -224,6 +224,8 @@ def test_shards(corpora: list[str], names: list[str] | str, corpus: Path) -> Non
 MISTAKES = """
 ray translate RUN crawl/en → Missing option '--out'
 ray evaluate RUN crawl/en --out o → 'evaluate' is not one of 'translate', 'score', 'align'
+ray translate RUN crawl/en --out crawl/en/o → is inside the corpus
+ray translate RUN crawl/en --out crawl/en → is inside the corpus
 ray align RUN crawl/en --out o --format nbest → --format does not know 'nbest'
 ray align RUN crawl/en --out o --device cuda:1 → --device does not know 'cuda:1'
 ray translate RUN --out o → a corpus is needed

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tomli_w
-from command_line import Command
+from command_line import Command, assert_refused
 from eflomal_stand_in import diagonal, stand_in
 from folders import names
 from pairs import lines_of, write
@@ -173,6 +173,34 @@ def test_more_updates_are_more_to_do_also_after_a_kill(
     assert (first.row["status"], first.row["updates"]) == ("done", 10)
 
 
+def test_weights_of_another_learning_rate_are_not_the_variants(copy: Path) -> None:
+    once = STUDY.replace("seeds = [1, 2]", "seeds = [1]")
+    recipe = copy / "out" / "recipes" / "additive-1.toml"
+    before = recipe.read_bytes()
+    other = once.replace("[settings]", "[settings]\noptimiser.learning_rate = 0.5")
+    (run,) = run_study(study_in(copy, other), say=lambda text: None, only=["additive"])
+    assert run.row["status"] == "failed"
+    assert "was trained with optimiser.learning_rate = " in run.row["error"]
+    assert recipe.read_bytes() == before
+    (run,) = run_study(study_in(copy, once), say=lambda text: None, only=["additive"])
+    assert run.row["status"] == "done"
+
+
+def test_variants_are_scored_by_the_datasets_letters(copy: Path) -> None:
+    """A recipe's `data` has no effect on training, as the dataset has its own."""
+    (copy / "lower.toml").write_text("[data]\nlowercase = true\n", "utf-8")
+    study = study_in(copy, STUDY)
+    name = "additive-1"
+    before = scores(copy / "out")[name]
+    study.variants["additive"] = study.variants["additive"].model_copy(
+        update={"data": study.variants["additive"].data.model_copy(update={"lowercase": True})}
+    )
+    results = copy / "out" / "results.jsonl"
+    results.unlink()
+    run_study(study, say=lambda text: None, only=["additive"])
+    assert scores(copy / "out")[name] == before
+
+
 @pytest.mark.parametrize("line", ["{}", "7", "{"])
 def test_results_that_are_not_rows_are_named(copy: Path, line: str) -> None:
     (copy / "out" / "results.jsonl").write_text(f"{line}\n", "utf-8")
@@ -189,7 +217,24 @@ def test_a_missing_file_is_named_before_anything_is_made(tmp_path: Path) -> None
     (tmp_path / "a.fr").write_text("b\n")
     with refusal(r"t\.en"):
         run_study(study_in(tmp_path, text), say=lambda text: None)
+    for name in ("t.en", "t.fr", "t.short"):
+        write(tmp_path / name, ["a b"] * (2 if name == "t.short" else 3))
+    write(tmp_path / "t.long", ["0-0"] * 4)
+    for line, said in (
+        ('links = "none"', r"none: no such file"),
+        ('links = "t.long"', r"t\.long.*4 .*3"),
+        ('systems.moses = "none"', r"none: no such file"),
+        ('systems.moses = "t.short"', r"t\.short.*2 .*3"),
+    ):
+        with refusal(said):
+            run_study(
+                study_in(tmp_path, text.replace("[var", f"{line}\n[var")), say=lambda text: None
+            )
+    with refusal(r"t\.long has 4 lines and a\.en has 1|t\.long has 4 lines and .*a\.en has 1"):
+        links = text.replace("[tests", 'links = "t.long"\npairs = 1\n[tests')
+        run_study(study_in(tmp_path, links), say=lambda text: None)
     assert not (tmp_path / "out" / "store").exists()
+    assert not (tmp_path / "out" / "runs").exists()
 
 
 LINKED = """
@@ -361,3 +406,15 @@ def test_a_reproduction_ends_in_a_report(
     done = command("reproduce study.toml --out out")
     assert (done.code, done.lines[-1]) == (0, "out/report/index.html")
     assert Path("out/report/index.html").exists()
+
+
+def test_what_a_reproduction_is_not_for(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rnnsearch.lab.commands.studies.carry_out", None)
+    done = command(f"reproduce languages --data {tmp_path} --out {tmp_path}/out")
+    assert_refused(done, "has one study for each of de, ")
+    text = '[corpus]\ntrain = ["a.en", "a.fr"]\n[tests.t]\nsource = "t.en"\nreference = "t.fr"\n'
+    (tmp_path / "s.toml").write_text(f"{text}translate = false\n[variants.one]\n")
+    done = command(f"reproduce {tmp_path}/s.toml --out {tmp_path}/out")
+    assert_refused(done, "no test set is translated, so there is nothing to report")

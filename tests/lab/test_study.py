@@ -148,12 +148,41 @@ def test_a_recipe_lies_beside_its_study(plan: Plan, tmp_path: Path) -> None:
             FILES.replace("[tests", "hold_out = true\n[tests").replace("train =", "dev =", 1),
             "name the files",
         ),
+        (
+            FILES.replace("[tests", "hold_out = true\ndev_pairs = 5\n[tests"),
+            "name the files",
+        ),
+        (
+            FILES.replace("[tests", "hold_out = true\n[tests") + "[quick]\ndev_pairs = 5",
+            r"study\.toml: quick: .*name the files",
+        ),
+        (FILES + '[tests.news.systems]\none = "f"', "'one' is a variant, too: rename one"),
+        (
+            FILES.replace("[variants", 'links = "eflomal"\n[variants'),
+            r'tests\.news\.links = "eflomal" needs corpus\.align',
+        ),
+        (FILES.replace("news]", "train]"), r"tests\.train: the study has its own train"),
+        (
+            SMALL + '[tests.test]\nsource = "a"\nreference = "b"',
+            r"tests\.test: the study has its own test",
+        ),
+        (
+            FILES + '[tests."t+1"]\nsource = "a"\nreference = "b"\n'
+            '[tests."t-1"]\nsource = "a"\nreference = "b"',
+            "rename one in .*study.toml",
+        ),
+        (SMALL + "[quick.settings.training]\nseed = 7", "training.seed is not a setting"),
         ("seeds = [", "is not TOML"),
     ],
 )
 def test_mistakes_are_one_clear_line(plan: Plan, text: str, message: str) -> None:
     with refusal(message):
-        plan(text)
+        plan(text, quick="[quick" in text)
+
+
+def test_a_seed_is_no_override(plan: Plan) -> None:
+    with refusal("training.seed is not a setting of a study"):
+        plan(SMALL, overrides=("training.seed=9",))
 
 
 def test_what_failed_of_several_studies_is_named(command: Command, tmp_path: Path) -> None:

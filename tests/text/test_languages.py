@@ -169,6 +169,13 @@ def test_a_file_may_name_its_languages(name: str, text: str, said: str, here: Pa
     assert with_languages([name], "demo", [])[1].startswith(said)
 
 
+@pytest.mark.parametrize("columns", [("3", "2"), ("english sentence", "french sentence")])
+def test_the_columns_that_are_read_name_the_languages(columns: tuple[str, str], here: Path) -> None:
+    Path("a.tsv").write_text("notes\tFrench sentence\tEnglish sentence\nx\toui\tyes\n", "utf-8")
+    said = with_languages(["a.tsv"], "demo", [], Layout("tsv", *columns))[1]
+    assert said.startswith("en → fr (by the file)")
+
+
 SENTENCES = [
     f"The man reads {'the book and ' * (number * 7 % 11)}letters." for number in range(120)
 ]

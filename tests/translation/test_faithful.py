@@ -512,10 +512,29 @@ def test_rules_of_english_and_french_are_for_them_alone(
         ("see node.js and a_b.cfg", ["node.js", "a_b.cfg"]),
         ("example.org, com.example.thing", ["example.org", "com.example.thing"]),
         ("Hello :name and :user_id in /home", [":name", ":user_id", "/home"]),
+        ("see C:/Users/an/a.txt, $HOME/b", ["C:/Users/an/a.txt", "$HOME/b"]),
+        ("at ftp://a.org/b or %APP%\\c", ["ftp://a.org/b", "%APP%\\c"]),
+        ("call getUser(42) in C++17 and C#", ["getUser(42)", "C++17", "C#"]),
+        ("an A+ by Ctrl+C, 5× at 48°51′", ["A+", "Ctrl+C", "5×", "48°51′"]),
+        ("| --- | :---: |", ["| --- | :---: |"]),
+        ("B. The M. Dupont", ["B. "]),
+        ("M. Dupont -> Paris", []),
+        ("① --> it", ["① --> "]),
+        ('a [b](c_(d) "e f")', ['](c_(d) "e f")']),
+        (r"one \n\t two\tthree", [r" \n\t ", r"\t"]),
     ],
 )
 def test_what_is_a_file_or_a_placeholder(codec: Codec, line: str, kinds: list[str]) -> None:
-    assert [word for word in faithful_words(codec, line) if kind_of(word) in STAND_INS] == kinds
+    words = [word for word in faithful_words(codec, line) if kind_of(word) in STAND_INS]
+    assert [word.replace(JOINER, " ") for word in words] == kinds
+
+
+def test_a_term_that_ends_in_a_full_stop_is_found_inside(codec: Codec) -> None:
+    glossary = Glossary(codec, codec, {"Rock Inc.": "Roche"})
+    for line in ("Rock Inc. said so", "said Rock Inc."):
+        assert [term.translation for term in glossary.mark(encoded(codec, line)).terms] == [
+            ("Roche",)
+        ]
 
 
 def test_german_dates_are_no_lists() -> None:

@@ -83,6 +83,11 @@ class MeasureOptions:
         found = self.tokenise or length_tokenisation(test.reference)
         return replace(self, tokenise=found)
 
+    def check(self, test: TestSet) -> None:
+        """Raises InputError for a tokenisation that does not exist."""
+        first = [lines[:1] for lines in test.references]
+        _text_statistics(test.reference[:1], first, self.of(test))
+
 
 @dataclass(frozen=True, slots=True)
 class SystemScore:

@@ -357,7 +357,11 @@ class Outputs:
             return {}, []
         if not self.path.exists():
             self._make(progress)
-        return read_outputs(self.path)
+        header, lines = read_outputs(self.path)
+        if [line.number for line in lines] != [number for number, *_ in self.pairs]:
+            remedy = "remove it; its sentences are then translated again"
+            raise InputError("is damaged: sentences are missing", file=self.path, remedy=remedy)
+        return header, lines
 
     def _make(self, progress: Progress) -> None:
         """Makes the outputs that are missing, block by block."""

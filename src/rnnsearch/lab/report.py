@@ -60,7 +60,7 @@ from rnnsearch.lab.tables import (
     seeds_table,
     signatures,
 )
-from rnnsearch.lab.test_set import TestSet, read_hypotheses, require_different
+from rnnsearch.lab.test_set import TestSet, require_different
 from rnnsearch.lab.tokenisation import length_tokenisation
 from rnnsearch.system.files import file_name, make_folder, writing
 from rnnsearch.system.progress import Progress, silent
@@ -431,8 +431,7 @@ def _test_section(folder: StudyFolder, name: str, variants: Variants) -> Section
         for variant, seeds in variants.items()
     }
     every = dict(found)
-    for system, path in folder.tests[name].systems.items() if folder.sentences is None else ():
-        texts = read_hypotheses(path, len(test.source))
+    for system, texts in folder.read_systems(name).items():
         options = MeasureOptions(multi_bleu=side_tokeniser("target", folder.corpus.data))
         every[system] = [system_statistics(test, System(system, texts), options)]
     blocks: list[Block] = [seeds_table(name, len(test.source), every)]

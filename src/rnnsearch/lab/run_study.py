@@ -22,19 +22,20 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
+from rnnsearch.arguments import in_step
 from rnnsearch.builtin.corpus import generate, split, write_examples
 from rnnsearch.cli.answers import Loading
 from rnnsearch.config import stored
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_error import read_pharaoh
 from rnnsearch.lab.eflomal_links import link_texts
 from rnnsearch.lab.held_out import pairs_of, write_corpus
 from rnnsearch.lab.measures import MeasureOptions, Statistics, departure, system_statistics
 from rnnsearch.lab.metrics import DEPARTURE
 from rnnsearch.lab.outputs import Kind, open_run, run_answers
 from rnnsearch.lab.study import EFLOMAL, StudyFolder, StudyRun
-from rnnsearch.lab.test_set import TestSet, require_lines
-from rnnsearch.run import read_statistics
+from rnnsearch.lab.test_set import TestSet
+from rnnsearch.run import CHECKPOINT, read_statistics
+from rnnsearch.settings import Settings
 from rnnsearch.system.cores import core_count
 from rnnsearch.system.files import (
     content_key,
@@ -158,6 +159,10 @@ def prepare_study(
     """Makes OUT/corpus, with the links, and OUT/store, if they are missing. Returns the test sets
     by name, which are read first where they are given."""
     tests = {name: folder.read_test(name) for name in folder.study.tests}
+    for name, test in folder.study.tests.items():
+        if test.links and test.links != EFLOMAL:
+            folder.read_links(name)
+        folder.read_systems(name)
     corpus = step("corpus", lambda out: write_study_corpus(folder, out, say, progress))
     tests |= {name: folder.read_test(name) for name in folder.tests if name not in tests}
     step("store", lambda out: write_study_store(folder, corpus, out, progress))
@@ -230,7 +235,10 @@ def write_parts(folder: StudyFolder, out: Path) -> None:
                 for file, line in zip(sides, pair, strict=True):
                     file.write(f"{line}\n")
     if inputs.links:
-        lines = islice(read_lines(folder.base / inputs.links), inputs.pairs)
+        links = folder.base / inputs.links
+        texts = parallel_texts([folder.base / file for file in inputs.train])
+        pairs = in_step(read_lines(links), pairs_of(texts), (links, inputs.train[0]))
+        lines = [line for line, _ in pairs][: inputs.pairs]
         write_text(out / "train.links", "".join(f"{line}\n" for line in lines))
 
 
@@ -275,11 +283,17 @@ class Training:
     process: None if the run has been trained with these settings."""
 
     process: subprocess.Popen[bytes] | None = None
+    fault = ""
 
     def __init__(self, folder: StudyFolder, run: StudyRun) -> None:
         self.run, self.log = run, folder.path / "logs" / f"{run.name}.log"
         recipe = folder.path / "recipes" / f"{run.name}.toml"
-        if not recipe.exists() or stored(read_toml(recipe), str(recipe)) != run.settings:
+        before = stored(read_toml(recipe), str(recipe)) if recipe.exists() else None
+        if before and (run.path / CHECKPOINT).exists():
+            self.fault = _other_optimiser(before, run)
+        if self.fault:
+            return
+        if before != run.settings:
             # a training that ended did so by other settings; its next checkpoint says how
             (run.path / "log" / "statistics.json").unlink(missing_ok=True)
         elif read_statistics(run.path).get("ended_because"):
@@ -304,6 +318,8 @@ class Training:
 
     def error(self) -> str:
         """Returns the error of a training that has ended, "" if it succeeded."""
+        if self.fault:
+            return self.fault
         code = self.process.returncode if self.process else 0
         if code <= 0:
             return f"ended by {signal.Signals(-code).name}" if code else ""
@@ -313,6 +329,17 @@ class Training:
             f"exit code {code}",
         )
         return said.removeprefix("rnnsearch: ")
+
+
+def _other_optimiser(before: Settings, run: StudyRun) -> str:
+    """Returns why weights that were trained with these settings are not those of the run; "" if
+    they are. `train --resume` accepts another learning rate, which affects only later updates."""
+    for key, old in before.optimiser:
+        if (new := getattr(run.settings.optimiser, key)) != old:
+            what = f"was trained with optimiser.{key} = {old!r}, which is now {new!r}"
+            remedy = "remove it to train it anew, or name another folder with --out"
+            return str(InputError(what, file=run.path, remedy=remedy))
+    return ""
 
 
 def measure_run(
@@ -332,12 +359,10 @@ def measure_run(
         kinds = [Kind.TRANSLATIONS] if files.translate else []
         kinds += [Kind.POSTERIOR] if files.gold else []
         answers = run_answers(opened, test, folder.path / "translations", progress, kinds)
-        options = MeasureOptions(multi_bleu=side_tokeniser("target", run.settings.data))
+        options = MeasureOptions(multi_bleu=side_tokeniser("target", opened.run.settings.data))
         statistics[name] = system_statistics(test, answers.system, options)
         if files.links and answers.attends:
-            known = read_pharaoh(files.links)[: len(test.source)]
-            require_lines(files.links, len(known), test)
-            statistics[name][DEPARTURE] = departure(answers.references, known)
+            statistics[name][DEPARTURE] = departure(answers.references, folder.read_links(name))
         parameters = answers.header.get("parameters", parameters)
     learned = read_statistics(run.path)
     row = {

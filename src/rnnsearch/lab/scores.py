@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.alignment_error import alignment_error, read_pharaoh
+from rnnsearch.evaluation.alignment_error import alignment_error
 from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.gold_checks import (
     require_same_start,
@@ -33,7 +33,7 @@ from rnnsearch.lab.tables import (
     signatures,
     vocabulary_notes,
 )
-from rnnsearch.text.formats.links import read_link_lines
+from rnnsearch.text.formats.links import parse_gold_links, read_link_lines
 from rnnsearch.word_links import GoldLinks, Link
 
 LinkFiles = Mapping[str, Sequence[set[Link]]]
@@ -114,7 +114,9 @@ def read_links(
         raise InputError("the same link file is given twice", remedy="give each file once")
     systems = {}
     for name in names:
-        links = read_pharaoh(name)
+        lines = list(read_link_lines(name))  # once: it may be a pipe
+        numbered = enumerate(lines, 1)
+        links = [set(parse_gold_links(line, name, n).possible) for n, line in numbered]
         if gold_file:
             require_same_start(gold, gold_file, links, name)
         links = [{link[::-1] for link in sentence} for sentence in links] if swapped else links
@@ -123,17 +125,17 @@ def read_links(
         except InputError as error:
             raise InputError(str(error), file=name) from None
         if not swapped:
-            require_words(gold, _words(name), name)
+            require_words(gold, _words(lines), name)
         warn_if_misread(links, gold, name, "" if swapped or names[1:] else "--links-reversed")
         warn_if_beyond(links, gold, name)
         systems[name] = links
     return systems
 
 
-def _words(name: str) -> Iterator[Sequence[Sequence[str]]]:
+def _words(lines: Iterable[str]) -> Iterator[Sequence[Sequence[str]]]:
     """Yields the words of both sides of each line of JSON that `align` has written; of others,
     nothing."""
-    for line in read_link_lines(name):
+    for line in lines:
         found: dict[str, Any] = json.loads(line) if line.lstrip().startswith("{") else {}
         sides = found.get("source_tokens"), found.get("tokens")
         source, target = (side if isinstance(side, list) else [] for side in sides)

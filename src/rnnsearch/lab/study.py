@@ -22,8 +22,16 @@ from rnnsearch.config import (
     validated,
 )
 from rnnsearch.errors import InputError
-from rnnsearch.lab.test_set import TestSet, read_test_set
+from rnnsearch.evaluation.alignment_error import read_pharaoh
+from rnnsearch.lab.test_set import (
+    TestSet,
+    read_hypotheses,
+    read_test_set,
+    require_different,
+    require_lines,
+)
 from rnnsearch.settings import Positive, Seed, Settings
+from rnnsearch.word_links import Link
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 """Name of a variant, a test set or a system, and of its folders and columns."""
@@ -85,7 +93,7 @@ class CorpusFiles(_StudyTable):
             raise ValueError("the built-in corpus has its own development pairs and links")
         if len(self.train) % 2 or len(self.dev) % 2:
             raise ValueError("the files of `train` and of `dev` alternate, source and target")
-        if self.hold_out and (self.builtin or self.dev or self.links):
+        if self.hold_out and (self.builtin or self.dev or self.links or self.dev_pairs):
             raise ValueError("with `hold_out`, name the files of `train` only")
         if self.links and self.align:
             raise ValueError("name the file of `links`, or say how to `align`, not both")
@@ -172,6 +180,15 @@ class Study(_StudyTable):
             raise ValueError(
                 "training.seed is not a setting of a study: list the seeds, as seeds = [1, 2]"
             )
+        for name, test in self.tests.items():
+            if both := [one for one in test.systems if one in self.variants]:
+                raise ValueError(f"tests.{name}.systems: {both[0]!r} is a variant, too: rename one")
+            if test.links == EFLOMAL and not self.corpus.align:
+                raise ValueError(f'tests.{name}.links = "{EFLOMAL}" needs corpus.align')
+        own = {"train", "dev", *("test", "long") * self.corpus.builtin}
+        own |= {"held-out"} if self.corpus.hold_out else set()
+        if taken := sorted(own & self.tests.keys()):
+            raise ValueError(f"tests.{taken[0]}: the study has its own {taken[0]}: rename it")
         if not (self.tests or self.corpus.builtin or self.corpus.hold_out):
             raise ValueError(
                 "tests: name at least one test set, as [tests.NAME] with source and reference"
@@ -266,8 +283,24 @@ class StudyFolder:
     def read_test(self, name: str) -> TestSet:
         """Reads a test set. Raises InputError if it cannot be read, or if its files do not fit
         together."""
+        return self._whole_test(name).first(self.sentences)
+
+    def _whole_test(self, name: str) -> TestSet:
         test = self.tests[name]
-        return read_test_set(name, test.source, test.reference, test.gold).first(self.sentences)
+        return read_test_set(name, test.source, test.reference, test.gold)
+
+    def read_links(self, name: str) -> list[set[Link]]:
+        """Reads the known links of a test set. Raises InputError if they do not fit it."""
+        links = read_pharaoh(file := self.tests[name].links or "")
+        require_lines(file, len(links), self._whole_test(name))
+        return links[: self.sentences]
+
+    def read_systems(self, name: str) -> dict[str, list[str]]:
+        """Reads the translations of other systems; none for a study with fewer sentences. Raises
+        InputError if they do not fit the test set."""
+        systems = self.tests[name].systems if self.sentences is None else {}
+        lines = len(self._whole_test(name).source) if systems else 0
+        return {system: read_hypotheses(path, lines) for system, path in systems.items()}
 
 
 def open_studies(
@@ -308,7 +341,8 @@ def open_study(
     if changes is None:
         raise InputError("the study has no table [quick]", file=where, remedy="leave --quick out")
     sizes = changes.model_dump(include={"pairs", "dev_pairs", "long_pairs"}, exclude_none=True)
-    smaller: dict[str, Any] = {"corpus": study.corpus.model_copy(update=sizes)}
+    corpus = study.corpus.model_dump(exclude_defaults=True) | sizes
+    smaller: dict[str, Any] = {"corpus": checked(CorpusFiles, corpus, f"{where}: quick", remedy)}
     if changes.seeds:
         smaller["seeds"] = changes.seeds
         smaller["variants"] = {
@@ -317,6 +351,9 @@ def open_study(
     study = study.model_copy(update=smaller)
 
     late, read = read_overrides(overrides), cache(read_recipe)
+    if "seed" in changes.settings.get("training", {}) | late.get("training", {}):
+        what = "training.seed is not a setting of a study"
+        raise InputError(what, file=where, remedy="list the seeds, as seeds = [1, 2]")
 
     def resolved(variant: Variant, where: str) -> Settings:
         """Returns the settings: a recipe, changed by the study, the variant, [quick] and the
@@ -327,6 +364,8 @@ def open_study(
         own = variant.model_dump(exclude={"recipe", "seeds"})
         return validated(merged(settings, study.settings, own, changes.settings, late), where)
 
+    for names in (study.variants, study.tests):
+        require_different(list(names), "variants or test sets", f"rename one in {where}")
     return StudyFolder(
         path=out,
         study=study,

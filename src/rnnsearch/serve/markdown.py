@@ -6,17 +6,18 @@ import re
 from typing import Any
 
 from rnnsearch.serve.html import Tagged, translate_page
+from rnnsearch.translation.copied import LINK_ADDRESS
 from rnnsearch.translation.translator import Translator
 
 _FENCE = re.compile(r"(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s)*(`{3,}(?![^`\n]*`)|~{3,})")
 _FENCE_END = re.compile(r"[\s>]*(`{3,}|~{3,})\s*$")
-_FRONT = re.compile(r"\s*(?:>\s*|(?:[-*+]|\d{1,9}[.)]|#{1,6}|\[[ xX]\])(?:\s+|$))*")
+_FRONT = re.compile(r"\s*(?:>\s*|(?:[-*+]|\d{1,9}[.)]|#{1,6}|\[[ xX]\]|\[\^[^\[\]]+\]:)(?:\s+|$))*")
 """What is in front of the text of a line: marks of quotes, lists, tasks and headings."""
-_DEFINITION = re.compile(r"\s*\[[^\[\]]+\]:\s")
+_DEFINITION = re.compile(r"\s*\[(?!\^)[^\[\]]+\]:\s")
 _INLINE = re.compile(
     r"(?P<code>(?P<ticks>`+)[^`]+(?P=ticks)(?!`))|(?P<address>https?://[^\s<>()\[\]]+)"
     r"|(?P<note>\[\^[^\[\]]+\]|<[^<>\s][^<>]*>|\\[^\w\s])"
-    r"|(?P<stop>\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\]))|(?P<start>!?\[)"
+    rf"|(?P<stop>\](?:\({LINK_ADDRESS}\)|\[[^\[\]]*\]))|(?P<start>!?\[)"
     r"|(?P<mark>\*{1,3}|_{1,3}|~~)|(?P<cell>\|)"
 )
 """Kind → what it looks like inside of a line. A note stands alone; start and stop are those of a

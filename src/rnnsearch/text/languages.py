@@ -102,9 +102,10 @@ def with_languages(
     """
     data = load_config(recipe, overrides).data
     names, by = named_languages(files), "by the file's name"
-    if not any(names) and is_on_disk(files[0]) and (inside := languages_in(files[0])):
+    layout = layout or Layout()
+    if not any(names) and is_on_disk(files[0]) and (inside := languages_in(files[0], layout)):
         names, by = inside, "by the file"
-    sides = _first_lines(files, _places(layout or Layout(), data, names))
+    sides = _first_lines(files, _places(layout, data, names))
     reads = [_read_languages(lines) for lines in sides]
     clear = list(map(_clear, reads))
     if not all(clear) or clear[0] == clear[1]:

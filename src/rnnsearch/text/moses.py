@@ -294,8 +294,10 @@ _CLOSE = {
     ),
 }
 """Side on which a sign has no space → the word before it, the sign and the word after it."""
-EMPHASIS = r"\*{2,3}|~~"
+EMPHASIS = r"\*{1,3}|~~"
 """Marks of Markdown on both sides of emphasised words."""
+ESCAPE = r"(?:\\(?:[nrt\"'*_]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+"
+"""Signs of programs, as \\n."""
 _RAISED = "[²³¹⁰⁴-⁹⁺⁻]+"  # m²
 _LINK = r"\][(\[].*|\[\^.*\]"  # [words](address), [words][1], words[^1]
 _ELIDED = "(?:[A-Za-z]|.*qu|.*ll) ['’] [«“\"]"  # d’« un »
@@ -319,6 +321,7 @@ class Detokeniser:
             ),
             "raised": _RAISED,
             "emphasis": EMPHASIS,
+            "escape": f"\u2060*{ESCAPE}\u2060*",  # with its own spaces
             "tag": r"<(/?)([A-Za-z][\w:-]*)(?:[^\w<>:-].*)?>",  # <b>words</b>
             "spaced": r"[?!:;\\%]" if language == "fr" else never,
             "contraction": f"'[{LETTERS}].*" if language == "en" else never,
@@ -360,6 +363,8 @@ class Detokeniser:
         between = before[-1:].isalnum() and after[:1].isalnum()
         if word in ":–٫٬" and before[-1:].isdigit() and after[:1].isdigit():
             return True, True
+        if self._is["escape"](word):
+            return True, True
         if self._is["cjk"](word[0]):
             return bool(before and self._is["cjk"](before[-1])), False
         if self._is["opens"](word):
@@ -373,7 +378,8 @@ class Detokeniser:
         if self._is["elision"](word) and after[:1].isalpha():
             return False, True
         if self._is["emphasis"](word):
-            paired = word in quotes or word in words[place + 1 :]
+            times = word == "*" and word not in quotes and before[-1:].isdigit()  # 2 * 3 * 4
+            paired = not times and (word in quotes or word in words[place + 1 :])
             return self._toggled(word, quotes) if paired else (False, False)
         if not word.strip("'\"`") or word in KIND:
             return self._quotation(words, place, quotes)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from rnnsearch.text.codec import JOINER, Codec
 from rnnsearch.text.language_codes import POINTED_ORDINALS, base
-from rnnsearch.text.moses import EMPHASIS
+from rnnsearch.text.moses import EMPHASIS, ESCAPE
 from rnnsearch.text.repairs import DETACHED
 from rnnsearch.translation.number_forms import FIGURE
 from rnnsearch.translation.spelt import SPELT, TIMES, in_digits
@@ -38,21 +38,25 @@ _FILE = (
     rf"[A-Za-z][\w-]+(?:(?:\.[\w-]+)*\.(?:{_ENDINGS})|(?:\.[\w-]+)+\.[a-z][a-z0-9]{{1,4}})"
     r"(?![\w(-]|[.@]\w)"
 )
+LINK_ADDRESS = r"(?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?"
+"""What stands in the parentheses of a link of Markdown: an address, and perhaps a title."""
 COPIED_PATTERNS = {
     "front": (
-        r"^(?:(?:[-–—+*•●○◦▪▸►■◆‣·→⇒□☐☑✓]|>+|\[(?:[ xX]|[0-9]{1,3})?\]:?"
+        r"^(?:[|:\s]*[-=_*]{3,}[-=_*|:\s]*$)"  # a rule, or the line below a table's heading
+        r"|^(?:(?:[-–—+*①-⑳•●○◦▪▸►■◆‣·→⇒□☐☑✓]|-{2,3}|[-=]+>|>+|\[(?:[ xX]|[0-9]{1,3})?\]:?"
         r"|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]"
-        r"|(?:[a-z]|[ivx]{2,5})\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+"
+        r"|(?:[a-zA-LN-Z]|[ivx]{2,5})\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\))\s+)+"
     ),
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
     "address": (
-        r"<https?://[^\s<>]+>|(?:https?://|www\.)[^\s<>\"]+"
+        r"<https?://[^\s<>]+>|(?:[A-Za-z][A-Za-z0-9+.-]+://|www\.)[^\s<>\"]+"
         r"|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
-        r"|(?<!\w)[A-Za-z]:\\[^\s<>\"]*|\\\\\w[^\s<>\"]+"
+        r"|(?<!\w)[A-Za-z]:(?:\\|/(?!/))[^\s<>\"]*|\\\\\w[^\s<>\"]+"
+        r"|(?:\$(?:[a-z_]\w*|[A-Z_]{3,})|\$\{\w+\}|%[A-Za-z_]\w+%)[\\/]\w[^\s<>\"]*"
         r"|(?<![^\s(\"'=])(?<!\d\s)(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
         rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?"
     ),
-    "escape": r"\\(?:[nrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
+    "escape": rf"\s*{ESCAPE}\s*",
     "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
     "placeholder": (
         r"(?<!\w)%[A-Za-z_]\w+%(?!\w)"
@@ -65,8 +69,10 @@ COPIED_PATTERNS = {
     "code": (
         r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*(?:,\s[^()\s]+)*\)"
         r"|\d{4}-\d\d-\d\dT[\w:.+-]*\w|\w*[A-Za-z0-9]_\w+(?:\([^()\s]*\))?(?:=[^\s,;]*\w)?"
-        r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w))"
+        r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w)(?:\([^()\s]*\))?)"
         r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
+        r"|(?<![\w+#])(?:[A-Za-z]\w*(?:\+\+\w*|#)|[A-F]\+|(?:Ctrl|Alt|Shift|Cmd|Maj)(?:\+\w+)+)(?![\w+#])"
+        r"|(?<![\w.,])\d+(?:[.,]\d+)?(?:×|°\d+[′'](?:\d+[″\"])?)(?!\w)"
         r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
     ),
     "figure": FIGURE,
@@ -74,7 +80,7 @@ COPIED_PATTERNS = {
     "spelt": SPELT,
     "emoji": rf"(?:{_CLUSTER})(?:{_CLUSTER}|[{_JOINED}])*|(?<!\S)<3+(?!\S)",
     "mark": (  # of Markdown
-        rf"{EMPHASIS}|\[\^\w+\]|!\[|\](?:\([^()\s]*\)|\[[^\[\]\s]*\])|^#{{1,6}}\s+"
+        rf"{EMPHASIS}|\[\^\w+\]|!\[|\](?:\({LINK_ADDRESS}\)|\[[^\[\]\s]*\])|^#{{1,6}}\s+"
     ),
     "snippet": r"`[^`]+`",
 }
@@ -160,7 +166,8 @@ def enclosed(words: Sequence[str]) -> dict[int, range]:
     enclose: [words](address), **words**, ~~words~~."""
     pairs, opened = list[tuple[int, int]](), dict[str, int]()
     for place, word in enumerate(words):
-        if re.fullmatch(EMPHASIS, word):
+        times = word == "*" and word not in opened and words[place - 1][-1:].isdigit()
+        if re.fullmatch(EMPHASIS, word) and not times:
             if word in opened:
                 pairs.append((opened.pop(word), place))
             else:

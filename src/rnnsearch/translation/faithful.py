@@ -10,7 +10,7 @@ its entry in the dictionary. What the network reads instead of some words is in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -317,6 +317,11 @@ def _add_currencies(sentence: EncodedSentence, made: list[Word], names: Mapping[
             made.insert(at + 1, Word(text, row, COPIED, beside))
 
 
+def _words_inside(cut: Callable[[str], list[str]], term: str) -> list[str]:
+    """Returns the words of a term in front of another: of *Inc.*, which is two words at the end."""
+    return cut(f"{term} a")[:-1]
+
+
 class Glossary:
     """Terms and their translations, of one or several words each. A term in lowercase is found in
     any case."""
@@ -327,7 +332,8 @@ class Glossary:
             if not (source.words(term) and target.words(other)):
                 what = f"the glossary has {term!r} → {other!r}"
                 raise InputError(what, remedy="write a term and its translation")
-        splits = source.words, partial(faithful_words, source)
+        splits: list[Callable[[str], list[str]]] = [source.words, partial(faithful_words, source)]
+        splits += [partial(_words_inside, cut) for cut in splits]
         # as it is given
         written = target.tokeniser.words if target.tokeniser.unspaced else str.split
         self.terms = {

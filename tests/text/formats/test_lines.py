@@ -78,12 +78,12 @@ def test_what_is_odd_is_counted_by_line(text: Path) -> None:
     ("content", "said"),
     [
         (
-            "Les Ã©lÃ¨ves.\nLâ€™été.\nÐ¿Ñ€Ð¸\n",
-            "mojibake (UTF-8 that was read as Latin-1): 3 lines, first line 1 (repair",
+            "Les Ã©lÃ¨ves.\nLâ€™été.\nÐ¿Ñ€Ð¸\n15 â‚¬\nsÅ“ur\nÅ‚ada\nÄŒeÅ¡tina\n",
+            "mojibake (UTF-8 that was read as Latin-1): 7 lines, first line 1 (repair",
         ),
         ("a\nb &amp; c\n", "HTML entity: 1 line, first line 2 (replace them"),
         ("a\rb\rc", "carriage return that may end a line: 2 lines, first line 1 (if it does"),
-        ("L'âme, NÃO, Île, Ñandú, Ðe, a\tb, «â»\r\n", ""),
+        ("L'âme, NÃO, Île, Škoda, Łódź, “Å”, Ñandú, Ðe, a\tb, «â»\r\n", ""),
     ],
 )
 def test_faults_of_a_text_are_named_once_at_its_end(text: Path, content: str, said: str) -> None:

@@ -326,13 +326,15 @@ FAULTS: list[tuple[Any, ...]] = [
     ("a.tsv", b"Hi you\tdoc-1:3\n", "a.tsv:1: does not name columns"),
     ("a.tsv", b"".join(b"a%d b\tz\n" % i for i in range(20)), "column 2 holds the same words again and again"),
     ("a.tsv", b"en\tfr\tHi\tSalut\n" * 4, "column 1 holds the same words again and again"),
+    ("a.tsv", b"en\tfr\tHi you\tSalut\n" * 3, "column 1 holds the same words again and again"),
     ("a.tsv", b"en\tfr\tkind\n" + b"Hi you\tnews\tx\nHi all\ttalk\ty\nSo\tnews\tz\n" * 2, "column 2 holds the same"),
     ("a.tsv", b"id\ttext\n" + b"".join(b"%d\tHi %d you\n" % (i, i) for i in range(20)), "column 1 holds numbers or"),
     ("a.tsv", b"id\tscore\n" + b"0\t0.1\n1\t0.2\n" * 10, "column 1 holds numbers or identifiers"),
     ("a.tsv", b"\n1\tHi you\tSalut\n", "a.tsv:2: does not name columns 'source' and 'target' or .*; it has: 1, Hi you"),
     ("a.jsonl", b'{"en": "a", "fr": "b"}\n{"en": "a", "fr":\n', r"a\.jsonl:2: is not valid JSON: .* \(each "
     r"line must be one JSON"),
-    ("a.jsonl", b'["a", "b"]\n', r"a\.jsonl:1: is JSON, but not an object: \["),
+    ("a.jsonl", b'["a", "b"]\n', r"a\.jsonl:1: is a JSON array \(write JSON lines"),
+    ("a.jsonl", b'7\n', r"a\.jsonl:1: is JSON, but not an object: 7"),
     ("a.jsonl", b"[" * 100_000, r"a\.jsonl:1: is not valid JSON"),
     ("a.jsonl", b'{"en": 1' + b"0" * 5000 + b"}", r"a\.jsonl:1: is not valid JSON"),
     ("a.jsonl", b'{"en": "a", "text": "b"}\n', r"a\.jsonl:1: does not have the keys 'source' and 'target' "
@@ -347,6 +349,7 @@ FAULTS: list[tuple[Any, ...]] = [
     ("a.tmx", memory(unit("en: a", "fr: \xe9")).decode().encode("latin1"), r"a\.tmx:2: it declares the encoding UTF-8, or none"),
     ("a.tmx", b'<?xml version="1.0" encoding="us-ascii"?>' + memory(unit("en: a", "fr: \xe9")), "it declares the encoding us-ascii"),
     ("a.tmx", b'<?xml version="1.0" encoding="UTF-16"?>' + memory(unit("en: a", "fr: b")), "it declares the encoding UTF-16"),
+    ("a.tmx", b'\xff\xfe' + ('<?xml version="1.0" encoding="UTF-8"?>' + memory(unit("en: a", "fr: b")).decode()).encode("utf-16-le"), "it declares the encoding UTF-8"),
     ("a.tmx", memory(unit("en: a", "fr: &nbsp;")), r"a\.tmx:2: is not valid XML: undefined entity"),
     ("a.tmx", b"<html></html>", r"a\.tmx: is no TMX file: its first element is <html>"),
     ("a.tmx", b'<?xml version="1.0" encoding="klingon"?><tmx/>', r"a\.tmx: its encoding cannot be read: "

@@ -81,7 +81,14 @@ def evaluate(
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.scores import measures_json, measures_text
     from rnnsearch.lab.significance import FEW, FEWEST_SENTENCES
-    from rnnsearch.lab.test_set import file_stem, read_hypotheses, read_systems, read_test_set
+    from rnnsearch.lab.test_set import (
+        file_stem,
+        name_runs,
+        read_hypotheses,
+        read_systems,
+        read_test_set,
+        require_different,
+    )
     from rnnsearch.lab.tokenisation import unspaced_tokenisation
 
     files, references, src = texts.hyp or [], texts.ref or [], texts.src
@@ -106,12 +113,17 @@ def evaluate(
     shown = references if references[1:] else references[0]
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": scoring.resamples}
     tokeniser = multi_bleu_tokeniser(scoring.multi_bleu, other)
+    others = read_systems(texts.system or [], [test])
+    if missing := [name for name, found in others.items() if not found]:
+        raise InputError(f"--system {missing[0]}=- names no file", remedy="--hyp - reads stdin")
+    MeasureOptions(scoring.tokenise, tokeniser).check(test)
     if run:
+        left = [one.name for one in systems[len(run) :]]
+        require_different([*name_runs(run), *left, *others], "systems", "--system NAME=FILE")
         systems = with_runs(systems, run, test, loading, search_changes(None, beam=beam))
         answers = {one.name: one.run for one in systems if one.run is not None}
         about["search"] = {name: one.search for name, one in answers.items()}
         tokeniser = tokeniser or next(iter(answers.values())).run.target.tokeniser
-    others = read_systems(texts.system or [], [test])
     systems += [System(name, lines) for name, found in others.items() for lines in found.values()]
     tested, tokenise = OF_TEXTS if scoring.significance else (), scoring.tokenise
     options = MeasureOptions(tokenise, tokeniser, scoring.by_length, tested, scoring.resamples)

@@ -108,10 +108,13 @@ def ray(
     url = "://" in out
     folder = out if url else str(Path(out).resolve())
     place = Place(loading.device, loading.threads or 1, loading.trust_code, folder, overwrite)
+    shards = find_shards(corpora)
+    if any(Path(file).is_relative_to(folder) for one in shards for file in one.files) or any(
+        Path(folder).is_relative_to(Path(corpus).resolve()) for corpus in corpora
+    ):
+        raise InputError("is inside the corpus", file=out, remedy="name a folder outside it")
     with resumable(), nullcontext() if url else only_one(Path(out), "answering"):
-        answer_corpus(
-            ray_job(place, work, runs, sides), find_shards(corpora), address, workers, overwrite
-        )
+        answer_corpus(ray_job(place, work, runs, sides), shards, address, workers, overwrite)
 
 
 def everywhere(run: str | Path) -> Path:

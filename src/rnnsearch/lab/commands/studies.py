@@ -167,7 +167,13 @@ def reproduce(study: str = "paper", *, place: StudyPlace) -> None:
     from rnnsearch.lab.report import ReportOptions, make_report
     from rnnsearch.lab.test_set import read_hypotheses
 
-    folder = place.open(study)[0]
+    folder, *others = place.open(study)
+    if others:
+        what = f"has one study for each of {', '.join(folder.study.each)}"
+        raise InputError(what, file=folder.name, remedy="use rnnsearch experiment")
+    if not any(test.translate for test in folder.tests.values()):
+        what = "no test set is translated, so there is nothing to report"
+        raise InputError(what, file=folder.name, remedy="use rnnsearch experiment")
     done = carry_out(folder, place.jobs, (), False)
     tests = [folder.read_test(name) for name, test in folder.tests.items() if test.translate]
     systems: dict[str, dict[str, Sequence[str]]] = {}

@@ -80,6 +80,9 @@ def _parse_record(line: str) -> Record:
         record = parse_json(line)
     except ValueError as error:
         raise InputError(f"is not valid JSON: {error}", remedy=remedy) from None
+    if isinstance(record, list):
+        remedy = "write JSON lines: one object on each line"
+        raise InputError("is a JSON array", remedy=remedy)
     if not isinstance(record, dict):
         raise InputError(f"is JSON, but not an object: {line[:40]}", remedy=remedy)
     return record

@@ -33,13 +33,19 @@ NO_LINES = {
     for suffixes, remedy in (
         (".sgm .sgml", "write the text between <seg> and </seg>, one segment per line"),
         (".xlf .xliff", "save it as TMX, as translation tools do"),
-        (".srt .vtt .sbv", "write one sentence per line, without numbers and times"),
+        (
+            ".srt .vtt .sbv .ass .ssa .lrc .sub",
+            "write one sentence per line, without numbers and times",
+        ),
         (
             ".po .pot .json .jsonl .ndjson .properties .strings .resx .ftl .ini .toml .yaml .yml"
-            " .tex .xml .svg .tmx .sdlxliff .csv .ipynb",
+            " .tex .xml .svg .tmx .tbx .sdlxliff .csv .ipynb .plist .stringsdict .ics .vcf .js",
             "write its texts alone, one sentence per line",
         ),
-        (".doc .docx .odt .pdf .pptx .rtf .xlsx", "save it as text, one sentence per line"),
+        (
+            ".doc .docm .docx .eml .epub .odp .ods .odt .pdf .ppt .pptx .rtf .xls .xlsx",
+            "save it as text, one sentence per line",
+        ),
         (
             ".htm .html .xhtml",
             "add --format html to `translate`, or save it as text, one sentence per line",
@@ -75,7 +81,8 @@ _LATER_BYTES = (  # of a character in UTF-8, as Latin-1 or Windows-1252 read the
     "\x80-\xbf€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"
 )
 _MISREAD = re.compile(
-    f"[ÂÃ][{_LATER_BYTES}]|â[€\x80][{_LATER_BYTES}’“”‘–—…]|(?:[ÐÑÎÏ][{_LATER_BYTES}]){{2}}"
+    f"[ÂÃ][{_LATER_BYTES}]|[ÃÄÅ][{_LATER_BYTES}’“”‘–—…](?=[^\\W\\d_])"
+    f"|[âã][{_LATER_BYTES}][{_LATER_BYTES}’“”‘–—…]|(?:[ÐÑÎÏ][{_LATER_BYTES}]){{2}}"
 )
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -273,7 +280,8 @@ def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
         warnings.note(kind, number)
     for _ in range(kept.count("\r")):
         warnings.note(RETURNS, number)
-    return _CONTROL.sub(" ", kept)
+    text = kept.lstrip("\t ")
+    return kept[: len(kept) - len(text)] + _CONTROL.sub(" ", text)
 
 
 def plain_pairs(

@@ -116,11 +116,13 @@ def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
     return (found[0], found[1]) if len(found) == 2 and found[0] != found[1] else None
 
 
-def languages_in(path: str | Path) -> list[str]:
+def languages_in(path: str | Path, layout: Layout) -> list[str]:
     """Returns the codes of the two languages of the first units of a TMX file, or of the names of a
     TSV file's columns; nothing if there are not two, or for another file."""
-    inside = {".tmx": unit_languages, ".tsv": column_languages}.get(text_suffix(Path(path)))
-    found: list[str] = []
+    suffix, found = text_suffix(Path(path)), list[str]()
     with suppress(InputError):
-        found += inside(path) if inside else []
+        if suffix == ".tmx":
+            found = unit_languages(path)
+        elif suffix == ".tsv":
+            found = column_languages(path, layout)
     return codes if len(codes := list(dict.fromkeys(found))) == 2 else []

@@ -17,6 +17,7 @@ from rnnsearch.text.formats.opening import opened
 from rnnsearch.text.language_codes import base
 
 _FEW_UNITS = 20
+_OTHER_ENCODING = 19  # expat's XML_ERROR_INCORRECT_ENCODING
 _XML_CHUNK = 1 << 14  # bytes given to the parser at a time
 _LONGEST_REFERENCE = 12  # bytes of &#x12345678;
 _AGAIN = "the file is damaged or incomplete: correct it or get it again"
@@ -148,7 +149,7 @@ def _units(path: str | Path) -> Iterator[ET.Element]:
     except ET.ParseError as error:
         message, _, _ = str(error).partition(": line")
         what, remedy = f"is not valid XML: {message} (column {error.position[1] + 1})", _AGAIN
-        if _is_declared_wrongly(declared, chunk):
+        if error.code == _OTHER_ENCODING or _is_declared_wrongly(declared, chunk):
             what = f"it declares the encoding {declared}, or none, and its bytes are in another one"
             remedy = (
                 f"correct encoding= in its first line, or convert it, as with iconv -t {declared}"

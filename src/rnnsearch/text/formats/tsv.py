@@ -29,6 +29,7 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     """
     columns: tuple[int, int] | None = None
     first: list[LinePair] = []
+    names: list[str] = []
     others = False
     for number, line in enumerate(raw_lines(path, warnings[0]), 1):
         cells = line.split("\t")
@@ -42,6 +43,7 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
             except InputError as fault:
                 raise InputError(str(fault), file=path, line=number) from None
             if named:
+                names = [cells[column] for column in columns]
                 warnings[0].note("line of column names", number)
                 continue
         if len(cells) <= max(columns):
@@ -53,6 +55,8 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
                 remedy = "write each pair on one line, without quotation marks around line breaks"
             raise InputError(what, file=path, line=number, remedy=remedy)
         pair = [cells[column].removesuffix("\r") for column in columns]
+        if not layout.source and pair == names:
+            raise _no_text(columns[0], "the same words again and again", path)
         quoted = list(filter(_QUOTED_CELL.fullmatch, pair))
         if len(quoted) == 2 or any('""' in cell[1:-1] for cell in quoted):
             warnings[0].note(QUOTED, number)
@@ -108,8 +112,12 @@ def _check_text(
         repeated = len(cells) > 2 and len(set(cells)) <= max(1, others * len(cells) // 3)
         if repeated or (all(_is_number(cell.strip()) for cell in cells[1:]) and len(cells) == _FEW):
             what = "the same words again and again" if repeated else "numbers or identifiers"
-            remedy = "give the numbers of two columns of text"
-            raise InputError(f"column {column + 1} holds {what}", file=path, remedy=remedy)
+            raise _no_text(column, what, path)
+
+
+def _no_text(column: int, what: str, path: str | Path) -> InputError:
+    remedy = "give the numbers of two columns of text"
+    return InputError(f"column {column + 1} holds {what}", file=path, remedy=remedy)
 
 
 def _is_number(cell: str) -> bool:
@@ -135,9 +143,14 @@ def _is_name(cell: str, words: set[str]) -> bool:
     )
 
 
-def column_languages(path: str | Path) -> list[str]:
+def column_languages(path: str | Path, layout: Layout) -> list[str]:
     """Returns the codes of the languages that name the columns of a file, in their order."""
-    cells = map(str.strip, next(raw_lines(path), "").casefold().split("\t"))
+    cells = list(map(str.strip, next(raw_lines(path), "").casefold().split("\t")))
+    given = [layout.source, layout.target]
+    if all(map(str.isdecimal, given)):
+        cells = [cells[int(one) - 1] for one in given if 0 < int(one) <= len(cells)]
+    elif all(one.casefold() in cells for one in given):
+        cells = [one.casefold() for one in given]
     found = (
         [code for code in LANGUAGES if _is_name(cell, _language_names(code))] for cell in cells
     )

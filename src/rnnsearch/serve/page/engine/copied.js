@@ -47,7 +47,8 @@ export function enclosed(codec, words) {
     if (first + 1 < last) for (const place of [first, last]) paired.set(place, [first + 1, last]);
   };
   words.forEach((text, place) => {
-    if (emphasis.test(text)) {
+    const times = text === "*" && !opened.has(text) && /\p{Nd}$/u.test(words[place - 1] ?? "");
+    if (emphasis.test(text) && !times) {
       if (opened.has(text)) pair(text, place);
       else opened.set(text, place);
     } else if (text === "[" || text === "![") {

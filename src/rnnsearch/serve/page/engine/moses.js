@@ -167,6 +167,7 @@ class Detokeniser {
     if (/^[\p{L}\p{N}]+$/u.test(word) && word < "\u1100") return [is.raised(word), false];
     const inNumber = /\p{Nd}$/u.test(before) && /^\p{Nd}/u.test(after);
     if (":–٫٬".includes(word) && inNumber) return [true, true];
+    if (is.escape(word)) return [true, true];
     if (is.cjk([...word][0])) return [Boolean(before) && is.cjk([...before].at(-1)), false];
     if (is.opens(word)) return [false, true];
     if (is.tag(word)) return enclosing(word, words.slice(place + 1), quotes);
@@ -174,7 +175,8 @@ class Detokeniser {
     if (is.ends(word) || (place && is.contraction(word))) return [true, false];
     if (is.elision(word) && /^\p{L}/u.test(after)) return [false, true];
     if (is.emphasis(word)) {
-      const paired = quotes.has(word) || words.includes(word, place + 1);
+      const times = word === "*" && !quotes.has(word) && /\p{Nd}$/u.test(before);
+      const paired = !times && (quotes.has(word) || words.includes(word, place + 1));
       return paired ? toggled(word, quotes) : [false, false];
     }
     if (/^['"`]+$/u.test(word) || KIND.has(word)) return this.quotation(words, place, quotes);
