@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 LARGEST = 10**9
 """Largest count of sentences, words or updates that a setting may name, unless its own bound is
@@ -25,6 +25,15 @@ class _Section(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_value(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuses true for a number: pydantic reads it as 1."""
+        default = cls.model_fields[str(info.field_name)].default
+        if isinstance(value, bool) and not isinstance(default, bool):
+            raise ValueError("true and false are no values of it")
+        return value
 
 
 class DataSettings(_Section):
@@ -132,8 +141,8 @@ class TrainingSettings(_Section):
     """number format of the matrix products; states and weights are always float32; fastest:
     bfloat16 where its products are faster, else float32"""
     threads: int = Field(0, ge=0, le=1_024)
-    """CPU threads of each rank; 0 = divide all cores among the ranks of this machine, fewer while
-    that is clearly faster"""
+    """CPU threads of each rank; 0 = divide all cores among the ranks of this machine, fewer if
+    that is clearly faster when training begins; a resumed run keeps their number"""
     kernels: bool = True
     """use the faster versions of model and loss (package rnnsearch.kernels); false: plain PyTorch,
     slower, in float32"""

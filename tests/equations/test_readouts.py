@@ -30,7 +30,7 @@ def test_log_probabilities(readout: str, output: str, with_word: bool) -> None:
     words = drawn(2, 3, settings.embedding_size) if with_word else None
     context = drawn(2, 3, 6)
     t = network.readout(hidden, words, context)
-    log_p = torch.log_softmax(network.output(t), -1)
+    log_p = torch.log_softmax(network.output.logits(network.output.features(t)), -1)
     for b in range(2):
         for i in range(3):
             read = (

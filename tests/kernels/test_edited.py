@@ -20,7 +20,8 @@ from refusals import refusal
 from small import linked_batch, small_network, small_trainer
 from torch import Tensor
 
-from rnnsearch import Translator
+from rnnsearch import Translator, train
+from rnnsearch.config import load_config
 from rnnsearch.errors import InputWarning
 from rnnsearch.kernels import digest, fast_best_sums
 from rnnsearch.kernels.gated import FastDecoder
@@ -29,10 +30,13 @@ from rnnsearch.kernels.products import FastLinear, FastOutput
 from rnnsearch.model import decoder
 from rnnsearch.run import Run
 from rnnsearch.serve.export import check_exportable
+from rnnsearch.text.dataset import Corpus
 from rnnsearch.translation.posterior import has_quick_posterior
 
 EDITS = {
     "model.layers:tanh": ("_Tanh.apply(x)", "x.clamp(-1, 1)"),
+    "model.layers:_Tanh.forward": ("sub_(1.0)", "sub_(0.5)"),
+    "model.layers:_Tanh.backward": ("(gradient, y)", "(2.0 * gradient, y)"),
     "model.layers:Linear.forward": ("return F", "return 0.5 * F"),
     "model.cells:GatedCell.__init__": (
         "size, hidden_size, init",
@@ -139,6 +143,12 @@ def test_an_edit_trains(
     assert "in plain PyTorch (slower)" in said
 
 
+def test_another_wiring_of_that_name_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(decoder.WIRINGS, "released", decoder.eq4)
+    found, plain = trained("released", kernels=True), trained("released", kernels=False)
+    torch.testing.assert_close(found, plain, rtol=1e-12, atol=1e-12)
+
+
 def test_an_edit_of_the_choice_of_words_is_searched_with(monkeypatch: pytest.MonkeyPatch) -> None:
     edit(monkeypatch, "search.beam:best_sums", "descending=True", "descending=False")
     before, after = torch.zeros(1, 1), torch.arange(600.0).view(1, 1, 600)
@@ -183,6 +193,24 @@ def test_a_run_that_was_trained_with_an_edit_is_not_read_without_a_word(
     Translator.load(run)  # a warning would be an error
     with pytest.warns(InputWarning, match=r"without the present edit of model/decoder.py: Decoder"):
         Translator.load(tiny_run)
+
+
+@pytest.mark.parametrize("kernels", ["true", "false"])
+def test_an_edit_of_one_session_is_remembered(
+    kernels: str, monkeypatch: pytest.MonkeyPatch, tiny_store: Path, tmp_path: Path
+) -> None:
+    name, corpus = "model.decoder:Source.context", Corpus.open(tiny_store)
+    for updates in (1, 2):
+        with monkeypatch.context() as patch:
+            if updates == 1:
+                edit(patch, name, *EDITS[name])
+            sizes = ("embedding", "hidden", "alignment", "maxout")
+            how = [*(f"model.{size}_size=4" for size in sizes), f"training.kernels={kernels}"]
+            how.append(f"stopping.max_updates={updates}")
+            run = train(load_config(overrides=how), corpus, tmp_path / "run", resume=updates == 2)
+        for known in (digest.plain_instead, digest.source_digest):
+            known.cache_clear()
+        assert run.edited == {"model/decoder.py: Source.context"}
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"edited": 5}'])

@@ -33,7 +33,9 @@ def inputs(rows: int = ROWS) -> tuple[OutputLayer, Tensor, Tensor]:
 def reference(
     output: OutputLayer, features: Tensor, targets: Tensor, smoothing: float = 0.0
 ) -> Tensor:
-    return F.cross_entropy(output(features), targets, reduction="sum", label_smoothing=smoothing)
+    return F.cross_entropy(
+        output.logits(features), targets, reduction="sum", label_smoothing=smoothing
+    )
 
 
 def gradients(loss: Tensor, output: OutputLayer, features: Tensor) -> tuple[Tensor, ...]:

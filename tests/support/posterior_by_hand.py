@@ -38,13 +38,10 @@ def by_hand(network: TranslationNetwork, row: int, filtered: bool = False) -> to
         embedded = None if previous is None else network.target_embedding(previous)
         joint = []
         for j in range(int(LENGTHS[row])):
-            logits = network.output(
-                network.readout(
-                    network.decoder.cell.hidden(seen.cell),
-                    embedded,
-                    source.annotations[:, j : j + 1],
-                )
+            readout = network.readout(
+                network.decoder.cell.hidden(seen.cell), embedded, source.annotations[:, j : j + 1]
             )
+            logits = network.output.logits(network.output.features(readout))
             joint.append(
                 float(seen.weights[0, 0, j])
                 * float(torch.softmax(logits, -1)[0, 0, TARGET[row, i]])

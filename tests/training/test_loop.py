@@ -14,6 +14,7 @@ import pytest
 import started_commands
 import torch
 from refusals import refusal
+from small import small_network, small_trainer
 from started_commands import settings
 
 from rnnsearch.builtin.corpus import write
@@ -404,9 +405,28 @@ def test_case_counts_in_validations_unless_the_network_writes_none(
         (["capture=true"], "training.capture = true is for a GPU: on a CPU"),
         (["kernels=false", "precision=bfloat16"], "computes in float32 in spite of"),
         (["kernels=false", "precision=float32"], ""),
+        (["method=adamw"], "optimiser.learning_rate = 1 is far too high for Adam: set it to 0.001"),
+        (["method=adam", "learning_rate=0.001"], ""),
     ],
 )
 def test_settings_without_effect_are_named(corpus: Corpus, changes: list[str], said: str) -> None:
-    how = settings(*(f"training.{change}" for change in changes))
+    table = "optimiser" if changes[0].startswith("method") else "training"
+    how = settings(*(f"{table}.{change}" for change in changes))
     notes = setup.fit_to_corpus(how, corpus, known_links=False)[1]
     assert any(said in note for note in notes) if said else not notes
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+def test_a_device_that_is_not_there_is_one_line(
+    corpus: Corpus, tmp_path: Path, device: str
+) -> None:
+    with refusal(f"device '{device}' cannot be used"):
+        loop.train(settings(f"training.device={device}"), corpus, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_validation_is_without_dropout_of_any_part() -> None:
+    trainer = small_trainer(small_network())
+    with trainer.for_use() as network:
+        assert not any(part.training for part in network.modules())
+    assert all(part.training for part in trainer.network.modules())

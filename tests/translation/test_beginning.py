@@ -231,6 +231,11 @@ REFUSED = {
         ["Le " * 50],
         "line 1: the beginning has 50 words or subwords, and 7 are allowed",
     ),
+    "too long with its unfinished word": (
+        [LINE],
+        ["Le " * 7 + "ho"],
+        "line 1: the beginning has 8 words or subwords, and 7 are allowed",
+    ),
 }
 
 

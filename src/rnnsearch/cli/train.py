@@ -45,12 +45,10 @@ def train(
         raise InputError(what, file=data, remedy="use these --set options with `rnnsearch prepare`")
     # torch reads this at import. It silences torch's messages about broken connections.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-    from rnnsearch.system.machine import usable_device
     from rnnsearch.text.dataset import Corpus
     from rnnsearch.training import loop
     from rnnsearch.training.ddp import torchrun_value
 
-    usable_device(settings.training.device)
     with resumable("go on with --resume"):
         loop.train(settings, Corpus.open(data), Path(out), resume=resume, begin_from=from_)
     if not torchrun_value("RANK", 0):

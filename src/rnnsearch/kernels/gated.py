@@ -33,7 +33,7 @@ from rnnsearch.kernels.products import Precision
 from rnnsearch.model.alignment.additive import AdditiveAlignment
 from rnnsearch.model.alignment.base import Energies, Keys
 from rnnsearch.model.cells import GatedCell
-from rnnsearch.model.decoder import Decoder, DecoderState, Source
+from rnnsearch.model.decoder import WIRINGS, Decoder, DecoderState, Source
 
 
 class FastDecoder(Decoder):
@@ -44,6 +44,8 @@ class FastDecoder(Decoder):
     WHAT = "the decoder is computed"
     EQUALS = (
         "model.layers:tanh",
+        "model.layers:_Tanh.forward",
+        "model.layers:_Tanh.backward",
         "model.layers:Linear.forward",
         "model.cells:GatedCell.__init__",
         "model.cells:GatedCell.project",
@@ -84,6 +86,7 @@ class FastDecoder(Decoder):
         if (
             type(cell) is not GatedCell
             or type(alignment) is not AdditiveAlignment
+            or WIRINGS[self.wiring].__name__ != self.wiring
             or previous.device.type != "cpu"
         ):
             return super().teacher_force(previous, start, source, known)

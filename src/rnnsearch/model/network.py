@@ -151,10 +151,9 @@ class TranslationNetwork(nn.Module):
         self,
         source: Int[Tensor, "batch source"],
         lengths: Int[Tensor, " batch"],
-        dropout: Dropout | None = None,
     ) -> tuple[Source, DecoderState]:
         """Returns what `begin` returns for the first direction."""
-        return self.begin(source, lengths, dropout)[0]
+        return self.begin(source, lengths)[0]
 
     def teacher_forced(
         self,
@@ -232,9 +231,9 @@ class TranslationNetwork(nn.Module):
         word = None if embedded is None else decoder.cell.project(embedded)
         predicting_state, state = decoder.step(word, state, source)
         hidden = decoder.cell.hidden(predicting_state.cell)
-        features = readout(hidden, embedded, predicting_state.context)
+        features = output.features(readout(hidden, embedded, predicting_state.context))
         # (batch, hypotheses, words); without gradients, log p takes their place
-        logits = output(features)
+        logits = output.logits(features)
         log_p = torch.log_softmax(logits, -1, out=None if logits.requires_grad else logits)
         return log_p, predicting_state, state
 

@@ -99,10 +99,6 @@ class OutputLayer(HasWeight):
         """Returns the input of W_o: t_i itself, or the output of the layer l → m."""
         return readout if self.factor is None else self.factor(readout)
 
-    def forward(self, readout: Float[Tensor, "*rest readout"]) -> Float[Tensor, "*rest words"]:
-        """Returns all K logits."""
-        return self.logits(self.features(readout))
-
     def logits(self, features: Float[Tensor, "*rest feature"]) -> Float[Tensor, "*rest words"]:
         """Returns W_o t + b. Training and forced decoding call it for a part of the rows at a time,
         because all logits of a batch need too much memory."""

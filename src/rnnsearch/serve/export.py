@@ -49,7 +49,6 @@ ENGINE_EQUALS = (
     "model.readout:MaxoutReadout.activation",
     "model.readout:OutputLayer.__init__",
     "model.readout:OutputLayer.features",
-    "model.readout:OutputLayer.forward",
     "model.readout:OutputLayer.logits",
     "model.network:TranslationNetwork.begin",
     "model.network:TranslationNetwork.step",

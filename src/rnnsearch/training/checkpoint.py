@@ -83,6 +83,8 @@ class TrainingProgress(TrainingCounts):
     `before` and `after` of each."""
     begun_from: str = ""
     """The run or model that gave the initial weights; "" for new weights."""
+    edited: list[str] = field(default_factory=list)
+    """A line for each equation that was edited in any session."""
     threads: SavedCount = 0
     """CPU threads of the last session; 0 if unknown."""
     best_update: SavedCount = 0

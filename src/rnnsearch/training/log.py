@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from rnnsearch.errors import one_line
 from rnnsearch.installed import package_version
-from rnnsearch.kernels import edited_equations
 from rnnsearch.run import Run
 from rnnsearch.system.files import write_text
 from rnnsearch.system.machine import hardware
@@ -118,7 +117,7 @@ def statistics(run: Run, progress: TrainingProgress) -> dict[str, Any]:
         "ended_because": progress.finished,
         "begun_from": progress.begun_from,
         "changes": progress.changes,
-        "edited": edited_equations() if run.settings.training.kernels else [],
+        "edited": progress.edited,
         "seed": run.settings.training.seed,
         "rnnsearch": package_version(),
         "validations": rows,

@@ -14,8 +14,10 @@ from pathlib import Path
 from rnnsearch.arguments import require
 from rnnsearch.errors import InputError
 from rnnsearch.installed import need
+from rnnsearch.kernels import edited_equations, edited_functions
 from rnnsearch.run import Run
 from rnnsearch.settings import Settings, StoppingSettings
+from rnnsearch.system.machine import usable_device
 from rnnsearch.text.batches import PairNumbers, Position, collate
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.training.checkpoint import TrainingProgress, save_checkpoint
@@ -78,6 +80,7 @@ def train(
     require("corpus", corpus, Corpus)
     require("path", path, str, Path)
     require("begin_from", begin_from, str, Path)
+    usable_device(settings.training.device)
     resume = resume or torchrun_value("TORCHELASTIC_RESTART_COUNT", 0) > 0
     with (
         received_signals() as received,
@@ -121,6 +124,9 @@ class Session:
         self.first_update = self.saved_update = self.progress.update
         self.signal = self.skipped_in_a_row = 0
         self.window: deque[tuple[float, int, float]] = deque(maxlen=SPEED_OVER)
+        plain = [f"{name} is edited" for name in edited_functions()]
+        edits = edited_equations() if self.run.settings.training.kernels else plain
+        self.progress.edited = sorted({*self.progress.edited, *edits})
         self.log = Log(self.run, self.progress, display.say)
         self.best = BestWeights(
             self.run.model_path, self.progress, self.stopping.select_by, display.say

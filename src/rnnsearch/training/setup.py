@@ -55,6 +55,8 @@ ROWS_OF_WORDS = {
     ),
 }
 """Side → the parameters with a row for each word of its vocabulary."""
+HIGH_FOR_ADAM = 0.1
+"""A learning rate with which Adam learns nothing."""
 ID_SETTINGS = ("source_language", "target_language", "tokeniser", "lowercase", "subwords")
 """Data settings that determine the words or subwords of a line."""
 
@@ -188,6 +190,10 @@ def fit_to_corpus(
         notes.append(f'{what}: set training.precision = "float32"')
     if training.precision == "bfloat16" and training.device == "cpu" and not training.kernels:
         notes.append("training.kernels = false computes in float32 in spite of training.precision")
+    rate = settings.optimiser.learning_rate
+    if settings.optimiser.method.startswith("adam") and rate >= HIGH_FOR_ADAM:
+        what = f"warning: optimiser.learning_rate = {rate:g} is far too high for Adam"
+        notes.append(f"{what}: set it to 0.001, for example")
     if training.capture and training.device == "cpu":
         notes.append("training.capture = true is for a GPU: on a CPU updates are only slower")
     if corpus.dev is None:

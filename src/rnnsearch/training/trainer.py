@@ -264,9 +264,11 @@ class Trainer:
         if average:
             trained = {name: tensor.clone() for name, tensor in network.state_dict().items()}
             network.load_state_dict(average.weights)
+        network.eval()  # parts of users may have PyTorch's own dropout
         try:
             yield network
         finally:
+            network.train()
             if average:
                 network.load_state_dict(trained)
 

@@ -43,7 +43,6 @@ POSTERIOR_EQUALS = (
     "model.readout:Readout.forward",
     "model.readout:MaxoutReadout.activation",
     "model.readout:OutputLayer.features",
-    "model.readout:OutputLayer.forward",
     "model.readout:OutputLayer.logits",
     "model.decoder:Decoder.attend",
     "translation.forced:alignment_posterior",

@@ -283,7 +283,9 @@ class Translator:
         begun = []
         for part, own in zip(parts, given, strict=True):
             beginning = encode_beginning(own, target, how.faithful)
-            size, most = len(beginning.word_of), longest(len(part.ids), settings.search)
+            unfinished = beginning.kept > len(beginning.words)
+            size = len(beginning.word_of) + unfinished
+            most = longest(len(part.ids), settings.search)
             if size > most:
                 what = (
                     f"line {number}: the beginning has {size:,} words or subwords, and {most:,} are"
