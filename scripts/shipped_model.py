@@ -268,7 +268,7 @@ def trained(
     begin = ["--from", base] if base else []
     changes = [f"--set={change}" for change in (*step["settings"], *arguments.set)]
     rnnsearch("train", "europarl", "--data", store, "--out", run, "--resume", *begin, *changes)
-    return mean(base, run, step["mean"], folder) if base and "mean" in step else run
+    return mean(base, run, step, folder) if base and "mean" in step else run
 
 
 def links(step: dict[str, Any], texts: dict[str, list[Path]], data: list[str]) -> list[Path]:
@@ -297,13 +297,16 @@ def last_weights(run: Path) -> dict[str, Tensor]:
     return {name.removeprefix(kind): one for name, one in tensors.items() if name.startswith(kind)}
 
 
-def mean(base: Path, run: Path, share: float, folder: Path) -> Path:
-    """Returns a copy of the run with weighted means of the weights before and after it. share: of
-    those after its last update."""
+def mean(base: Path, run: Path, step: dict[str, Any], folder: Path) -> Path:
+    """Returns a copy of the run with weighted means of the weights before and after it."""
+    share, kept = step["mean"], tuple(step.get("kept", []))
     own, before = last_weights(run), Run.open(base).load_network().state_dict()
     out = folder / "mean"
     shutil.copytree(run, out, dirs_exist_ok=True)
-    means = {name: before[name].lerp(tensor, share) for name, tensor in own.items()}
+    means = {
+        name: before[name] if name.startswith(kept) else before[name].lerp(tensor, share)
+        for name, tensor in own.items()
+    }
     save_tensors(out / "model.safetensors", means, {})
     return out
 

@@ -31,7 +31,7 @@ from torch.autograd.function import once_differentiable
 
 from rnnsearch.kernels.products import Precision
 from rnnsearch.model.alignment.additive import AdditiveAlignment
-from rnnsearch.model.alignment.base import Energies, Keys
+from rnnsearch.model.alignment.base import Keys
 from rnnsearch.model.cells import GatedCell
 from rnnsearch.model.decoder import WIRINGS, Decoder, DecoderState, Source
 
@@ -258,17 +258,18 @@ class _TeacherForce(torch.autograd.Function):
         keep = None if source.keep is None else source.keep.squeeze(1)
         ctx.cell = cell = _Steps(words, annotations.shape[2], keep, dtype, matrices)
         # Keys have the dtype of the products.
-        low, padding, twice_keys = W_a.to(dtype), ~source.mask, (keys + keys).to(dtype)
+        low, twice_keys = W_a.to(dtype), (keys + keys).to(dtype)
+        padding = ~source.mask.squeeze(1)
         states = first.new_empty(steps + 1, *first.shape)
         context = first.new_empty(contexts, batch, annotations.shape[2])
-        queries = first.new_empty(contexts, batch, 1, len(W_a))  # 2 W_a s
+        queries = first.new_empty(contexts, batch, len(W_a))  # 2 W_a s
         weights, attended = first.new_empty(2, contexts, batch, annotations.shape[1]).unbind()
         forced = None if known is None else known.any(-1, keepdim=True)  # (batch, contexts, 1)
         states[0] = first
         for k in range(contexts):
-            torch.mul((states[k].to(dtype) @ low.t()).to(v_a.dtype), 2.0, out=queries[k, :, 0])
+            torch.mul((states[k].to(dtype) @ low.t()).to(v_a.dtype), 2.0, out=queries[k])
             energies = energies_of(queries[k], twice_keys, v_a).masked_fill_(padding, -torch.inf)
-            torch.softmax(energies.squeeze(1), -1, out=weights[k])  # Eq. 6
+            torch.softmax(energies, -1, out=weights[k])  # Eq. 6
             attended[k] = weights[k]
             if known is not None and forced is not None:
                 attended[k] = torch.where(forced[:, k], known[:, k], weights[k])
@@ -312,12 +313,8 @@ class _TeacherForce(torch.autograd.Function):
                 of_alpha.masked_fill_(forced[:, k], 0.0)
             if of_weights is not None:
                 of_alpha += of_weights[k]
-            of_energies = torch._softmax_backward_data(
-                of_alpha, weights[k], -1, weights.dtype
-            ).unsqueeze(1)
-            of_queries[k] = add_gradients(
-                queries[k], twice_keys, v_a, of_energies, of_keys, of_v
-            ).squeeze(1)
+            of_energies = torch._softmax_backward_data(of_alpha, weights[k], -1, weights.dtype)
+            of_queries[k] = add_gradients(queries[k], twice_keys, v_a, of_energies, of_keys, of_v)
             of_state += of_queries[k] @ W_a
         of_state += of_states[0]
         of_annotations = torch.bmm(attended.permute(1, 2, 0), of_context.transpose(0, 1))
@@ -340,45 +337,45 @@ class _TeacherForce(torch.autograd.Function):
 ENERGIES_AT_ONCE = 1 << 18
 """Elements worked on at a time."""
 
-QueryOfStep = Float[Tensor, "batch hypotheses key"]
+OneQuery = Float[Tensor, "batch key"]
+EnergiesOfStep = Float[Tensor, "batch source"]
 V = Float[Tensor, "1 key"]
 
 
-def energies_of(twice_query: QueryOfStep, twice_keys: Keys, v: V) -> Energies:
+def energies_of(twice_query: OneQuery, twice_keys: Keys, v: V) -> EnergiesOfStep:
     """Returns e_ij of one step of training, given 2 W_a s_{i−1} and 2 U_a h_j."""
     twice_v, total = 2.0 * v[0], v.sum()
-    energies = twice_query.new_empty(*twice_query.shape[:2], twice_keys.shape[1])
+    energies = twice_query.new_empty(twice_keys.shape[:2])
     for rows, sigmoid in _sigmoids(twice_query, twice_keys):
         torch.matmul(sigmoid, twice_v, out=energies[rows])
     return energies.sub_(total)
 
 
 def add_gradients(
-    twice_query: QueryOfStep, twice_keys: Keys, v: V, gradient: Energies, of_keys: Keys, of_v: V
-) -> QueryOfStep:
+    twice_query: OneQuery, twice_keys: Keys, v: V, gradient: EnergiesOfStep, of_keys: Keys, of_v: V
+) -> OneQuery:
     """Returns the gradient of W_a s_{i−1}, given that of the energies. Adds to `of_v` the gradient
     of v, and to `of_keys` that of the keys without its factor 4 v."""
     of_query = torch.empty_like(twice_query)
     for rows, sigmoid in _sigmoids(twice_query, twice_keys):
-        g = gradient[rows].unsqueeze(-1)  # (rows, hypotheses, source, 1)
+        g = gradient[rows].unsqueeze(-1)  # (rows, source, 1)
         torch.addmm(of_v, g.reshape(1, -1), sigmoid.flatten(0, -2), alpha=2.0, out=of_v)
         slope = sigmoid.addcmul_(sigmoid, sigmoid, value=-1.0)
-        torch.matmul(g.mT, slope, out=of_query[rows].unsqueeze(2))
-        for hypothesis in range(gradient.shape[1]):
-            of_keys[rows].addcmul_(slope[:, hypothesis], g[:, hypothesis])
+        torch.matmul(g.mT, slope, out=of_query[rows].unsqueeze(1))
+        of_keys[rows].addcmul_(slope, g)
     of_v -= gradient.sum()
     return of_query.mul_(4.0 * v)
 
 
 def _sigmoids(
-    twice_query: QueryOfStep, twice_keys: Keys
-) -> Iterator[tuple[slice, Float[Tensor, "rows hypotheses source key"]]]:
+    twice_query: OneQuery, twice_keys: Keys
+) -> Iterator[tuple[slice, Float[Tensor, "rows source key"]]]:
     """Yields a few sentences at a time, and their σ(2 (q + k)) in the same memory for all: new
     memory would not be in the cache."""
-    of_sentence = twice_query.shape[1], *twice_keys.shape[1:]
+    of_sentence = twice_keys.shape[1:]
     size = max(1, ENERGIES_AT_ONCE // max(1, math.prod(of_sentence)))
     buffer = twice_query.new_empty(min(size, len(twice_query)), *of_sentence)
     for start in range(0, len(twice_query), size):
         rows = slice(start, start + size)
-        sums = buffer[: len(twice_query) - start].copy_(twice_keys[rows].unsqueeze(1))
-        yield rows, sums.add_(twice_query[rows].unsqueeze(2)).sigmoid_()
+        sums = buffer[: len(twice_query) - start].copy_(twice_keys[rows])
+        yield rows, sums.add_(twice_query[rows].unsqueeze(1)).sigmoid_()
