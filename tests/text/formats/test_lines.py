@@ -81,6 +81,7 @@ def test_what_is_odd_is_counted_by_line(text: Path) -> None:
             "Les Ã©lÃ¨ves.\nLâ€™été.\nÐ¿Ñ€Ð¸\n15 â‚¬\nsÅ“ur\nÅ‚ada\nÄŒeÅ¡tina\n",
             "mojibake (UTF-8 that was read as Latin-1): 7 lines, first line 1 (repair",
         ),
+        ("a\nL'\ufffdcole\n", "U+FFFD in place of a lost character: 1 line, first line 2 (get"),
         ("a\nb &amp; c\n", "HTML entity: 1 line, first line 2 (replace them"),
         ("a\rb\rc", "carriage return that may end a line: 2 lines, first line 1 (if it does"),
         ("L'âme, NÃO, Île, Škoda, Łódź, “Å”, Ñandú, Ðe, a\tb, «â»\r\n", ""),

@@ -70,10 +70,12 @@ _SAMPLE = 1 << 14  # bytes from which the encoding is found
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 EMPTY_LINE, NO_TEXT = "empty line", "no text on this side"
 MOJIBAKE, ENTITIES = "mojibake (UTF-8 that was read as Latin-1)", "HTML entity"
+LOST = "U+FFFD in place of a lost character"
 RETURNS = "carriage return that may end a line"
 FAULTS = {
     MOJIBAKE: "repair the text, for example with the Python package ftfy",
     ENTITIES: "replace them by characters; `translate --format html` reads them",
+    LOST: "get the text again, in UTF-8",
     RETURNS: "if it does, convert the file, for example with `tr '\\r' '\\n'`",
 }
 """Fault of a text for which a command that reads it warns → remedy."""
@@ -271,6 +273,8 @@ def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
         warnings.note(ENTITIES, number)
     if not kept.isascii() and _MISREAD.search(kept):
         warnings.note(MOJIBAKE, number)
+    if "\ufffd" in kept:
+        warnings.note(LOST, number)
     if kept.isprintable():
         return kept
     kinds = {"\t": "tab", "\r": ""}
