@@ -296,7 +296,7 @@ _CLOSE = {
 """Side on which a sign has no space → the word before it, the sign and the word after it."""
 EMPHASIS = r"\*{1,3}|~~"
 """Marks of Markdown on both sides of emphasised words."""
-ESCAPE = r"(?:\\(?:[nrt\"'*_]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+"
+ESCAPE = r"""(?:\\(?:[nrt"'*_]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+"""
 """Signs of programs, as \\n."""
 _RAISED = "[²³¹⁰⁴-⁹⁺⁻]+"  # m²
 _LINK = r"\][(\[].*|\[\^.*\]"  # [words](address), [words][1], words[^1]
