@@ -23,22 +23,6 @@ _DIGITS = 5
 _SHOWN_LETTERS = 60
 
 
-class _Record:
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        """Tells whether both have the same class and equal fields; arrays must have equal shapes
-        and numbers."""
-        if type(self) is not type(other):
-            return False
-        names = (each.name for each in fields(self))  # type: ignore[arg-type]
-        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
-        return all(
-            np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b or (a != a and b != b)
-            for a, b in pairs
-        )
-
-
 def is_counted(letter: str) -> bool:
     """Tells whether a character is neither white space, nor a joiner, which is in tokens only, nor
     an accent that stands alone."""
@@ -64,7 +48,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Translation(_Record):
+class Translation:
     """One translated sentence, in words.
 
     text: detokenised target text. tokens: target words, without the end of sentence.
@@ -102,6 +86,18 @@ class Translation(_Record):
     confidence: list[float] = field(default_factory=list)
     doubtful_numbers: list[str] = field(default_factory=list)
     unknown_words: list[str] = field(default_factory=list)
+
+    def __eq__(self, other: object) -> bool:
+        """Tells whether both have the same class and equal fields; arrays must have equal shapes
+        and numbers."""
+        if type(self) is not type(other):
+            return False
+        names = (each.name for each in fields(self))
+        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
+        return all(
+            np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b or (a != a and b != b)
+            for a, b in pairs
+        )
 
     def __repr__(self) -> str:
         text = (

@@ -267,7 +267,14 @@ def test_a_file_that_is_there_is_not_replaced_unasked(
 
 @pytest.mark.parametrize(
     ("line", "out"),
-    [(TRANSLATE, "en"), (f"{TRANSLATE} --prefix fr", "fr"), (ALIGN, "fr"), (SCORE, "./link")],
+    [
+        (TRANSLATE, "en"),
+        (f"{TRANSLATE} --prefix fr", "fr"),
+        (f"{TRANSLATE} --glossary fr", "fr"),
+        (f"{TRANSLATE} --dictionary fr", "fr"),
+        (ALIGN, "fr"),
+        (SCORE, "./link"),
+    ],
 )
 def test_an_input_is_never_replaced(command: Command, tiny_run: Path, line: str, out: str) -> None:
     Path("link").symlink_to("en")

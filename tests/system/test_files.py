@@ -208,6 +208,19 @@ def test_a_folder_appears_at_the_end_and_is_replaced_whole_if_it_may_be(tmp_path
     assert names(out.parent) == ["out"]
 
 
+def test_only_hidden_partial_files_are_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "download.partial").touch()
+    with refusal("exists and is not empty"):
+        write(tmp_path / "out", "new")
+    assert names(tmp_path / "out") == ["download.partial"]
+    monkeypatch.setattr(Path, "is_mount", lambda path: path.name == "out")
+    with refusal("is a mount point"):
+        write(tmp_path / "out", "new", replaceable=True)
+
+
 def test_what_a_dead_process_left_is_removed(tmp_path: Path) -> None:
     write(tmp_path / "[a]*", "before")
     for name in (".[a]*.partial", ".[a]*.old", ".a.partial", ".[a]*.v2.old"):

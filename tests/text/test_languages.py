@@ -9,7 +9,8 @@ import pytest
 from refusals import refusal
 
 from rnnsearch.text.formats.layout import Layout
-from rnnsearch.text.languages import language_doubts, with_languages
+from rnnsearch.text.language_codes import LANGUAGES, base
+from rnnsearch.text.languages import language_doubts, named_languages, with_languages
 
 TEXT = {
     "de": "Der Mann liest heute Abend ein Buch, und das Kind schläft schon.\n",
@@ -45,6 +46,9 @@ TEXT = {
         ("corpus.en-de.de corpus.en-de.en", "de en", "", "de → en (by the file's name)"),
         ("corpus.en-de.de b.txt", "de en", "", "en → de (by the file's name)\n  warning    the"),
         ("a.tsv b.tmx", "xx xx", "", "en → fr (assumed: name others by"),
+        ("train.ja.tok train.en.tok", "ja en", "", "ja → en (by the text)"),
+        ("my-own.tsv", "xx", "", "en → fr (assumed: name others by"),
+        ("dev-set.tsv", "xx", "", "en → fr (assumed: name others by"),
     ],
 )
 def test_languages(files: str, texts: str, own: str, said: str, here: Path) -> None:
@@ -221,3 +225,14 @@ def test_text_that_is_split_already(here: Path) -> None:
     found = with_languages(["a.ja", "a.en"], "demo", [])[1]
     assert "the ja text is split into words" in found
     assert "--words given" in found
+
+
+def test_an_archive_of_both_sides_names_no_language() -> None:
+    assert named_languages(["opus.zip", "a.en", "a.fr"]) == ["en", "fr"]
+    assert named_languages(["a.en.zip", "a.fr.zip"]) == ["en", "fr"]
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_language_has_its_english_name_too(code: str) -> None:
+    name = LANGUAGES[code][0]
+    assert " " in name or base(name) == code

@@ -765,3 +765,18 @@ def test_every_order_is_about_equally_likely(
     orders = Counter(shuffled(tmp_path / str(seed), seed) for seed in range(300))
     assert len(orders) == 6
     assert all(50 - 5 * 6.5 < count < 50 + 5 * 6.5 for count in orders.values())
+
+
+def test_what_others_put_into_a_dataset_is_not_lost(tmp_path: Path) -> None:
+    prepared(tmp_path, pairs_of("ab cd|x y"))
+    (tmp_path / "store" / "notes.txt").write_text("mine")
+    with refusal("exists and is not empty"):
+        prepared(tmp_path, pairs_of("ab cd|x y"))
+    assert (tmp_path / "store" / "notes.txt").read_text() == "mine"
+
+
+def test_a_vocabulary_of_subwords_needs_settings_with_them(tmp_path: Path) -> None:
+    prepared(tmp_path, pairs_of("ab cd abcd|x y") * 3, subwords="bpe", vocabulary_size=12)
+    first = Corpus.open((tmp_path / "store").rename(tmp_path / "first"))
+    with refusal("the source vocabulary has subwords, but data.subwords = none"):
+        prepared(tmp_path, pairs_of("ab|x"), vocabulary=first)

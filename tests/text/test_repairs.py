@@ -29,6 +29,7 @@ from rnnsearch.text.tokens import Tokeniser, given_words
         ("R &amp; D, l&#39; x", "R &amp; D, l&#39; x", {}),
         ("Quoi ? qu'il", "Quoi ? qu'il", {}),
         ("le mot ' été", "le mot ' été", {}),
+        ("Des uvreſ", "Des œuvres", {"lost œ": 1}),
         ("un 'l' isolé", "un 'l' isolé", {}),
     ],
 )

@@ -437,6 +437,9 @@ def test_a_filter_knows_its_words_and_hardly_others() -> None:
     assert "été" in more
     assert "été" not in known
     assert all(word in more for word in words[:1000])
+    more = known.with_words(others := [f"other{number}" for number in range(20_000)])
+    assert all(word in more for word in [*words[:1000], *others])
+    assert sum(word in more for word in words[1000:]) <= 20
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,10 @@ def settings(
 def listed(name: str, width: int) -> Iterator[str]:
     """Yields lines about the settings of this name, of this section, or all. Raises InputError for
     an unknown name."""
-    from rnnsearch.config import RENAMED, suggested_key
+    from rnnsearch.config import suggested_key
     from rnnsearch.settings import Settings
 
     one, found = "." in name, False
-    name = RENAMED.get(name, name)
     for section in Settings.model_fields:
         table = type(getattr(Settings(), section))
         keys = [

@@ -197,7 +197,7 @@ def translate_lines(
     from rnnsearch.translation.source_lines import noted
 
     say_if_empty(file)
-    place.keep(file, *filter(None, [prefix]))
+    place.keep(file, *(str(one) for one in (prefix, task.glossary, task.dictionary) if one))
     run = Run.open(runs[0])
     limit = changed(run.settings, task.search).translation.max_source_length
 

@@ -264,6 +264,9 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
     out = out.resolve()
     if not out.name:
         raise InputError("is the root of the file system", file=out, remedy="name another folder")
+    if out.is_mount():
+        what = "is a mount point, which no new folder can replace"
+        raise InputError(what, file=out, remedy="name a folder in it")
     folder, replaced = (
         out.with_name(f".{out.name}{ending}") for ending in (PARTIAL, REPLACED_ENDING)
     )
@@ -315,7 +318,8 @@ def check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
     if out.exists() and not out.is_dir():
         raise InputError("is a file, not a folder", file=out, remedy="name another folder")
     names = [one.name for one in out.iterdir()] if out.exists() else []
-    others = [name for name in names if name != ".lock" and not name.endswith(PARTIAL)]
+    ours = re.compile(rf"\.lock|\..+{re.escape(PARTIAL)}")
+    others = [name for name in names if not ours.fullmatch(name)]
     if others and not replaceable(out):
         what, remedy = "exists and is not empty", "name another folder for --out"
         raise InputError(what, file=out, remedy=remedy)

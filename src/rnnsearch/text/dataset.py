@@ -27,6 +27,7 @@ from rnnsearch.system.files import (
     check_regular,
     checksum,
     file_checksum,
+    holds_only,
     read_text,
     read_toml,
     reading,
@@ -303,8 +304,14 @@ def read_contents(folder: Path) -> StoreContents:
 
 
 def is_store(folder: Path) -> bool:
-    """Tells whether this folder is a prepared dataset of any format."""
-    return (folder / SETTINGS).is_file() and any(folder.glob("train.source.*"))
+    """Tells whether this folder is a prepared dataset of any format, and holds nothing else."""
+    written = re.compile(
+        rf"{SETTINGS}|{CHECKSUMS}|dropped\.tsv\.gz|report\.(json|txt)"
+        r"|(train|dev)\.(source|target|links)\..+"
+        r"|(vocabulary|subwords|words)\.(source|target)\.(txt|model|bloom)"
+    )
+    is_ours = (folder / SETTINGS).is_file() and any(folder.glob("train.source.*"))
+    return is_ours and holds_only(folder, written.fullmatch)
 
 
 def _check_sums(folder: Path) -> None:

@@ -31,6 +31,7 @@ _OTHERS = """
 """
 """Other codes of three letters, and codes of countries that are no language's."""
 _CODES = {three: code for code, (_, three) in LANGUAGES.items()}
+_CODES |= {name.lower(): code for code, (name, _) in LANGUAGES.items()}
 _CODES |= dict(row.split() for row in _OTHERS.split(","))
 POINTED_ORDINALS = (
     *("cs", "da", "de", "et", "fi", "hr", "hu", "is"),

@@ -21,7 +21,7 @@ from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.layout import Layout
 from rnnsearch.text.formats.opening import is_on_disk, text_suffix
 from rnnsearch.text.formats.readers import BILINGUAL, languages_in, parallel_texts
-from rnnsearch.text.language_codes import base
+from rnnsearch.text.language_codes import LANGUAGES, base
 from rnnsearch.text.tokens import UNSPACED
 
 SAMPLED, BLOCK = 400, 20
@@ -85,9 +85,19 @@ def named_languages(files: Sequence[str | Path]) -> list[str]:
     corpus.en-fr.tsv; empty strings without. A bilingual file whose name has none is passed over. In
     corpus.fr-en.en corpus.fr-en.fr, the ends of the names tell the order."""
     named = re.match(r"(?:.*[._])?([a-z]{2,3})-([a-z]{2,3})[.]", Path(files[0]).name)
-    pairs = [*dropwhile(lambda file: text_suffix(file)[1:] in BILINGUAL, files)]
+    known = named and all(base(code) in LANGUAGES for code in named.groups())
+    pairs = [*dropwhile(_is_bilingual, files)]
     ends = [*map(language_of, (pairs if len(pairs) > 1 else files)[:2]), ""][:2]
-    return list(named.groups()) if named and not (language_of(files[0]) and all(ends)) else ends
+    if ends[0] == ends[1] and base(ends[0]) not in LANGUAGES:  # corpus.en.tok corpus.fr.tok
+        ends = ["", ""]
+    first = named and known and not (language_of(files[0]) and all(ends))
+    return list(named.groups()) if named and first else ends
+
+
+def _is_bilingual(file: str | Path) -> bool:
+    """Tells whether a file has both sides: by its format, or as an archive named for none."""
+    archive = str(file).lower().endswith(".zip") and not language_of(file)
+    return archive or text_suffix(file)[1:] in BILINGUAL
 
 
 def with_languages(
@@ -120,7 +130,7 @@ def with_languages(
             found.append(f"data.{key}={code}")
         how.append((code, why))
     (source, why), (target, other) = how
-    if source == target and _has_lines(files, layout or Layout()):
+    if source == target and _has_lines(files, layout):
         remedy = (
             "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
         )

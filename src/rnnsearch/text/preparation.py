@@ -168,6 +168,10 @@ def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) 
     for side, codec in options.vocabulary.items():
         require_choice("a side of options.vocabulary", side, SIDES)
         require(f"options.vocabulary[{side!r}]", codec, Codec)
+        if (codec.subwords is None) != (settings.subwords == "none"):
+            has = "words" if codec.subwords is None else "subwords"
+            what = f"the {side} vocabulary has {has}, but data.subwords = {settings.subwords}"
+            raise InputError(what, remedy="give the data settings of its run")
     require_number("options.workers", options.workers, 1)
     for times in options.repeat:
         require_number("a number of options.repeat", times, 1)

@@ -72,5 +72,5 @@ def repair_french(line: str, counts: Counter[str] | None = None) -> str:
 
 
 def _with_ligature(word: str) -> str:
-    whole = _WITHOUT_LIGATURE[word.lower()]
+    whole = _WITHOUT_LIGATURE[word.casefold()]
     return whole.upper() if word.isupper() else whole.capitalize() if word[0].isupper() else whole

@@ -137,10 +137,14 @@ class WordFilter:
         )
 
     def with_words(self, words: Iterable[str]) -> WordFilter:
-        """Returns a filter of the same size with these words added."""
-        bits = self.bits.copy()
+        """Returns a filter with these words added. It is the same filter several times in a row, if
+        they need more room: its places are remainders, so it still has all of its words."""
+        words = set(words)
+        new = sum(word not in self for word in words) if self.bits.any() else 0
+        copies = 1 + 2 * new * BITS_PER_WORD // (8 * len(self.bits))
+        bits = np.tile(self.bits, copies)
         places = np.fromiter(
-            (place for word in words for place in self._places(word)), dtype=np.int64
+            (place for word in words for place in WordFilter(bits)._places(word)), dtype=np.int64
         )
         np.bitwise_or.at(bits, places >> 3, (1 << (places & 7)).astype(np.uint8))
         return WordFilter(bits)

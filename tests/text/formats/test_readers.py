@@ -326,6 +326,7 @@ FAULTS: list[tuple[Any, ...]] = [
     ("a.tsv", b"Hi you\tdoc-1:3\n", "a.tsv:1: does not name columns"),
     ("a.tsv", b"".join(b"a%d b\tz\n" % i for i in range(20)), "column 2 holds the same words again and again"),
     ("a.tsv", b"en\tfr\tHi\tSalut\n" * 4, "column 1 holds the same words again and again"),
+    ("a.tsv", b"en\tfr\nHi\tSalut\nen\tfr\n", "a.tsv:3: repeats the names of columns, en and fr"),
     ("a.tsv", b"en\tfr\tHi you\tSalut\n" * 3, "column 1 holds the same words again and again"),
     ("a.tsv", b"en\tfr\tkind\n" + b"Hi you\tnews\tx\nHi all\ttalk\ty\nSo\tnews\tz\n" * 2, "column 2 holds the same"),
     ("a.tsv", b"id\ttext\n" + b"".join(b"%d\tHi %d you\n" % (i, i) for i in range(20)), "column 1 holds numbers or"),

@@ -50,6 +50,7 @@ NO_LINES = {
             ".htm .html .xhtml",
             "add --format html to `translate`, or save it as text, one sentence per line",
         ),
+        (".tar .tgz .tbz .tbz2 .txz .7z .rar", "unpack it, and name the texts in it"),
         (".tsv", "give one column, for example with `cut -f 1`"),
     )
     for suffix in suffixes.split()

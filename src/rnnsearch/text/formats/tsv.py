@@ -56,7 +56,11 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
             raise InputError(what, file=path, line=number, remedy=remedy)
         pair = [cells[column].removesuffix("\r") for column in columns]
         if not layout.source and pair == names:
-            raise _no_text(columns[0], "the same words again and again", path)
+            if not first:
+                raise _no_text(columns[0], "the same words again and again", path)
+            what = f"repeats the names of columns, {pair[0]} and {pair[1]}"
+            remedy = "delete the line, or give the numbers of two columns of text"
+            raise InputError(what, file=path, line=number, remedy=remedy)
         quoted = list(filter(_QUOTED_CELL.fullmatch, pair))
         if len(quoted) == 2 or any('""' in cell[1:-1] for cell in quoted):
             warnings[0].note(QUOTED, number)
