@@ -25,6 +25,7 @@ from rnnsearch.figure3 import MOST_MARKS, graphemes, pad_left, printable, shorte
         ("한\u1100\u1161", "한가", 4),
         ("10\u00a0000", "10 000", 6),
         ("a\u200bb\u202ec", "abc", 3),
+        ("two\u2060hundred", "two hundred", 11),
         ("\x1b[31m", "�[31m", 5),
         ("a\u2028b\nc", "a�b�c", 5),
         ("", "", 0),

@@ -495,6 +495,8 @@ def _limit_marks(text: str) -> str:
 
 def _printable(character: str) -> str:
     category = unicodedata.category(character)
+    if character == "\u2060":  # a space inside of a copied word
+        return " "
     if category == "Cf":  # zero-width joiners, soft hyphens, changes of direction
         return ""
     if category == "Zs":

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 RUN_FORMAT = 1
 """Version of a run's layout, which grows when older runs can no longer be read."""
+WEIGHTS_FILE = "model.safetensors"
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
 """File from which training resumes, in the folder of a run."""
 
@@ -56,7 +57,7 @@ class Run:
     @property
     def model_path(self) -> Path:
         """File of the best weights so far."""
-        return self.path / "model.safetensors"
+        return self.path / WEIGHTS_FILE
 
     @property
     def checkpoint_path(self) -> Path:

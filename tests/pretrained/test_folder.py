@@ -16,7 +16,7 @@ from refusals import refusal
 from rnnsearch import Translator
 from rnnsearch.installed import VARIABLE, folder_of, installed_models
 from rnnsearch.kernels import int8
-from rnnsearch.pretrained.card import CardScore, ModelCard, card_markdown, read_card
+from rnnsearch.pretrained.card import CardScore, ModelCard, card_markdown, card_of, read_card
 from rnnsearch.run import Run
 from rnnsearch.settings import Settings
 
@@ -241,3 +241,8 @@ def test_a_run_becomes_a_model_by_a_command(
     assert done.code == 0
     assert 'license: "mit"' in (tmp_path / "model" / "README.md").read_text()
     assert command("models --int8").code == command(f"models --save {tiny_run}").code == 2
+
+
+def test_a_folder_of_any_name_becomes_a_model(tiny_run: Path, tmp_path: Path) -> None:
+    Translator.load(tiny_run).save_pretrained(tmp_path / "my model (v2)")
+    assert card_of(tmp_path / "my model (v2)").name == "my-model--v2-"

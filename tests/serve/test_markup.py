@@ -135,6 +135,10 @@ def test_elements_follow_their_words(html: str, expected: str) -> None:
         ("a_b 2 * 3 __c__", "__C__ 3 * 2 A_B"),
         ("a **b _c\n[d", "**C B A_\n[D"),
         ("1[`1`", "1`1`["),
+        ("a `` b ` c `` d", "D `` b ` c `` A"),
+        ("---\ntitle: a b\n---\na b\n", "---\ntitle: a b\n---\nB A\n"),
+        ("---\n\na b\n---\n", "---\n\nB A\n---\n"),
+        ("[^1]: a b", "[^1]: B A"),
     ],
 )
 def test_marks_of_markdown_follow_their_words(text: str, expected: str) -> None:

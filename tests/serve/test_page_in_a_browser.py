@@ -254,13 +254,14 @@ def test_beginnings_are_completed_as_in_python(
     translator = Translator.load(exported / name)
     texts = [one.text for one in translator.translate(lines, beam=2)]
     typed = [texts[k - k % 3 % 2][: 1 + 7 * k % 23] for k in range(len(texts))]
-    ours = translator.translate(lines, prefix=typed, beam=2, nbest=2)
+    how: dict[str, Any] = {"beam": 2, "nbest": 2, "settings": {"search.max_length_ratio": 9}}
+    ours = translator.translate(lines, prefix=typed, **how)
     words = [
         translator.choices(line, prefix)[:2] for line, prefix in zip(lines[:8], typed, strict=False)
     ]
     work = """async (engine, plain, { lines, typed }) => {
       const { choices } = await import("./engine/choices.js");
-      const settings = { ...engine.settings, beam: 2, nbest: 2 };
+      const settings = { ...engine.settings, beam: 2, nbest: 2, max_length_ratio: 9 };
       const found = [];
       for (const [k, line] of lines.entries()) found.push(await engine.sentence(line, { ...settings, prefix: typed[k] }, null, async () => {}));
       return [found, lines.slice(0, 8).map((line, k) => choices(engine, { line, prefix: typed[k] }).slice(0, 2))];
@@ -323,6 +324,7 @@ FAITHFUL = [
     "hello.how is node.js of com.example.thing :viens :name :a_b, $5 /month and /home",
     "The man XIV and woman XVI see XX books of IV and XL.",
     "B. The *old man* sees \\*two\\* books: 2 * 3 * 4 of C:/a/b.txt, $HOME/c and ftp://a.org/b.",
+    "They see 2 in 10 minutes, 1 in 5 men and seventy two books of ninety thousand six.",
     '•The man sees one\\n\\ttwo in C# v1.2.3-beta [of](a_(b) "c d") <anna@example.org>, 5× A+.',
     "One two three men, two hundred, a hundred and first, six cent douze, 3 forty-six.",
     "The man pays $5-10, €5-€10, £2–3bn or 5-10 €.",

@@ -256,3 +256,11 @@ def test_which_model_a_request_means(
 ) -> None:
     answer = of_one_pair.post("/v1/translate", json={"text": "A cat .", **asked})
     assert answer.json()["model"] == model
+
+
+def test_only_a_run_is_copied_for_other_processes(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "copies").mkdir()
+    with refusal("is not a run"):
+        ModelPlace.parse(str(tmp_path / "home")).copied(tmp_path / "copies")
+    assert not any((tmp_path / "copies").iterdir())

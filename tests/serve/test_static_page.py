@@ -91,11 +91,13 @@ def test_a_page_is_replaced_and_other_folders_are_not(tiny_run: Path, tmp_path: 
     export_page([tiny_run], tmp_path / "page")
     export_page([tiny_run], tmp_path / "page")
     (tmp_path / "mine").mkdir()
-    for name in ("mine", "page"):
-        (tmp_path / name / "letter.txt").touch()
+    (model,) = (tmp_path / "page" / "models").iterdir()
+    for name in ("mine", f"page/models/{model.name}", "page"):
+        letter = tmp_path / name / "letter.txt"
+        letter.touch()
         with refusal("exists and is not empty"):
-            export_page([tiny_run], tmp_path / name)
-        assert (tmp_path / name / "letter.txt").exists()
+            export_page([tiny_run], tmp_path / name.partition("/")[0])
+        letter.unlink()  # it was there
 
 
 def test_two_models_of_the_same_languages_are_told_apart(

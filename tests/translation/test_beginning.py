@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,14 @@ from refusals import refusal
 
 from rnnsearch import Translator
 from rnnsearch.errors import InputWarning
+from rnnsearch.search.beam import Hypothesis
 from rnnsearch.settings import TranslationSettings
-from rnnsearch.text.codec import Beginning, EncodedSentence
-from rnnsearch.text.vocabulary import EOS, UNK
+from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
+from rnnsearch.text.tokens import Tokeniser
+from rnnsearch.text.vocabulary import EOS, UNK, Vocabulary
 from rnnsearch.translation.beginning import as_typed, by_sentence, encode_beginning, respaced
+from rnnsearch.translation.choices import next_words
+from rnnsearch.translation.copied import STAND_INS
 from rnnsearch.translation.faithful import Faithful
 
 LINE = "The man sees the horse."
@@ -292,3 +297,33 @@ def test_the_text_before_a_word(words: Translator) -> None:
     (result,) = words.translate([LINE], prefix=["  L'homme voit"])
     before = [result.before(place) for place in range(3)]
     assert before == list(itertools.accumulate(["", "  L'", "homme"]))
+
+
+@pytest.mark.parametrize(
+    ("language", "typed"),
+    [
+        ("fr", "Il mesure 1m85 et "),
+        ("fr", "Le billet coûte 12 euros 50 pour "),
+        ("fr", "Il fait moins 5 degrés et "),
+        ("fr", "de 9h-18h et l' eau "),
+        ("en", "open 9am-5pm and "),
+    ],
+)
+def test_a_beginning_keeps_its_letters(language: str, typed: str) -> None:
+    codec = Codec(Tokeniser("moses", language), Vocabulary(["a"]))
+    words = encode_beginning(typed, codec, True).words
+    assert "".join(codec.text(words).split()) == "".join(typed.split())
+
+
+def test_what_is_copied_is_offered_in_place_of_its_stand_in(
+    words: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STAND_INS, "address", ["Le"])
+    (part,) = words.parts("The https://example.org/a.")
+    written = (*words.target.encode_words(["Le"]).ids[:-1], EOS)
+    found = [[Hypothesis(written, 0.0, (0.0, 0.0), np.zeros((2, 1), np.float32), True)]]
+    for faithful, expected in ((True, "https://example.org/a"), (False, "Le")):
+        part = replace(part, words=["The", "https://example.org/a", "."])
+        how = words.settings.search
+        (choice,) = next_words(part, words.target, 1, how, lambda *_, **__: found, faithful)
+        assert choice.word == expected

@@ -382,11 +382,11 @@ the Ж reads | le <unk> lit | 0 1 2 | le J lit
 love us | ouvrez livre | 0 1 | ouvrez livre
 open the door | ouvrez la porte | 0 1 2 | ouvrez la porte
 the book | le dit | 0 2 | le dit
-the C# said | le C # dit | 0 1 2 3 | le C# dit
+the C# said | le XX dit | 0 1 2 | le C# dit
 the aa.bb/cc | le XX | 0 1 | le l'AT&T
 the red/book | le red / book | 0 1 2 3 | le tome/rouge
-"C#" said | " C # " dit | 0 1 2 2 4 | " C# " dit
-the F# said | le F <unk> dit | 0 1 2 3 | le F♯ dit
+"C#" said | " XX " dit | 0 1 2 3 | " C# " dit
+the F# said | le XX dit | 0 1 2 | le F♯ dit
 the N/A. | le N / A. | 0 1 2 3 | le s.o.
 """
 
@@ -561,3 +561,20 @@ def test_an_empty_entry_of_a_dictionary_leaves_a_word_out(codec: Codec) -> None:
 def test_a_number_of_several_words_is_the_first_word(number: str) -> None:
     assert first_word([number, "personnes"]) == 0
     assert first_word(["3.⁠", "personnes"]) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["x" + " " * 20_000 + "x", "-" * 20_000 + "x", "x" * 20_000, "/" * 20_000]
+)
+def test_no_line_takes_the_square_of_its_length(codec: Codec, line: str) -> None:
+    """It would be minutes."""
+    assert faithful_words(codec, line * 20)
+
+
+def test_many_numbers_do_not_take_the_square_of_their_number() -> None:
+    texts = [str(number) for number in range(100, 600)]
+    made = [
+        Word(text, row, 0.9)
+        for text, row in zip(texts, np.eye(501, dtype=np.float32)[:500], strict=True)
+    ]
+    assert Numbers(texts, list(range(500)), made, ("fr", "en")).held()[1] == []

@@ -87,7 +87,7 @@ Mr. Smith came on Jan. 5.  /Then he left! /Who?| He works in the U.S. Army.|See 
 “Is it?” /Yes… no. /End "So." /He said (it!) /Then 3.5 p.m. and more.|1. Introduction. /Next.
 Yahoo! is big. /Wait... what? /"Why?" he asked. /- Yes. /- No.|He is 25. /She is 30.|J. Doe.
 At 5 p.m. /Tom came.|At 5 p.m. Monday in the U.S. /The Ford Motor Corp. /It is (dogs, etc.) here. /He has a Ph.D. /“It is.”
-Des chats, etc. /Le jardin.|À 18 h. /Puis il part.|En 52 av. J.-C. /L'armée de M. Le Pen.|Il dit : « Bonjour. » /Puis il part. /Ça va ? /« Quoi ? » dit-il. /M. Dupont est là.|C'est 3 000.
+Des chats, etc. /Le jardin.|À 18 h. /Puis il part.|En 52 av. J.-C. /L'armée de M. Le Pen.|Il dit : « M. Dupont part. » /« Bon », dit-il.|Il dit : « Bonjour. » /Puis il part. /Ça va ? /« Quoi ? » dit-il. /M. Dupont est là.|C'est 3 000.
 Am 3. Oktober ist frei. /Wirklich?|Er kam z.B. Heute nicht. /Ja.
 ¿Cómo estás? /¡Bien! /—Sí.
 你好。/你是谁？/“我不知道。”/他说。

@@ -20,6 +20,7 @@ en a morning and an afternoon | from 10 to 4 pm | de 10 à 16 heures | 0 1 2 3 4
 en hours in a word | open 10-4 pm | ouvert 10-4 | 0 1 | ouvert 10-16
 en a share | 7 out of 10 books | 7 à 10 livres | 0 2 3 4 | 7 sur 10 livres
 en a share of few | 1 in 5 children | 1 , 5 enfants | 0 1 2 3 | 1 sur 5 enfants
+en minutes are no share | 2 in 10 minutes | 2 en 10 minutes | 0 1 2 3 | 2 en 10 minutes
 en a day | on the 5th is | du 5e est | 0 2 3 | du 5 est
 en the first day | on 1 July | le 1 juillet | 0 1 2 | le 1er juillet
 en a floor | on the 5th floor | au 5e étage | 0 2 3 | au 5e étage

@@ -132,6 +132,10 @@ def test_every_number_below_2000() -> None:
         ),
         ("deux-cent-quinze voix, Quatre-vingt-dix ans, mil neuf cent six", ["215", "90", "1906"]),
         ("fifty-five cents, seventy men, eighty of ninety", ["55", "70", "80", "90"]),
+        (
+            "seventy two men, ninety nine thousand, seventy thousand six hundred and two",
+            ["72", "99 000", "70 602"],
+        ),
         ("a thirty-two-year-old man, a forty-five-minute film", ["32-year-old", "45-minute"]),
     ],
 )

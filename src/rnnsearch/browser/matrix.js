@@ -36,7 +36,10 @@ export class Matrix {
 
   build() {
     const { sourceTokens, tokens } = this.shown;
-    const head = (scope, title) => element("th", { scope, title }, word(title));
+    const head = (scope, text) => {
+      const title = text.replaceAll("\u2060", " "); // of a copied word
+      return element("th", { scope, title }, word(title));
+    };
     this.heads = sourceTokens.map((title) => head("col", title));
     this.cells = tokens.map((_, i) => sourceTokens.map((_, j) => this.cell(i, j)));
     this.rows = tokens.map((title, i) => element("tr", {}, head("row", title), ...this.cells[i]));

@@ -9,13 +9,11 @@ from pathlib import Path
 from rnnsearch.arguments import require
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.pretrained.card import MODEL_FILES, ModelCard, card_markdown
-from rnnsearch.run import write_config
+from rnnsearch.run import WEIGHTS_FILE, write_config
 from rnnsearch.settings import Settings
-from rnnsearch.system.files import holds_only, whole_folder
+from rnnsearch.system.files import file_name, holds_only, whole_folder
 from rnnsearch.system.tensors import quantise, save_tensors
 from rnnsearch.text.codec import SIDES, Codec
-
-WEIGHTS_FILE = "model.safetensors"
 
 
 def save_model(
@@ -35,9 +33,8 @@ def save_model(
     card = card or ModelCard()
     require("card", card, ModelCard)
     if not card.name:
-        card = card.model_copy(
-            update={"name": out.resolve().name if out.resolve().name.isascii() else ""}
-        )
+        name = file_name(out.resolve().name)[:80]
+        card = card.model_copy(update={"name": name if name.isascii() else ""})
     if int8:
         settings = settings.model_copy(
             update={"search": settings.search.model_copy(update={"precision": "int8"})}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from rnnsearch.installed import model_names
 from rnnsearch.kernels.digest import edited
 from rnnsearch.kernels.gated import FastDecoder
 from rnnsearch.pretrained.card import examples_of
-from rnnsearch.run import Run
+from rnnsearch.run import WEIGHTS_FILE, Run
 from rnnsearch.serve.page import page_files
 from rnnsearch.serve.page.tables import in_javascript
 from rnnsearch.system.files import file_name, holds_only, whole_folder, write_text
@@ -57,7 +58,7 @@ ENGINE_EQUALS = (
 )
 """Functions that the page's engine repeats in JavaScript."""
 CONFIG, MODELS = "config.json", "models"
-TEXT_FILE, WEIGHTS = "text.json", "model.safetensors"
+TEXT_FILE = "text.json"
 SEARCH = (
     *("beam", "normalise", "length_alpha", "coverage_beta", "no_unk"),
     *("min_length_ratio", "max_length_ratio", "max_source_length", "faithful"),
@@ -111,8 +112,9 @@ def made_here(folder: Path) -> bool:
     """Tells whether the folder is such a page, and nothing else; a new one may then replace it."""
     files = page_files()
     own = (folder / CONFIG).is_file() and (folder / "engine" / "worker.js").is_file()
+    model = re.compile(rf"{MODELS}/[^/]+/(?:{TEXT_FILE}|{WEIGHTS_FILE})")
     return own and holds_only(
-        folder, lambda name: name == CONFIG or name in files or name.startswith(f"{MODELS}/")
+        folder, lambda name: name == CONFIG or name in files or model.fullmatch(name)
     )
 
 
@@ -163,8 +165,8 @@ def write_browser_model(run: Run, folder: Path) -> int:
     }
     folder.mkdir(parents=True)
     write_text(folder / TEXT_FILE, json.dumps(text, ensure_ascii=False, separators=(",", ":")))
-    save_tensors(folder / WEIGHTS, quantise(network.state_dict(), tied=network.tied), {})
-    return sum((folder / name).stat().st_size for name in (TEXT_FILE, WEIGHTS))
+    save_tensors(folder / WEIGHTS_FILE, quantise(network.state_dict(), tied=network.tied), {})
+    return sum((folder / name).stat().st_size for name in (TEXT_FILE, WEIGHTS_FILE))
 
 
 def _side(codec: Codec) -> dict[str, Any]:

@@ -13,9 +13,13 @@ _FENCE = re.compile(r"(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s)*(`{3,}(?![^`\n]*`)|~{3,})"
 _FENCE_END = re.compile(r"[\s>]*(`{3,}|~{3,})\s*$")
 _FRONT = re.compile(r"\s*(?:>\s*|(?:[-*+]|\d{1,9}[.)]|#{1,6}|\[[ xX]\]|\[\^[^\[\]]+\]:)(?:\s+|$))*")
 """What is in front of the text of a line: marks of quotes, lists, tasks and headings."""
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\r?\n(?=[\w-]+:).*?^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
+)
+"""What generators of sites read before a text: its title, its tags."""
 _DEFINITION = re.compile(r"\s*\[(?!\^)[^\[\]]+\]:\s")
 _INLINE = re.compile(
-    r"(?P<code>(?P<ticks>`+)[^`]+(?P=ticks)(?!`))|(?P<address>https?://[^\s<>()\[\]]+)"
+    r"(?P<code>(?P<ticks>(?<!`)`+(?!`)).+?(?<!`)(?P=ticks)(?!`))|(?P<address>https?://[^\s<>()\[\]]+)"
     r"|(?P<note>\[\^[^\[\]]+\]|<[^<>\s][^<>]*>|\\[^\w\s])"
     rf"|(?P<stop>\](?:\({LINK_ADDRESS}\)|\[[^\[\]]*\]))|(?P<start>!?\[)"
     r"|(?P<mark>\*{1,3}|_{1,3}|~~)|(?P<cell>\|)"
@@ -31,7 +35,10 @@ class Markdown(Tagged):
     def __init__(self, text: str) -> None:
         super().__init__()
         fence, listed, blank = "", False, True
-        for line in re.split(r"(?<=\n)", text):
+        matter = _FRONT_MATTER.match(text)
+        start = matter.end() if matter else 0
+        self._parts.append(text[:start])
+        for line in re.split(r"(?<=\n)", text[start:]):
             found = (_FENCE_END if fence else _FENCE).match(line)
             indented = line.startswith(("    ", "\t"))
             if fence or found:
@@ -67,7 +74,7 @@ class Markdown(Tagged):
         inside = text[0] == "_" and before.isalnum() and after.isalnum()
         if kind == "code":
             self._start(found["ticks"], kind, verbatim=True)
-            self._add(text.strip("`"))
+            self._add(text.removeprefix(found["ticks"]).removesuffix(found["ticks"]))
             self._stop(found["ticks"], kind)
         elif kind == "note":
             self._mark(text)

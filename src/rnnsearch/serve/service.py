@@ -16,7 +16,7 @@ from fastapi import HTTPException
 
 from rnnsearch.config import changed
 from rnnsearch.errors import InputError
-from rnnsearch.installed import folder_of, model_names
+from rnnsearch.installed import model_names
 from rnnsearch.pretrained.card import examples_of
 from rnnsearch.records import Choice, Translation
 from rnnsearch.run import Run
@@ -63,7 +63,7 @@ class ModelPlace(NamedTuple):
 
     def copied(self, folder: Path) -> ModelPlace:
         """Copies the model into a folder; returns its place there."""
-        run = folder_of(self.run).resolve()
+        run = Run.open(self.run).path.resolve()
         copy = shutil.copytree(run, folder / run.name, ignore=shutil.ignore_patterns("checkpoints"))
         return self._replace(run=str(copy))
 

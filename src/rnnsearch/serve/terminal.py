@@ -27,6 +27,7 @@ from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.records import Translation
 from rnnsearch.settings import DataSettings
 from rnnsearch.text.codec import Codec, EncodedSentence
+from rnnsearch.translation.beginning import word_functions
 from rnnsearch.translation.source_lines import noted
 from rnnsearch.translation.translator import Translator
 
@@ -133,7 +134,7 @@ class Conversation:
         """Prints source and translation. Linked words have the same colour; unsure words are
         dim."""
         self.result = result
-        for line in in_colours(printable(self.source), result):
+        for line in in_colours(self.source, result):
             self.console.print(line)
         if self.console.no_color or self.console.color_system is None:
             pairs = (
@@ -157,8 +158,13 @@ class Conversation:
             raise InputError(
                 f"the translation has no word {word!r}", remedy=f"words: {' '.join(result.tokens)}"
             )
-        source = translator.source.encode_words(result.source_tokens[:-1])
-        target = translator.target.encode_words(result.tokens)
+        # As it was read and written: what was only aligned has no confidence.
+        how = changed(translator.settings, self.search).translation
+        faithful = how.faithful and bool(result.confidence)
+        language = translator.target.tokeniser.language
+        _, read, _ = word_functions(translator.source, faithful, language)
+        _, written, _ = word_functions(translator.target, faithful)
+        source, target = read(result.source_tokens[:-1]), written(result.tokens)
         found = steps(translator.networks[0], translator.target, source, target)
         positions = [translator.source.vocabulary.word(number) for number in source.ids]
         for step, belongs in zip(found, target.word_of, strict=True):

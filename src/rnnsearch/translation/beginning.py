@@ -31,14 +31,15 @@ WordFunctions = tuple[
 
 def word_functions(codec: Codec, faithful: bool, target: str = "") -> WordFunctions:
     """Returns functions that split a line of one side into words, encode them, and tell whether a
-    word is copied letter by letter. target: the language into which a source line is translated."""
+    word is copied letter by letter. target: the language into which a source line is translated; ""
+    for the beginning of a translation."""
     if not faithful:
         return codec.words, codec.encode_words, lambda word: None
     from rnnsearch.translation.copied import faithful_words, kind_of
     from rnnsearch.translation.reading import encode_faithfully
 
     encode = partial(encode_faithfully, codec, target=target)
-    return partial(faithful_words, codec), encode, kind_of
+    return partial(faithful_words, codec, typed=not target), encode, kind_of
 
 
 def check_order(network: TranslationNetwork) -> None:
@@ -123,18 +124,15 @@ def _places_of_letters(codec: Codec, word: str) -> list[Mapping[int, int]]:
 def as_typed(typed: str, text: str, codec: Codec) -> str:
     """Returns a translation's text with its beginning as it was typed, but for white space at its
     end."""
-    if not typed.strip():
-        return text
-    written = codec.text(codec.tokeniser.words(typed))
-    return typed.rstrip() + text[after_letters(text, len("".join(written.split()))) :]
+    return respaced(typed, text, codec.text(codec.tokeniser.words(typed)))
 
 
-def respaced(typed: str, text: str) -> str:
+def respaced(typed: str, text: str, written: str = "") -> str:
     """Returns a text that begins with the letters that were typed, with the white space between
-    them that was typed."""
+    them that was typed. written: how the text has them, if other than typed."""
     if not typed.strip():
         return text
-    return typed.rstrip() + text[after_letters(text, len("".join(typed.split()))) :]
+    return typed.rstrip() + text[after_letters(text, len("".join((written or typed).split()))) :]
 
 
 def retyped(result: Translation, typed: str, codec: Codec) -> Translation:

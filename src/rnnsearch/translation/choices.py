@@ -10,8 +10,9 @@ from dataclasses import replace
 from rnnsearch.records import Choice
 from rnnsearch.search.beam import Hypothesis
 from rnnsearch.settings import SearchSettings
-from rnnsearch.text.codec import Beginning, Codec, EncodedSentence
+from rnnsearch.text.codec import JOINER, Beginning, Codec, EncodedSentence
 from rnnsearch.text.vocabulary import EOS, UNK
+from rnnsearch.translation.copied import STAND_INS, kind_of
 
 
 def next_words(
@@ -20,6 +21,7 @@ def next_words(
     count: int,
     settings: SearchSettings,
     search: Callable[..., list[list[Hypothesis]]],
+    faithful: bool,
 ) -> list[Choice]:
     """Returns the likeliest words, best first.
 
@@ -27,7 +29,8 @@ def next_words(
     the end of sentence. Several segmentations of a word are summed. The beam holds twice as many as
     are returned.
 
-    search: `Translator._searched`.
+    search: `Translator._searched`. faithful: whether the network has read stand-ins for what is
+    copied.
     """
     starts = target.vocabulary.ids_starting(target.word_start)
     forced = part.beginning.places[: len(part.beginning.word_of)]
@@ -47,5 +50,12 @@ def next_words(
         word = "".join(target.decode(one.ids[len(forced) :])[0])
         if one.finished and word:
             words[word] += math.exp(sum(one.log_probabilities[len(forced) :]))
-    found = [Choice(word, p) for word, p in words.items()]
+    # stand-ins for what is copied
+    copied = {
+        one: word.replace(JOINER, " ")
+        for word in reversed(part.words)
+        if word not in part.beginning.words
+        for one in STAND_INS.get(kind_of(word) or "", ())
+    }
+    found = [Choice(copied.get(word, word) if faithful else word, p) for word, p in words.items()]
     return sorted(found, key=lambda choice: -choice.probability)[:count]

@@ -42,22 +42,22 @@ LINK_ADDRESS = r"(?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?"
 """What stands in the parentheses of a link of Markdown: an address, and perhaps a title."""
 COPIED_PATTERNS = {
     "front": (
-        r"^(?:[|:\s]*[-=_*]{3,}[-=_*|:\s]*$)"  # a rule, or the line below a table's heading
-        r"|^(?:[①-⑳•●○◦▪▸►■◆‣](?!\s)"
-        r"|(?:[-–—+*①-⑳•●○◦▪▸►■◆‣·→⇒□☐☑✓]|-{2,3}|/{2,3}|[-=]+>|>+|\[(?:[ xX]|[0-9]{1,3})?\]:?"
+        r"^(?:[|:\s]*[-=_*]{3}[-=_*|:\s]*$)"  # a rule, or the line below a table's heading
+        r"|^(?:[①-⑳•●○◦▪▸►■◆‣]\s*"
+        r"|(?:[-–—+*·→⇒□☐☑✓]|-{2,3}|/{2,3}|[-=]+>|>+|\[(?:[ xX]|[0-9]{1,3})?\]:?"
         r"|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]|[0-9]{1,2}(?:\.[0-9]{1,2}){2,3}"
         r"|(?:[a-zA-LN-Z]|[ivx]{2,5})\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\.?\))\s+)+"
     ),
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
     "address": (
-        r"<(?:https?://[^\s<>]+|[^\s@<>]+@[^\s@<>]+)>|(?:[A-Za-z][A-Za-z0-9+.-]+://|www\.)[^\s<>\"]+"
+        r"<(?:https?://[^\s<>]+|[^\s@<>]+@[^\s@<>]+)>|(?:[A-Za-z][A-Za-z0-9+.-]{1,30}://|www\.)[^\s<>\"]+"
         r"|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
         r"|(?<!\w)[A-Za-z]:(?:\\|/(?!/))[^\s<>\"]*|\\\\\w[^\s<>\"]+"
         r"|(?:\$(?:[a-z_]\w*|[A-Z_]{3,})|\$\{\w+\}|%[A-Za-z_]\w+%)[\\/]\w[^\s<>\"]*"
         r"|(?<![^\s(\"'=])(?<!\d\s)(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
         rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?"
     ),
-    "escape": rf"\s*{ESCAPE}\s*",
+    "escape": rf"(?:(?<!\s)\s+)?{ESCAPE}\s*",
     "number": r"%(?:\d+\$)?[-+0-9.]*(?:hh?|ll?|z)?[diufg](?!\w)",
     "placeholder": (
         r"(?<!\w)%[A-Za-z_]\w+%(?!\w)"
@@ -129,20 +129,21 @@ HALF_DAYS = re.compile(
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 
 
-def faithful_words(codec: Codec, line: str) -> list[str]:
+def faithful_words(codec: Codec, line: str, *, typed: bool = False) -> list[str]:
     """Splits a source line into words. What is copied letter by letter is one word; *l' eau* is
-    read as *l'eau*, *12 € 50* as *12,50 €*."""
+    read as *l'eau*, *12 € 50* as *12,50 €*. typed: a beginning of a translation, whose letters
+    stay."""
     words: list[str] = []
     end, line = 0, line.lstrip().replace("’", "'")
     french = base(codec.tokeniser.language) == "fr"
     line = DASHED.sub(r"\1-", DETACHED.sub(r"\1'", line) if french else line)
-    if french:
+    if french and not typed:
         line = HOURS.sub(r"\1 à ", METRES.sub(r"\1,\2 m", BELOW_ZERO.sub("-", line)))
-    elif base(codec.tokeniser.language) == "en":
+    elif base(codec.tokeniser.language) == "en" and not typed:
         line = HALF_DAYS.sub(r"\1 to ", line)
 
     def plain(text: str) -> list[str]:
-        return codec.words(CENTS.sub(r"\1,\3 \2", text) if french else text)
+        return codec.words(CENTS.sub(r"\1,\3 \2", text) if french and not typed else text)
 
     for found in ANY_COPIED.finditer(line):
         dated = found["front"] and base(codec.tokeniser.language) in POINTED_ORDINALS

@@ -34,6 +34,7 @@ DECADES_OF_LIFE = {
     "60": "soixantaine",
 }
 """Figures of an age (her 40s) → what French says after *la*."""
+PERIODS = ("second", "minute", "hour", "day", "night", "week", "month", "year", "decade")
 COUNTED_OF = ("page", "étape", "question", "épisode", "photo", "image", "partie", "tome")
 """What is counted by *3 of 10* in English, not by *3 out of 10*."""
 
@@ -116,4 +117,5 @@ def _part_of_share(words: Sequence[str], places: Sequence[int], link: int) -> in
         return None
     large = float(parts[0]) > int(whole) or (text == "in" and int(whole) > 10)
     noun = text == "sur" and first < link - 1 and after[-1:] in ("s", "x")  # sur 10 ans
+    noun |= text == "in" and after.removesuffix("s") in PERIODS  # 2 in 10 minutes
     return None if large or noun or after in (*ENGLISH_MONTHS, "m", "cm", "km") else first

@@ -297,11 +297,15 @@ class Numbers:
             for place in self.places
         ]
         texts = [*(word.text for word in self.made), ""]
+        written = [
+            (first, end, values(" ".join(texts[first:end]), texts[end], target))
+            for first, end in self._runs()
+        ]
         found = [
             (first - end, -float(mean(self.made[first:end])[place]), place, first, end)
-            for first, end in self._runs()
+            for first, end, values_there in written
             for place, own in given
-            if not own.isdisjoint(values(" ".join(texts[first:end]), texts[end], target))
+            if not own.isdisjoint(values_there)
         ]
         for _, _, place, first, end in sorted(found):
             run = self.made[first:end]

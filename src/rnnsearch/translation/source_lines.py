@@ -42,7 +42,7 @@ _EXAMPLES = 5
 _LONGEST = 30
 _ENDS = frozenset(".!?…。！？؟।॥")
 _CLOSING = frozenset("\"'”’»)]}」』")
-_OPENING = " \"'“‘«„¿¡([{—–-"
+_OPENING = " \u00a0\u202f\"'“‘«„¿¡([{—–-"
 _MARKS = ".!?…؟।॥۔։።။។"
 # Where a sentence may end, with the space after it; as in page/engine/sentences.js. A match begins
 # at the first of several marks: otherwise the time for a row of full stops would grow with the
@@ -89,7 +89,7 @@ def sentence_starts(line: str, language: str) -> list[int]:
 
 def _ends(before: str, after: str, language: str) -> bool:
     """Tells whether a full stop between this text and a capital or digit ends a sentence."""
-    *earlier, stem = before.split(" ")
+    *earlier, stem = re.split("[ \u00a0\u202f]", before)
     stem = stem.lstrip(_OPENING)
     if LAST.search(before):
         return not AFTER_TIME.match(after)

@@ -55,6 +55,7 @@ _BEGIN = _begun(NUMBER_WORDS)
 SPELT = (
     r"(?<![\w-])(?<!undred and )(?<!housand and )(?<!illion and )(?<!etween )(?<!ntre )(?<!per )"
     rf"(?<!cent )(?:(?:{_begun(_TENS)})-(?:{_ONE}){_MEASURED}|(?:{_LARGE})(?:{_MEASURED})?"
+    rf"(?! (?:{_ONE})(?![\w-])| thousand (?:and )?(?:{_PART})(?![\w-]))"
     rf"|(?:[Aa] (?:hundred|thousand)(?= and )|(?<!pour )[Cc]ent|[Mm]il(?:le)?|{_BEGIN})"
     rf"(?:(?:(?<=hundred)|(?<=thousand)) and (?:{_PART})|[ -]et[ -](?:une?|onze|unième)"
     rf"|[ -](?:{_PART})| millions?(?= (?:{_PART})))+)(?![\w-])"

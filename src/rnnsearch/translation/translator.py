@@ -389,8 +389,10 @@ class Translator:
         check_order(self.networks[0])
         parts = self.parts(line, typed=f"{prefix} ")
         part = next((part for part in parts if [*part.beginning.places[-1:]] != [ENDED]), parts[-1])
-        how = self.settings.search
-        return next_words(part, self.target, count, how, self._searched) if part.words else []
+        how, faithful = self.settings.search, self.settings.translation.faithful
+        if not part.words:
+            return []
+        return next_words(part, self.target, count, how, self._searched, faithful)
 
     def score(self, pairs: Iterable[tuple[str, str]], *, batch_size: int = 64) -> list[float]:
         """Returns log p(y | x) of each pair (source line, translation), in nats. A bidirectional

@@ -15,7 +15,7 @@ export class Beginning {
   constructor(codec, given, faithful = false) {
     const typed = given.replace(CONTROL, " ");
     Object.assign(this, { codec, typed });
-    const words = faithful ? faithfulWords(codec, typed) : codec.tokeniser.words(typed);
+    const words = faithful ? faithfulWords(codec, typed, true) : codec.tokeniser.words(typed);
     const last = words.at(-1) ?? "";
     const mark = codec.ranks ? START : "";
     const copied = faithful && kindOf(codec, last);

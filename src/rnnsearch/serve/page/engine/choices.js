@@ -1,7 +1,10 @@
 // The likeliest words after a beginning, as translation/choices.py finds them.
 
 import { Beginning } from "./beginning.js";
+import { JOINER } from "./codec.js";
+import { kindOf } from "./copied.js";
 import { best, stepAfter } from "./search.js";
+import { STAND_INS } from "./tables.js";
 
 const [EOS, UNK] = [0, 1];
 
@@ -10,8 +13,14 @@ const [EOS, UNK] = [0, 1];
  *  the end of sentence. */
 export function choices(translator, { line, prefix, count = 8 }) {
   const { network, target, settings } = translator;
-  const sentence = translator.annotated(translator.encode(line, settings).ids);
-  const { ids } = new Beginning(target, `${prefix} `, settings.faithful);
+  const encoded = translator.encode(line, settings);
+  const sentence = translator.annotated(encoded.ids);
+  const { ids, words: written } = new Beginning(target, `${prefix} `, settings.faithful);
+  const copied = new Map(); // stand-ins for what is copied
+  for (const word of settings.faithful ? encoded.words.toReversed() : []) {
+    const names = written.includes(word) ? [] : (STAND_INS[kindOf(translator.source, word)] ?? []);
+    for (const one of names) copied.set(one, word.replaceAll(JOINER, " "));
+  }
   let result = stepAfter(network, sentence, ids);
   let live = [{ score: 0, text: "" }];
   const found = new Map();
@@ -32,7 +41,10 @@ export function choices(translator, { line, prefix, count = 8 }) {
     });
     if (!target.ranks) break;
   }
-  const words = [...found].map(([word, probability]) => ({ word, probability }));
+  const words = [...found].map(([word, probability]) => ({
+    word: copied.get(word) ?? word,
+    probability,
+  }));
   return words.sort((a, b) => b.probability - a.probability).slice(0, count);
 }
 

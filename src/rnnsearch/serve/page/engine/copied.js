@@ -6,16 +6,17 @@ import { AFTER_ADDRESS, BELOW_ZERO, CENTS, DASHED, DETACHED, EMPHASIS } from "./
 import { HALF_DAYS, HOURS, METRES, POINTED_ORDINALS } from "./tables.js";
 
 /** Returns the words of a line; what is copied letter by letter is one word; *l' eau* is read as
- *  *l'eau*, *12 € 50* as *12,50 €*. */
-export function faithfulWords(codec, given) {
+ *  *l'eau*, *12 € 50* as *12,50 €*. typed: the beginning of a translation, whose letters
+ *  stay. */
+export function faithfulWords(codec, given, typed = false) {
   const straight = given.trimStart().replaceAll("’", "'");
   const french = codec.language === "fr";
   const elided = french ? straight.replace(DETACHED, "$1'") : straight;
   const dashed = elided.replace(DASHED, "$1-");
   const lengths = (text) => text.replace(BELOW_ZERO, "-").replace(METRES, "$1,$2 m");
-  const english = codec.language === "en" ? dashed.replace(HALF_DAYS, "$1 to ") : dashed;
-  const line = french ? lengths(dashed).replace(HOURS, "$1 à ") : english;
-  const plain = (text) => codec.tokeniser.words(french ? text.replace(CENTS, "$1,$3 $2") : text);
+  const english = codec.language === "en" && !typed ? dashed.replace(HALF_DAYS, "$1 to ") : dashed;
+  const line = french && !typed ? lengths(dashed).replace(HOURS, "$1 à ") : english;
+  const plain = (text) => codec.tokeniser.words(french && !typed ? text.replace(CENTS, "$1,$3 $2") : text);
   const words = [];
   let end = 0;
   for (const { 0: found, index, groups } of line.matchAll(codec.copied.all)) {

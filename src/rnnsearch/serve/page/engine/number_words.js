@@ -5,7 +5,7 @@ import { isUpper } from "./case.js";
 import { JOINER } from "./codec.js";
 import { isDigits, isNumber } from "./number_forms.js";
 import { AFTER_NUMBER, BEFORE_DAY, COUNTED_OF, DECADES_OF_LIFE, ENGLISH_MONTHS } from "./tables.js";
-import { POSSESSIVES, POSSESSORS, WEEKDAYS } from "./tables.js";
+import { PERIODS, POSSESSIVES, POSSESSORS, WEEKDAYS } from "./tables.js";
 import { copy } from "./target_words.js";
 
 /** Tells whether an English ordinal is a day of the month: *May 4th*, *the 4th of May*, *Friday
@@ -86,7 +86,8 @@ function share(words, places, link) {
   const part = words[first].replaceAll(",", ".");
   if (!/^\p{Nd}+(?:\.\p{Nd}+)?$/u.test(part) || !isDigits(whole)) return null;
   const large = Number(part) > Number(whole) || (text === "in" && Number(whole) > 10);
-  const counts = noun && /[sx]$/u.test(after); // sur 10 ans
+  const during = text === "in" && PERIODS.includes(after.replace(/s$/u, "")); // 2 in 10 minutes
+  const counts = during || (noun && /[sx]$/u.test(after)); // sur 10 ans
   const unit = [...ENGLISH_MONTHS, "m", "cm", "km"].includes(after);
   return large || counts || unit ? null : first;
 }

@@ -6,7 +6,7 @@ import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, POINTED_ORDINALS } from ".
 const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
 const CLOSERS = /["'”’)\]}»› \u00a0\u202f]+$/u;
-const OPENERS = /^[ "'“‘«„¿¡([{—–-]+/u;
+const OPENERS = /^[ \u00a0\u202f"'“‘«„¿¡([{—–-]+/u;
 const NEAR = 40;
 
 /** Returns the sentences of a text, none of them empty; a line break ends one. rules: {language,
@@ -39,7 +39,7 @@ function lineSentences(line, rules) {
 /** Tells whether a full stop between this text and a capital or digit ends a sentence. */
 function ends(before, after, rules) {
   const { prefixes = [], numeric_prefixes: numeric = [], first_words: words = [] } = rules;
-  const earlier = before.split(" ");
+  const earlier = before.split(/[ \u00a0\u202f]/u);
   const stem = earlier.pop().replace(OPENERS, "");
   if (LAST.test(before)) return !AFTER_TIME.test(after);
   if (numeric.includes(stem)) return !/^\p{Nd}/u.test(after);
