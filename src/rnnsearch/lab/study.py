@@ -340,16 +340,7 @@ def open_study(
     changes = study.quick if quick else Quick()
     if changes is None:
         raise InputError("the study has no table [quick]", file=where, remedy="leave --quick out")
-    sizes = changes.model_dump(include={"pairs", "dev_pairs", "long_pairs"}, exclude_none=True)
-    corpus = study.corpus.model_dump(exclude_defaults=True) | sizes
-    smaller: dict[str, Any] = {"corpus": checked(CorpusFiles, corpus, f"{where}: quick", remedy)}
-    if changes.seeds:
-        smaller["seeds"] = changes.seeds
-        smaller["variants"] = {
-            name: one.model_copy(update={"seeds": []}) for name, one in study.variants.items()
-        }
-    study = study.model_copy(update=smaller)
-
+    study = _changed(study, changes, f"{where}: quick", remedy)
     late, read = read_overrides(overrides), cache(read_recipe)
     if "seed" in changes.settings.get("training", {}) | late.get("training", {}):
         what = "training.seed is not a setting of a study"
@@ -377,6 +368,19 @@ def open_study(
         },
         sentences=changes.sentences,
     )
+
+
+def _changed(study: Study, changes: Quick, where: str, remedy: str) -> Study:
+    """Returns the study with other seeds and fewer pairs."""
+    sizes = changes.model_dump(include={"pairs", "dev_pairs", "long_pairs"}, exclude_none=True)
+    corpus = study.corpus.model_dump(exclude_defaults=True) | sizes
+    smaller: dict[str, Any] = {"corpus": checked(CorpusFiles, corpus, where, remedy)}
+    if changes.seeds:
+        smaller["seeds"] = changes.seeds
+        smaller["variants"] = {
+            name: one.model_copy(update={"seeds": []}) for name, one in study.variants.items()
+        }
+    return study.model_copy(update=smaller)
 
 
 def _read_study(study_file: str | Path) -> tuple[str, dict[str, Any]]:

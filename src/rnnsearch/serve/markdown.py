@@ -19,7 +19,8 @@ _FRONT_MATTER = re.compile(
 """What generators of sites read before a text: its title, its tags."""
 _DEFINITION = re.compile(r"\s*\[(?!\^)[^\[\]]+\]:\s")
 _INLINE = re.compile(
-    r"(?P<code>(?P<ticks>(?<!`)`+(?!`)).+?(?<!`)(?P=ticks)(?!`))|(?P<address>https?://[^\s<>()\[\]]+)"
+    r"(?P<code>(?P<ticks>(?<!`)`+(?!`)).+?(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<address>https?://[^\s<>()\[\]]+)"
     r"|(?P<note>\[\^[^\[\]]+\]|<[^<>\s][^<>]*>|\\[^\w\s])"
     rf"|(?P<stop>\](?:\({LINK_ADDRESS}\)|\[[^\[\]]*\]))|(?P<start>!?\[)"
     r"|(?P<mark>\*{1,3}|_{1,3}|~~)|(?P<cell>\|)"

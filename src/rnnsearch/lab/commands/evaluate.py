@@ -81,14 +81,7 @@ def evaluate(
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.scores import measures_json, measures_text
     from rnnsearch.lab.significance import FEW, FEWEST_SENTENCES
-    from rnnsearch.lab.test_set import (
-        file_stem,
-        name_runs,
-        read_hypotheses,
-        read_systems,
-        read_test_set,
-        require_different,
-    )
+    from rnnsearch.lab.test_set import file_stem, read_hypotheses, read_test_set
     from rnnsearch.lab.tokenisation import unspaced_tokenisation
 
     files, references, src = texts.hyp or [], texts.ref or [], texts.src
@@ -113,21 +106,16 @@ def evaluate(
     shown = references if references[1:] else references[0]
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": scoring.resamples}
     tokeniser = multi_bleu_tokeniser(scoring.multi_bleu, other)
-    others = read_systems(texts.system or [], [test])
-    if missing := [name for name, found in others.items() if not found]:
-        raise InputError(f"--system {missing[0]}=- names no file", remedy="--hyp - reads stdin")
+    others = named_systems(texts.system or [], test)
     MeasureOptions(scoring.tokenise, tokeniser).check(test)
     if run:
-        left = [one.name for one in systems[len(run) :]]
-        require_different([*name_runs(run), *left, *others], "systems", "--system NAME=FILE")
-        systems = with_runs(systems, run, test, loading, search_changes(None, beam=beam))
+        systems = with_runs(systems, others, run, test, loading, search_changes(None, beam=beam))
         answers = {one.name: one.run for one in systems if one.run is not None}
         about["search"] = {name: one.search for name, one in answers.items()}
         tokeniser = tokeniser or next(iter(answers.values())).run.target.tokeniser
-    systems += [System(name, lines) for name, found in others.items() for lines in found.values()]
     tested, tokenise = OF_TEXTS if scoring.significance else (), scoring.tokenise
     options = MeasureOptions(tokenise, tokeniser, scoring.by_length, tested, scoring.resamples)
-    measures = measure(test, systems, options)
+    measures = measure(test, [*systems, *others], options)
     if scoring.significance and len(test.reference) < FEWEST_SENTENCES:
         say(FEW)
     print(measures_json(measures, about) if json else measures_text(measures))
@@ -147,17 +135,35 @@ def multi_bleu_tokeniser(language: str, other: str) -> Tokeniser | None:
     return tokeniser
 
 
+def named_systems(texts: list[str], test: TestSet) -> list[System]:
+    """Returns the systems of --system NAME=FILE."""
+    from rnnsearch.lab.outputs import System
+    from rnnsearch.lab.test_set import read_systems
+
+    found = read_systems(texts, [test])
+    if missing := [name for name, files in found.items() if not files]:
+        raise InputError(f"--system {missing[0]}=- names no file", remedy="--hyp - reads stdin")
+    return [System(name, lines) for name, files in found.items() for lines in files.values()]
+
+
 def with_runs(
-    written: list[System], paths: list[str], test: TestSet, loading: Loading, search: dict[str, Any]
+    written: list[System],
+    others: list[System],
+    paths: list[str],
+    test: TestSet,
+    loading: Loading,
+    search: dict[str, Any],
 ) -> list[System]:
     """Returns the runs, then the other --hyp files. A run without a --hyp file translates the
-    source itself."""
+    source itself. Raises InputError if one of them is called as one of the others is."""
     from rnnsearch.lab.outputs import Kind, open_run, run_answers
-    from rnnsearch.lab.test_set import name_runs
+    from rnnsearch.lab.test_set import name_runs, require_different
 
-    systems = []
+    systems, runs = [], name_runs(paths)
+    names = [*runs, *(one.name for one in (*written[len(paths) :], *others))]
+    require_different(names, "systems", "--system NAME=FILE")
     with progress_bar() as progress:
-        for place, (name, path) in enumerate(name_runs(paths).items()):
+        for place, (name, path) in enumerate(runs.items()):
             run = open_run(name, path, search, loading)
             given = written[place : place + 1]
             kinds = [Kind.WITHOUT_UNK] if given else [Kind.TRANSLATIONS, Kind.WITHOUT_UNK]
