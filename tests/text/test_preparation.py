@@ -357,6 +357,7 @@ def test_lines_are_cleaned_as_those_of_files_are(tmp_path: Path) -> None:
     cleaned = ["one two", "three four", "five six", "se\ufffdven"]
     assert Corpus.open(tmp_path / "store").dev_source_lines == cleaned
     assert report.texts[0].source_warnings.lines == {
+        "U+FFFD in place of a lost character": 1,
         "control character": 1,
         "line break inside the text": 1,
     }

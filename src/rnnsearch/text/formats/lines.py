@@ -285,8 +285,7 @@ def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
         warnings.note(kind, number)
     for _ in range(kept.count("\r")):
         warnings.note(RETURNS, number)
-    text = kept.lstrip("\t ")
-    return kept[: len(kept) - len(text)] + _CONTROL.sub(" ", text)
+    return _CONTROL.sub(" ", kept)
 
 
 def plain_pairs(
