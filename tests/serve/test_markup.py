@@ -139,6 +139,7 @@ def test_elements_follow_their_words(html: str, expected: str) -> None:
         ("---\ntitle: a b\n---\na b\n", "---\ntitle: a b\n---\nB A\n"),
         ("---\n\na b\n---\n", "---\n\nB A\n---\n"),
         ("[^1]: a b", "[^1]: B A"),
+        ("---\nc: a b\n\nc d\n\n---\n", "---\nB A C:\n\nD C\n\n---\n"),
     ],
 )
 def test_marks_of_markdown_follow_their_words(text: str, expected: str) -> None:

@@ -323,7 +323,7 @@ FAITHFUL = [
     "The man sees 3rd books on the 4th of 42:15, 18h or 45 k€ in 1 200 men, 99 h 15.",
     "hello.how is node.js of com.example.thing :viens :name :a_b, $5 /month and /home",
     "The man XIV and woman XVI see XX books of IV and XL.",
-    "B. The *old man* sees \\*two\\* books: 2 * 3 * 4 of C:/a/b.txt, $HOME/c and ftp://a.org/b.",
+    "B. The **old man** sees \\*two\\* books: 2 * 3 * 4 of C:/a/b.txt, $HOME/c and ftp://a.org/b.",
     "They see 2 in 10 minutes, 1 in 5 men and seventy two books of ninety thousand six.",
     '•The man sees one\\n\\ttwo in C# v1.2.3-beta [of](a_(b) "c d") <anna@example.org>, 5× A+.',
     "One two three men, two hundred, a hundred and first, six cent douze, 3 forty-six.",

@@ -160,6 +160,7 @@ def test_further_texts_in_another_order_are_noticed(here: Path) -> None:
     [
         ("a.tsv", "English\tCzech\tscore\nyes\tano\t1\n", "en → cs (by the file)"),
         ("a.tsv", "id\tcs\ten\n1\tano\tyes\n", "en → fr (assumed"),
+        ("a.tsv", "\tCzech\tEnglish\n1\tano\tyes\n", "cs → en (by the file)"),
         (
             "a.tmx",
             '<tmx><header/><body><tu><tuv xml:lang="ja-JP"><seg>はい</seg></tuv>'
@@ -230,6 +231,11 @@ def test_text_that_is_split_already(here: Path) -> None:
 def test_an_archive_of_both_sides_names_no_language() -> None:
     assert named_languages(["opus.zip", "a.en", "a.fr"]) == ["en", "fr"]
     assert named_languages(["a.en.zip", "a.fr.zip"]) == ["en", "fr"]
+
+
+@pytest.mark.parametrize("name", ["corpus.en-uz.tsv", "Tatoeba.kab-en.tsv", "no-en.tmx"])
+def test_a_name_may_have_a_language_that_is_not_listed(name: str) -> None:
+    assert "-".join(named_languages([name])) in name
 
 
 @pytest.mark.parametrize("code", LANGUAGES)

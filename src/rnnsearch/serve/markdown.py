@@ -14,7 +14,8 @@ _FENCE_END = re.compile(r"[\s>]*(`{3,}|~{3,})\s*$")
 _FRONT = re.compile(r"\s*(?:>\s*|(?:[-*+]|\d{1,9}[.)]|#{1,6}|\[[ xX]\]|\[\^[^\[\]]+\]:)(?:\s+|$))*")
 """What is in front of the text of a line: marks of quotes, lists, tasks and headings."""
 _FRONT_MATTER = re.compile(
-    r"---[ \t]*\r?\n(?=[\w-]+:).*?^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
+    r"---[ \t]*\r?\n(?=[\w-]+:)(?:(?!---|\.\.\.)(?:[\w-]+:|[ \t#\-\]}])[^\n]*\n)+"
+    r"(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
 )
 """What generators of sites read before a text: its title, its tags."""
 _DEFINITION = re.compile(r"\s*\[(?!\^)[^\[\]]+\]:\s")

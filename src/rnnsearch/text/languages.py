@@ -24,6 +24,8 @@ from rnnsearch.text.formats.readers import BILINGUAL, languages_in, parallel_tex
 from rnnsearch.text.language_codes import LANGUAGES, base
 from rnnsearch.text.tokens import UNSPACED
 
+WORDS_TOO = {"am", "be", "he", "is", "it", "my", "no", "or", "so", "to"}
+"""Codes of languages that are English words, too."""
 SAMPLED, BLOCK = 400, 20
 """Pairs from which languages are identified, in blocks of so many lines."""
 LEAST = 60
@@ -85,12 +87,13 @@ def named_languages(files: Sequence[str | Path]) -> list[str]:
     corpus.en-fr.tsv; empty strings without. A bilingual file whose name has none is passed over. In
     corpus.fr-en.en corpus.fr-en.fr, the ends of the names tell the order."""
     named = re.match(r"(?:.*[._])?([a-z]{2,3})-([a-z]{2,3})[.]", Path(files[0]).name)
-    known = named and all(base(code) in LANGUAGES for code in named.groups())
+    known = [code for code in named.groups() if base(code) in LANGUAGES] if named else []
     pairs = [*dropwhile(_is_bilingual, files)]
     ends = [*map(language_of, (pairs if len(pairs) > 1 else files)[:2]), ""][:2]
     if ends[0] == ends[1] and base(ends[0]) not in LANGUAGES:  # corpus.en.tok corpus.fr.tok
         ends = ["", ""]
-    first = named and known and not (language_of(files[0]) and all(ends))
+    sure = len(known) == 2 or not {*known} <= WORDS_TOO  # en-uz.tsv, but not my-own.tsv
+    first = sure and not (language_of(files[0]) and all(ends))
     return list(named.groups()) if named and first else ends
 
 

@@ -294,7 +294,7 @@ _CLOSE = {
     ),
 }
 """Side on which a sign has no space → the word before it, the sign and the word after it."""
-EMPHASIS = r"\*{1,3}|~~"
+EMPHASIS = r"\*{2,3}|~~"
 """Marks of Markdown on both sides of emphasised words."""
 ESCAPE = r"""(?:\\(?:[nrt"'*_]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+"""
 """Signs of programs, as \\n."""
@@ -378,8 +378,7 @@ class Detokeniser:
         if self._is["elision"](word) and after[:1].isalpha():
             return False, True
         if self._is["emphasis"](word):
-            times = word == "*" and word not in quotes and before[-1:].isdigit()  # 2 * 3 * 4
-            paired = not times and (word in quotes or word in words[place + 1 :])
+            paired = word in quotes or word in words[place + 1 :]
             return self._toggled(word, quotes) if paired else (False, False)
         if not word.strip("'\"`") or word in KIND:
             return self._quotation(words, place, quotes)

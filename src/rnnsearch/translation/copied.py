@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from rnnsearch.text.codec import JOINER, Codec
 from rnnsearch.text.language_codes import POINTED_ORDINALS, base
-from rnnsearch.text.moses import EMPHASIS, ESCAPE
+from rnnsearch.text.moses import EMPHASIS, ESCAPE, FIRST_WORDS
 from rnnsearch.text.repairs import DETACHED
 from rnnsearch.translation.number_forms import FIGURE
 from rnnsearch.translation.spelt import SPELT, TIMES, in_digits
@@ -38,15 +38,17 @@ _FILE = (
     rf"[A-Za-z][\w-]+(?:(?:\.[\w-]+)*\.(?:{_ENDINGS})|(?:\.[\w-]+)+\.[a-z][a-z0-9]{{1,4}})"
     r"(?![\w(-]|[.@]\w)"
 )
+_FIRST = "|".join(sorted({word for words in FIRST_WORDS.values() for word in words.split()}))
 LINK_ADDRESS = r"(?:[^()\s]|\([^()\s]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'))?"
 """What stands in the parentheses of a link of Markdown: an address, and perhaps a title."""
 COPIED_PATTERNS = {
     "front": (
         r"^(?:[|:\s]*[-=_*]{3}[-=_*|:\s]*$)"  # a rule, or the line below a table's heading
-        r"|^(?:[①-⑳•●○◦▪▸►■◆‣]\s*"
+        r"|^(?:[①-⑳•●○◦▪▸►■◆‣](?:\s+|(?=\S))"
         r"|(?:[-–—+*·→⇒□☐☑✓]|-{2,3}|/{2,3}|[-=]+>|>+|\[(?:[ xX]|[0-9]{1,3})?\]:?"
-        r"|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]|[0-9]{1,2}(?:\.[0-9]{1,2}){2,3}"
-        r"|(?:[a-zA-LN-Z]|[ivx]{2,5})\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\.?\))\s+)+"
+        r"|[0-9]{1,3}(?:\.[0-9]{1,3})*[.)]|[0-9]{1,2}(?:\.[0-9]{1,2}){2,3}(?!\s+[a-zß-ÿ](?![.)]))"
+        rf"|[A-LN-Z]\.(?=\s+(?:{_FIRST})(?!\w)|\s*$)"
+        r"|(?:[a-z]|[ivx]{2,5})\.|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{2,5})\.?\))\s+)+"
     ),
     "tag": r"</?[A-Za-z0-9][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};",
     "address": (
@@ -54,7 +56,8 @@ COPIED_PATTERNS = {
         r"|(?:[A-Za-z][A-Za-z0-9+.-]{1,30}://|www\.)[^\s<>\"]+"
         r"|(?<![^\s<>\"])[^\s@<>\"]+@[^\s@<>\"]+\.\w+|[@#]\w+"
         r"|(?<!\w)[A-Za-z]:(?:\\|/(?!/))[^\s<>\"]*|\\\\\w[^\s<>\"]+"
-        r"|(?:\$(?:[a-z_]\w*|[A-Z_]{3,})|\$\{\w+\}|%[A-Za-z_]\w+%)[\\/]\w[^\s<>\"]*"
+        r"|(?:\$(?:[a-z_]\w*|(?!(?:USD|CAD|AUD|EUR|GBP)\b)[A-Z_]{3,})|\$\{\w+\}|%[A-Za-z_]\w+%)"
+        r"[\\/]\w[^\s<>\"]*"
         r"|(?<![^\s(\"'=])(?<!\d\s)(?:~|\.\.?)?/[\w.@+-]+[\w@+/-][\w.@+/-]*"
         rf"|localhost[^\s<>\"]*|(?<![\w@./\\-])(?:[\w.-]+/)*{_FILE}(?:[:/?][^\s<>\"]*)?"
     ),
@@ -75,7 +78,7 @@ COPIED_PATTERNS = {
         r"|[A-Za-z]\w*={1,2}[^\s,;=]*\w|\w+(?:::\w+)+"
         r"|[a-z]{2,}(?:[A-Z][a-z0-9]+)+(?!\w)(?:\([^()\s]*\))?)"
         r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
-        r"|(?<![\w+#])(?:[A-Za-z]\w*(?:\+\+\w*|#)|[A-F]\+"
+        r"|(?<![\w+#])(?:[A-Za-z]\w*\+\+\w*|[A-Z]#|[A-F]\+"
         r"|(?:Ctrl|Alt|Shift|Cmd|Maj)(?:\+\w+)+)(?![\w+#])"
         r"|(?<![\w.,])\d+(?:[.,]\d+)?(?:×|°\d+[′'](?:\d+[″\"])?)(?!\w)"
         r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
@@ -155,7 +158,9 @@ def faithful_words(codec: Codec, line: str, *, typed: bool = False) -> list[str]
         if found["spelt"] and not in_digits(found[0], times=False):
             continue
         copied = found[0].rstrip(AFTER_ADDRESS) if found["address"] else found[0]
-        words += [*plain(line[end : found.start()]), re.sub(r"\s", JOINER, copied)]
+        bare = found["front"] and found.end() < len(line) and not copied[-1].isspace()  # •Paris
+        own = copied + " " * bool(bare)
+        words += [*plain(line[end : found.start()]), re.sub(r"\s", JOINER, own)]
         end = found.start() + len(copied)
     return words + plain(line[end:])
 
@@ -172,8 +177,7 @@ def enclosed(words: Sequence[str]) -> dict[int, range]:
     enclose: [words](address), **words**, ~~words~~."""
     pairs, opened = list[tuple[int, int]](), dict[str, int]()
     for place, word in enumerate(words):
-        times = word == "*" and word not in opened and words[place - 1][-1:].isdigit()
-        if re.fullmatch(EMPHASIS, word) and not times:
+        if re.fullmatch(EMPHASIS, word):
             if word in opened:
                 pairs.append((opened.pop(word), place))
             else:

@@ -153,7 +153,7 @@ def column_languages(path: str | Path, layout: Layout) -> list[str]:
     given = [layout.source, layout.target]
     if all(map(str.isdecimal, given)):
         cells = [cells[int(one) - 1] for one in given if 0 < int(one) <= len(cells)]
-    elif all(one.casefold() in cells for one in given):
+    elif all(given) and all(one.casefold() in cells for one in given):
         cells = [one.casefold() for one in given]
     found = (
         [code for code in LANGUAGES if _is_name(cell, _language_names(code))] for cell in cells

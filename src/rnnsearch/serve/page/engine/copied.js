@@ -25,7 +25,9 @@ export function faithfulWords(codec, given, typed = false) {
     if (groups.spelt && !inDigits(found, false)) continue;
     let copied = found;
     while (groups.address && AFTER_ADDRESS.includes(copied.at(-1))) copied = copied.slice(0, -1);
-    words.push(...plain(line.slice(end, index)), copied.replace(/\s/gu, JOINER));
+    const bare = groups.front && index + found.length < line.length && !/\s$/u.test(found);
+    const own = bare ? `${copied} ` : copied; // •Paris
+    words.push(...plain(line.slice(end, index)), own.replace(/\s/gu, JOINER));
     end = index + copied.length;
   }
   return [...words, ...plain(line.slice(end))];
@@ -48,8 +50,7 @@ export function enclosed(codec, words) {
     if (first + 1 < last) for (const place of [first, last]) paired.set(place, [first + 1, last]);
   };
   words.forEach((text, place) => {
-    const times = text === "*" && !opened.has(text) && /\p{Nd}$/u.test(words[place - 1] ?? "");
-    if (emphasis.test(text) && !times) {
+    if (emphasis.test(text)) {
       if (opened.has(text)) pair(text, place);
       else opened.set(text, place);
     } else if (text === "[" || text === "![") {

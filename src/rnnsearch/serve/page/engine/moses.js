@@ -175,8 +175,7 @@ class Detokeniser {
     if (is.ends(word) || (place && is.contraction(word))) return [true, false];
     if (is.elision(word) && /^\p{L}/u.test(after)) return [false, true];
     if (is.emphasis(word)) {
-      const times = word === "*" && !quotes.has(word) && /\p{Nd}$/u.test(before);
-      const paired = !times && (quotes.has(word) || words.includes(word, place + 1));
+      const paired = quotes.has(word) || words.includes(word, place + 1);
       return paired ? toggled(word, quotes) : [false, false];
     }
     if (/^['"`]+$/u.test(word) || KIND.has(word)) return this.quotation(words, place, quotes);
