@@ -74,6 +74,8 @@ class Linear(HasWeight):
     """y = W x (+ b) on the last dimension. init: initialises W, default N(0, 0.01²). b begins at
     0."""
 
+    weight: nn.Parameter
+    bias: nn.Parameter | None
     init: Initialiser
 
     def __init__(
