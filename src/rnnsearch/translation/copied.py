@@ -141,18 +141,19 @@ def faithful_words(codec: Codec, line: str, *, typed: bool = False) -> list[str]
     stay."""
     words: list[str] = []
     end, line = 0, line.lstrip().replace("’", "'")
-    french = base(codec.tokeniser.language) == "fr"
-    line = DASHED.sub(r"\1-", DETACHED.sub(r"\1'", line) if french else line)
-    if french and not typed:
+    language = base(codec.tokeniser.language)
+    line = DASHED.sub(r"\1-", DETACHED.sub(r"\1'", line) if language == "fr" else line)
+    respelt = "" if typed else language
+    if respelt == "fr":
         line = HOURS.sub(r"\1 à ", METRES.sub(r"\1,\2 m", BELOW_ZERO.sub("-", line)))
-    elif base(codec.tokeniser.language) == "en" and not typed:
+    elif respelt == "en":
         line = HALF_DAYS.sub(r"\1 to ", line)
 
     def plain(text: str) -> list[str]:
-        return codec.words(CENTS.sub(r"\1,\3 \2", text) if french and not typed else text)
+        return codec.words(CENTS.sub(r"\1,\3 \2", text) if respelt == "fr" else text)
 
     for found in ANY_COPIED.finditer(line):
-        dated = found["front"] and base(codec.tokeniser.language) in POINTED_ORDINALS
+        dated = found["front"] and language in POINTED_ORDINALS
         if dated and found[0][:1].isdecimal() and found[0].rstrip().endswith("."):
             continue  # 3. Oktober
         if found["spelt"] and not in_digits(found[0], times=False):

@@ -10,13 +10,14 @@ import { HALF_DAYS, HOURS, METRES, POINTED_ORDINALS } from "./tables.js";
  *  stay. */
 export function faithfulWords(codec, given, typed = false) {
   const straight = given.trimStart().replaceAll("’", "'");
-  const french = codec.language === "fr";
-  const elided = french ? straight.replace(DETACHED, "$1'") : straight;
+  const respelt = typed ? "" : codec.language;
+  const elided = codec.language === "fr" ? straight.replace(DETACHED, "$1'") : straight;
   const dashed = elided.replace(DASHED, "$1-");
   const lengths = (text) => text.replace(BELOW_ZERO, "-").replace(METRES, "$1,$2 m");
-  const english = codec.language === "en" && !typed ? dashed.replace(HALF_DAYS, "$1 to ") : dashed;
-  const line = french && !typed ? lengths(dashed).replace(HOURS, "$1 à ") : english;
-  const plain = (text) => codec.tokeniser.words(french && !typed ? text.replace(CENTS, "$1,$3 $2") : text);
+  const english = respelt === "en" ? dashed.replace(HALF_DAYS, "$1 to ") : dashed;
+  const line = respelt === "fr" ? lengths(dashed).replace(HOURS, "$1 à ") : english;
+  const amounts = (text) => (respelt === "fr" ? text.replace(CENTS, "$1,$3 $2") : text);
+  const plain = (text) => codec.tokeniser.words(amounts(text));
   const words = [];
   let end = 0;
   for (const { 0: found, index, groups } of line.matchAll(codec.copied.all)) {
