@@ -21,7 +21,7 @@ from rnnsearch.translation.faithful import (
     read_glossary,
 )
 from rnnsearch.translation.number_forms import converted, is_source_number, read_figure
-from rnnsearch.translation.numbers import Numbers
+from rnnsearch.translation.numbers import LONGEST_NUMBER, Numbers
 from rnnsearch.translation.reading import encode_faithfully, in_other_case
 from rnnsearch.translation.target_words import COPIED, Word
 
@@ -578,10 +578,22 @@ def test_no_line_takes_the_square_of_its_length(codec: Codec, line: str) -> None
     assert faithful_words(codec, line * 20)
 
 
-def test_many_numbers_do_not_take_the_square_of_their_number() -> None:
-    texts = [str(number) for number in range(100, 600)]
-    made = [
-        Word(text, row, 0.9)
-        for text, row in zip(texts, np.eye(501, dtype=np.float32)[:500], strict=True)
-    ]
-    assert Numbers(texts, list(range(500)), made, ("fr", "en")).held()[1] == []
+def test_a_run_of_numbers_is_read_once_for_all_numbers_of_the_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+
+    def values(text: str, *others: str) -> set[object]:
+        read.append(text)
+        return {text}
+
+    monkeypatch.setattr("rnnsearch.translation.numbers.values", values)
+    for count in (20, 40):
+        texts = [str(number) for number in range(100, 100 + count)]
+        rows = np.eye(count + 1, dtype=np.float32)[:count]
+        made = [Word(text, row, 0.9) for text, row in zip(texts, rows, strict=True)]
+        numbers = Numbers(texts, list(range(count)), made, ("fr", "en"))
+        read.clear()
+        numbers.keep_equal()
+        assert len(read) <= count + count * LONGEST_NUMBER  # and not a run for each number
+        assert [word.copied for word in numbers.made] == list(range(count))
