@@ -32,6 +32,7 @@ from fit_confidence import change_translation, fit_confidence
 from torch import Tensor
 
 from rnnsearch.errors import InputError
+from rnnsearch.lab.eflomal_links import require_eflomal
 from rnnsearch.pretrained.card import card_of
 from rnnsearch.run import Run, read_statistics, write_config
 from rnnsearch.system.files import write_text
@@ -380,6 +381,7 @@ def main() -> None:
     add("--steps", type=int, help="carry out only so many of the steps, the last ones")
     add("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
     arguments = parser.parse_args()
+    require_eflomal()
     table = read_sources(arguments.sources, arguments.data)
     steps = len(table["step"]) if arguments.steps is None else arguments.steps
     if not 1 <= steps <= len(table["step"]):
