@@ -55,6 +55,8 @@ SHORT = {
 BUILT_IN = {"recipe": "recipes", "study": "lab/studies"}
 """Kind of TOML file that comes with the package → its folder."""
 
+Tables = dict[str, dict[str, Any]]
+"""The values of settings by section and key."""
 Table = TypeVar("Table", bound=BaseModel)
 
 
@@ -69,26 +71,24 @@ def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
 def with_short(changes: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the changes, with those of options, by their names in SHORT. Raises InputError for an
     unknown name, and for a setting that is given twice."""
-    for name in short:
+    result = dict(changes)
+    for name, value in short.items():
         if name not in SHORT:
             tables = [table for table in TRANSLATING if name in dict(getattr(Sections(), table))]
-            given = (
-                f'give settings={{"{tables[0]}.{name}": …}}'
-                if tables
-                else did_you_mean(name, SHORT)
-            )
-            raise InputError(f"there is no option {name}", remedy=given)
+            given = [f'give settings={{"{table}.{name}": …}}' for table in tables]
+            remedy = "".join(given) or did_you_mean(name, SHORT)
+            raise InputError(f"there is no option {name}", remedy=remedy)
         if SHORT[name] in changes:
             raise InputError(f"{name} and {SHORT[name]} are the same", remedy="give one of them")
-    return {**changes, **{SHORT[name]: value for name, value in short.items()}}
+        result[SHORT[name]] = value
+    return result
 
 
-def nested(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def nested(values: Mapping[str, Any]) -> Tables:
     """Returns section → key → value for `section.key` → value, with today's names."""
-    table = dict[str, dict[str, Any]]()
-    for key in values:
-        require("the name of a setting", key, str)
+    table = Tables()
     for key, value in values.items():
+        require("the name of a setting", key, str)
         section, _, name = key.partition(".")
         table.setdefault(section, {})[name] = value
     rename(None, table)
@@ -105,15 +105,13 @@ def rename(where: str | None, *tables: Any, said: bool = True) -> None:
         values = table.get(before) if isinstance(table, dict) else None
         if not isinstance(values, dict) or key not in values:
             continue
-        others = table.setdefault(after, {})
+        others, what = table.setdefault(after, {}), f"{old} is now {new}"
         if not isinstance(others, dict):
             raise InputError(f"{after} is no table", file=where, remedy=f"write [{after}]")
         if name in others:
-            raise InputError(
-                f"{old} is now {new}, and both are given", file=where, remedy=f"remove {old}"
-            )
+            raise InputError(f"{what}, and both are given", file=where, remedy=f"remove {old}")
         others[name] = values.pop(key)
-        found[f"{old} is now {new}"] = None
+        found[what] = None
     if found and said:
         warnings.warn("; ".join(found), InputWarning, stacklevel=2)
 
@@ -133,10 +131,8 @@ def built_in(kind: str) -> dict[str, Traversable]:
     """Returns the recipes or the studies that come with the package, by name. kind: recipe or
     study."""
     entries = resources.files("rnnsearch").joinpath(BUILT_IN[kind]).iterdir()
-    found = {
-        entry.name.removesuffix(".toml"): entry for entry in entries if entry.name.endswith(".toml")
-    }
-    return dict(sorted(found.items()))
+    found = ((Path(entry.name), entry) for entry in entries)
+    return dict(sorted((name.stem, entry) for name, entry in found if name.suffix == ".toml"))
 
 
 def recipe_names() -> list[str]:
@@ -214,15 +210,13 @@ def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
         return f"{kind} {name}", parse_toml(known[own].read_text(encoding="utf-8"))
 
 
-def overrides_of(overrides: Sequence[str], allowed: Container[str]) -> dict[str, dict[str, Any]]:
+def overrides_of(overrides: Sequence[str], allowed: Container[str]) -> Tables:
     """Returns the values of `section.key=value` overrides by section and key. Raises InputError as
     `effective` does, and for an override of another form."""
     return effective(read_overrides(overrides), allowed)
 
 
-def effective(
-    table: dict[str, dict[str, Any]], allowed: Container[str]
-) -> dict[str, dict[str, Any]]:
+def effective(table: Tables, allowed: Container[str]) -> Tables:
     """Returns the table. Raises InputError for an invalid value, an unknown key, and a setting
     without effect. allowed: sections, and `section.key`, that have one."""
     checked(Sections, table, None, "`rnnsearch settings` lists them")
@@ -233,24 +227,22 @@ def effective(
     return table
 
 
-def read_overrides(overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
+def read_overrides(overrides: Sequence[str]) -> Tables:
     """Returns the values of `section.key=value` overrides by section and key; of two values of a
     key, the last. Raises InputError for an override of another form."""
     values = dict[str, Any]()
     for override in overrides:
-        key, separator, text = override.partition("=")
-        section, dot, _ = key.strip().partition(".")
+        key, separator, text = (part.strip() for part in override.partition("="))
+        section, dot, _ = key.partition(".")
         if not separator or not dot:
             known = section in Settings.model_fields  # a table, without its key
             likely = "" if known or not separator else suggested_key(Settings, [section])
-            raise InputError(
-                f"--set {override!r} is not section.key=value",
-                remedy=likely or "for example --set model.hidden_size=512",
-            )
+            remedy = likely or "for example --set model.hidden_size=512"
+            raise InputError(f"--set {override!r} is not section.key=value", remedy=remedy)
         try:
-            values[key.strip()] = parse_toml(f"value = {text.strip()}")["value"]
+            values[key] = parse_toml(f"value = {text}")["value"]
         except ValueError:
-            values[key.strip()] = text.strip()
+            values[key] = text
     return nested(values)
 
 
