@@ -105,7 +105,7 @@ def test_a_letter_is_drawn_in_any_installed_font_that_has_it() -> None:
         get_font(findfont(FontProperties(name))).get_charmap() for name in ("STIXGeneral", None)
     ]
     letters = [chr(code) for code in set(charmaps[0]) - set(charmaps[1]) if chr(code).isalpha()]
-    (font, *_) = alignments._fonts_with(frozenset(letters[0]))
+    (font, *_) = alignments._fonts_with(frozenset([ord(letters[0])]))
     assert ord(letters[0]) in get_font(findfont(FontProperties(font))).get_charmap()
 
 

@@ -114,41 +114,32 @@ def comparison_figure(
     return figure
 
 
-def _covered(path: str, characters: set[str]) -> set[str]:
-    """Returns the characters that a font has."""
-    from matplotlib.font_manager import get_font
+def _beyond_default(text: str) -> frozenset[int]:
+    """Returns the code points that the default font lacks."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    return {one for one in characters if ord(one) in get_font(path).get_charmap()}
-
-
-def _beyond_default(text: str) -> frozenset[str]:
-    """Returns the characters that the default font lacks."""
-    from matplotlib.font_manager import FontProperties, findfont
-
-    shown = {one for one in text if one.isprintable() and not one.isspace()}
-    return frozenset(shown - _covered(findfont(FontProperties()), shown))
+    shown = {ord(one) for one in text if one.isprintable() and not one.isspace()}
+    return frozenset(shown - get_font(findfont(FontProperties())).get_charmap().keys())
 
 
 @cache
-def _fonts_with(characters: frozenset[str]) -> list[str]:
-    """Returns the names of installed fonts that have the characters: few fonts, upright ones of
+def _fonts_with(codes: frozenset[int]) -> list[str]:
+    """Returns the names of installed fonts that have the code points: few fonts, upright ones of
     normal weight first."""
-    from matplotlib.font_manager import findSystemFonts, fontManager
+    from matplotlib.font_manager import findSystemFonts, fontManager, get_font
 
-    missing, found = set(characters), list[str]()
+    missing, found = set(codes), list[str]()
     if missing:
-        listed = {font.fname for font in fontManager.ttflist}
         # installed since matplotlib has listed the fonts
-        for path in set(findSystemFonts()) - listed:
+        for path in set(findSystemFonts()) - {font.fname for font in fontManager.ttflist}:
             with suppress(OSError, RuntimeError):
                 fontManager.addfont(path)
         for font in sorted(
             fontManager.ttflist, key=lambda font: (font.style, font.weight) != ("normal", 400)
         ):
             with suppress(OSError, RuntimeError):  # a damaged font
-                if not font.name.startswith("Last Resort") and (
-                    new := _covered(font.fname, missing)
-                ):  # boxes
+                new = missing & get_font(font.fname).get_charmap().keys()
+                if new and not font.name.startswith("Last Resort"):  # boxes
                     found.append(font.name)
                     missing -= new
     return found
@@ -175,9 +166,8 @@ def _missing_glyphs() -> Iterator[None]:
 def _warn_of_font(package: str) -> None:
     """Issues an InputWarning, once in a process."""
     what = "no installed font has some letters of these words: figures show boxes instead"
-    warnings.warn(
-        f"{what} (install fonts, for example the package {package})", InputWarning, stacklevel=2
-    )
+    hint = f"install fonts, for example the package {package}"
+    warnings.warn(f"{what} ({hint})", InputWarning, stacklevel=2)
 
 
 def _draw_matrix(
@@ -217,18 +207,9 @@ def _box(axes: Axes, gold: GoldLinks, scale: float) -> None:
 
     for source, target in sorted(gold.possible):
         dashes = "-" if (source, target) in gold.sure else (0, (2.0, 1.5))
-        corner, size = (source - 0.4, target - 0.4), 0.8
-        axes.add_patch(
-            Rectangle(
-                corner,
-                size,
-                size,
-                fill=False,
-                edgecolor=GOLD,
-                linewidth=1.2 * scale,
-                linestyle=dashes,
-            )
-        )
+        box = (source - 0.4, target - 0.4), 0.8, 0.8
+        style = {"edgecolor": GOLD, "linewidth": 1.2 * scale, "linestyle": dashes}
+        axes.add_patch(Rectangle(*box, fill=False, **style))
 
 
 def matrix_of(
@@ -244,11 +225,11 @@ def matrix_of(
     shape = (len(target_tokens), len(source_tokens))
     for source, target in gold.possible if gold else ():
         if source >= shape[1] or target >= shape[0]:
-            what = (
-                f"the gold link {source}-{target} (source-target) is outside the sentence of"
-                f" {shape[1]} by {shape[0]} words"
+            what = f"the gold link {source}-{target} (source-target) is outside the sentence"
+            raise InputError(
+                f"{what} of {shape[1]} by {shape[0]} words",
+                remedy="gold links count the words of the picture from 0",
             )
-            raise InputError(what, remedy="gold links count the words of the picture from 0")
     matrix = np.asarray(weights, dtype=np.float64)
     if matrix.size == 0 == shape[0] * shape[1]:
         return np.zeros(shape)
@@ -289,9 +270,8 @@ def drawing(style: Mapping[str, Any]) -> Iterator[None]:
         from matplotlib import rcParams
 
         os.environ["MPLBACKEND"] = backend
-        with suppress(
-            ValueError
-        ):  # it is not installed here, as that of a notebook, and its import would fail
+        # it may not be installed here, as that of a notebook, and its import would fail
+        with suppress(ValueError):
             rcParams["backend"] = backend
     from matplotlib.style import context
 
@@ -343,15 +323,13 @@ def alignment_text(
             f"an alignment cannot be drawn {width} columns wide",
             remedy=f"use at least {narrowest} columns",
         )
-    label_width = min(
-        max((cell_len(printable(token)) for token in target_tokens), default=0), width // 3
-    )
-    labels = [
-        pad_left(shorten(printable(token), label_width), label_width) for token in target_tokens
-    ]
+    words = [printable(token) for token in target_tokens]
+    label_width = min(max(map(cell_len, words), default=0), width // 3)
+    labels = [pad_left(shorten(word, label_width), label_width) for word in words]
     headings = [_downwards(printable(token)) for token in source_tokens]
-    columns = range(len(headings))
-    cells = [[_cell(row[j], j, i, gold) for j in columns] for i, row in enumerate(matrix)]
+    cells = [
+        [_cell(weight, j, i, gold) for j, weight in enumerate(row)] for i, row in enumerate(matrix)
+    ]
     # A cell of two columns is a square and has room for a wide letter. The frame takes two columns.
     pieces = max(math.ceil(len(headings) / ((width - label_width - 2) // cell)), 1)
     bounds = [len(headings) * piece // pieces for piece in range(pieces + 1)]
@@ -390,11 +368,10 @@ def alignment_table(
     """
     source = [escape(printable(word)) for word in source_tokens]
     shades = np.clip(np.nan_to_num(weights), 0.0, 1.0).tolist()
-    down = (
-        "writing-mode: vertical-rl; transform: rotate(180deg); font-weight: normal; padding:"
-        " 4px 2px"
+    down = "writing-mode: vertical-rl; transform: rotate(180deg); font-weight: normal"
+    heads = "".join(
+        f'<th scope="col" style="{down}; padding: 4px 2px">{word}</th>' for word in source
     )
-    heads = "".join(f'<th scope="col" style="{down}">{word}</th>' for word in source)
     rows = [f"<tr><th></th>{heads}</tr>"]
     beside = "text-align: right; font-weight: normal; padding: 0 6px; white-space: nowrap"
     size = "min-width: 1.4em; height: 1.4em; padding: 0; border: 1px solid rgba(128, 128, 128, 0.3)"
@@ -406,11 +383,10 @@ def alignment_table(
             for other, alpha in zip(source, row, strict=False)
         )
         rows.append(f'<tr><th scope="row" style="{beside}">{word}</th>{cells}</tr>')
-    table = '<table style="border-collapse: collapse; width: auto">'
     opening = '<div class="tex2jax_ignore mathjax_ignore" style="overflow-x: auto">'
-    return "\n".join(
-        [opening, f"<p>{escape(printable(title))}</p>", table, *rows, "</table>", "</div>", ""]
-    )
+    heading = f"<p>{escape(printable(title))}</p>"
+    table = '<table style="border-collapse: collapse; width: auto">'
+    return "\n".join([opening, heading, table, *rows, "</table>", "</div>", ""])
 
 
 def _downwards(token: str) -> list[str]:
@@ -427,7 +403,7 @@ def _text_rows(
 ) -> list[str]:
     """Returns the rows of one piece, the columns start … end − 1. Adjacent rows that have neither a
     shade nor their largest weight there become one `⋮`."""
-    lines: list[str] = []
+    lines = list[str]()
     for label, row, drawn in zip(labels, matrix, cells, strict=True):
         shown = "".join(drawn[start:end])
         if shown.strip() or not len(row) or start <= np.argmax(row) < end:
@@ -495,15 +471,11 @@ def _limit_marks(text: str) -> str:
 
 def _printable(character: str) -> str:
     category = unicodedata.category(character)
-    if character == "\u2060":  # a space inside of a copied word
+    if category == "Zs" or character == "\u2060":  # a space inside of a copied word
         return " "
     if category == "Cf":  # zero-width joiners, soft hyphens, changes of direction
         return ""
-    if category == "Zs":
-        return " "
-    return (
-        "\N{REPLACEMENT CHARACTER}" if category[0] == "C" or category in ("Zl", "Zp") else character
-    )
+    return "\N{REPLACEMENT CHARACTER}" if category[0] in "CZ" else character
 
 
 def escape_markdown(text: str) -> str:
