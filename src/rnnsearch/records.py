@@ -19,25 +19,36 @@ from rnnsearch.word_links import Link, hard_links
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_IN_JSON = (
+    "text tokens source_tokens score log_probabilities confidence doubtful_numbers unknown_words"
+    " finished alignment"
+)
 _DIGITS = 5
 _SHOWN_LETTERS = 60
 
 
-def is_counted(letter: str) -> bool:
-    """Tells whether a character is neither white space, nor a joiner, which is in tokens only, nor
-    an accent that stands alone."""
-    return not (letter.isspace() or letter == "\u2060" or combining(letter))
+def is_no_letter(character: str) -> bool:
+    """Tells whether a character is white space, a joiner, which is in tokens only, or an accent
+    that stands alone."""
+    return character.isspace() or character == "\u2060" or combining(character) > 0
 
 
-def is_shown(letter: str) -> bool:
-    """Tells whether a character is no white space."""
-    return not letter.isspace()
-
-
-def after_letters(text: str, count: int, counts: Callable[[str], bool] = is_shown) -> int:
-    """Returns where the first `count` characters of a text end. counts: tells which count."""
-    ends = [0, *(place for place, letter in enumerate(text, 1) if counts(letter))]
+def after_letters(text: str, count: int, skipped: Callable[[str], bool] = str.isspace) -> int:
+    """Returns where the first `count` characters of a text end. skipped: tells which do not
+    count."""
+    ends = [0, *(place for place, letter in enumerate(text, 1) if not skipped(letter))]
     return ends[min(count, len(ends) - 1)]
+
+
+def _plain(value: Any) -> Any:
+    """Returns lists for arrays, rounded numbers, and None for NaN."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, _DIGITS)
+    return value
 
 
 class Choice(NamedTuple):
@@ -92,8 +103,7 @@ class Translation:
         and numbers."""
         if type(self) is not type(other):
             return False
-        names = (each.name for each in fields(self))
-        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
+        pairs = ((getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
         return all(
             np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b or (a != a and b != b)
             for a, b in pairs
@@ -123,20 +133,7 @@ class Translation:
         return self._fields() | {"alternatives": [other._fields() for other in self.alternatives]}
 
     def _fields(self) -> dict[str, Any]:
-        return {
-            "text": self.text,
-            "tokens": list(self.tokens),
-            "source_tokens": list(self.source_tokens),
-            "score": None if math.isnan(self.score) else round(self.score, _DIGITS),
-            "log_probabilities": [round(value, _DIGITS) for value in self.log_probabilities],
-            "confidence": [round(value, _DIGITS) for value in self.confidence],
-            "doubtful_numbers": list(self.doubtful_numbers),
-            "unknown_words": list(self.unknown_words),
-            "finished": self.finished,
-            "alignment": [
-                [round(float(weight), _DIGITS) for weight in row] for row in self.alignment
-            ],
-        }
+        return {name: _plain(getattr(self, name)) for name in _IN_JSON.split()}
 
     def links(self) -> list[Link]:
         """Returns hard word links: each target word is linked to its strongest source word, unless
@@ -145,8 +142,8 @@ class Translation:
 
     def before(self, position: int) -> str:
         """Returns the text before a target word, for `Translator.choices`; 0 is the first word."""
-        count = sum(map(is_counted, "".join(self.tokens[:position])))
-        end = after_letters(self.text, count, is_counted)
+        count = sum(not is_no_letter(one) for one in "".join(self.tokens[:position]))
+        end = after_letters(self.text, count, is_no_letter)
         while end and combining(self.text[end : end + 1] or " "):
             end += 1
         return self.text[:end]
