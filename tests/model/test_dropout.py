@@ -10,18 +10,19 @@ import torch
 from small import CELLS, drawn, sentences, small_network
 from torch import Tensor, nn
 
-from rnnsearch.model.layers import Dropout, recurrent_dropout
+from rnnsearch.model.layers import recurrent_dropout
 from rnnsearch.model.network import TranslationNetwork
+from rnnsearch.settings import DropoutSettings
 
 
-def features(network: TranslationNetwork, dropout: Dropout | None) -> Tensor:
+def features(network: TranslationNetwork, dropout: DropoutSettings | None) -> Tensor:
     batch = sentences()
     (forced,) = network.teacher_forced(batch.source, batch.lengths, batch.target, dropout)
     return forced.features.detach()
 
 
 def inputs_of(
-    module: nn.Module, network: TranslationNetwork, dropout: Dropout
+    module: nn.Module, network: TranslationNetwork, dropout: DropoutSettings
 ) -> list[tuple[Any, ...]]:
     """The arguments of every call of a module during one teacher-forced pass."""
     calls: list[tuple[Any, ...]] = []
@@ -54,7 +55,7 @@ def test_recurrent_mask_is_one_a_sequence(cell: str) -> None:
     for module in modules:
         assert isinstance(module, nn.Module)
         torch.manual_seed(1)
-        calls = inputs_of(module, network, Dropout(recurrent=0.5))
+        calls = inputs_of(module, network, DropoutSettings(recurrent=0.5))
         keeps = [arguments[3] for arguments in calls]
         assert len(keeps) > 3
         assert all(torch.equal(keep, keeps[0]) for keep in keeps)
@@ -93,7 +94,7 @@ def assert_dropped_by_half(found: Tensor, whole: Tensor) -> None:
 def test_embeddings_are_dropped() -> None:
     """On both sides; recurrence and readout see the same dropped word."""
     network, batch = small_network(), sentences()
-    dropout = Dropout(embedding=0.5)
+    dropout = DropoutSettings(embedding=0.5)
     (embedded, *_), *_ = inputs_of(network.encoder, network, dropout)
     assert_dropped_by_half(embedded, network.source_embedding(batch.source))
     projected: list[Tensor] = []
@@ -112,4 +113,4 @@ def test_embeddings_are_dropped() -> None:
 
 def test_readout_is_dropped() -> None:
     network = small_network(maxout_size=20)
-    assert_dropped_by_half(features(network, Dropout(readout=0.5)), features(network, None))
+    assert_dropped_by_half(features(network, DropoutSettings(readout=0.5)), features(network, None))

@@ -8,7 +8,6 @@ mask per sequence on recurrent states.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -113,17 +112,6 @@ class WordEmbedding(nn.Module):
     ) -> Float[Tensor, "batch positions embedding"]:
         """Returns E x + b of every word."""
         return F.embedding(ids, self.weight, sparse=self.sparse_gradient) + self.bias
-
-
-@dataclass(frozen=True)
-class Dropout:
-    """Dropout probabilities, all 0 in the paper. recurrent: of recurrent states, with one mask per
-    sequence.
-    readout: of t_i."""
-
-    embedding: float = 0.0
-    recurrent: float = 0.0
-    readout: float = 0.0
 
 
 def dropped(x: Float[Tensor, "*shape"], probability: float) -> Float[Tensor, "*shape"]:

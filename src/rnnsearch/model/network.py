@@ -17,9 +17,9 @@ from rnnsearch.model.alignment import ALIGNMENTS, Alignment
 from rnnsearch.model.cells import CELLS, Cell
 from rnnsearch.model.decoder import Decoder, DecoderState, Source
 from rnnsearch.model.encoder import ENCODERS, Encoder, PositionedEmbeddingEncoder
-from rnnsearch.model.layers import Dropout, Linear, WordEmbedding, dropped, orthogonal
+from rnnsearch.model.layers import Linear, WordEmbedding, dropped, orthogonal
 from rnnsearch.model.readout import READOUTS, OutputLayer, Readout
-from rnnsearch.settings import ModelSettings
+from rnnsearch.settings import DropoutSettings, ModelSettings
 
 
 class Direction(NamedTuple):
@@ -131,14 +131,14 @@ class TranslationNetwork(nn.Module):
         self,
         source: Int[Tensor, "batch source"],
         lengths: Int[Tensor, " batch"],
-        dropout: Dropout | None = None,
+        dropout: DropoutSettings | None = None,
     ) -> list[tuple[Source, DecoderState]]:
         """Returns (encoded sentences, first state) for each direction; the annotations are computed
         once.
 
         lengths: real positions of each sentence, the end of sentence included.
         """
-        dropout = dropout or Dropout()
+        dropout = dropout or DropoutSettings()
         mask = source_mask(lengths, source.shape[1])
         embedded = dropped(self.source_embedding(source), dropout.embedding)
         encoded = self.encoder(embedded, mask, dropout.recurrent)
@@ -160,7 +160,7 @@ class TranslationNetwork(nn.Module):
         source: Int[Tensor, "batch source"],
         lengths: Int[Tensor, " batch"],
         target: Int[Tensor, "batch target"],
-        dropout: Dropout | None = None,
+        dropout: DropoutSettings | None = None,
         known: Float[Tensor, "batch target source"] | None = None,
         target_lengths: Int[Tensor, " batch"] | None = None,
     ) -> list[TeacherForced]:
@@ -173,7 +173,7 @@ class TranslationNetwork(nn.Module):
         target_lengths: with the end of sentence; a decoder that reads from right to left needs
         them.
         """
-        dropout = dropout or Dropout()
+        dropout = dropout or DropoutSettings()
         results = []
         begun = self.begin(source, lengths, dropout)
         for direction, start in zip(self.directions, begun, strict=True):
@@ -194,7 +194,7 @@ class TranslationNetwork(nn.Module):
         direction: Direction,
         start: tuple[Source, DecoderState],
         target: Int[Tensor, "batch target"],
-        dropout: Dropout,
+        dropout: DropoutSettings,
         known: Float[Tensor, "batch target source"] | None,
     ) -> TeacherForced:
         """Runs one decoder over the target words, in its reading order."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -64,6 +64,10 @@ class Hypothesis:
             (one.ids, one.score, one.log_probabilities, one.finished) for one in (self, other)
         )
         return mine == theirs and np.array_equal(self.weights, other.weights)
+
+
+Beams = list[list[Hypothesis]]
+"""The hypotheses of each sentence, best first."""
 
 
 @runtime_checkable
@@ -133,14 +137,8 @@ class Beam:
         """Returns the beam of the sentences `rows` (B',), each with its hypotheses `slots` (B',
         k')."""
         at = (rows[:, None], slots)
-        return Beam(
-            self.sentences[rows],
-            self.scores[at],
-            self.parents[at],
-            self.ids[at],
-            self.log_probabilities[at],
-            self.weights[at],
-        )
+        arrays = (getattr(self, field.name)[at] for field in fields(self)[1:])
+        return Beam(self.sentences[rows], *arrays)
 
 
 @torch.no_grad()
@@ -151,7 +149,7 @@ def beam_search(
     settings: SearchSettings,
     each_step: Callable[[], object] = lambda: None,
     sums: BestSums = best_sums,
-) -> list[list[Hypothesis]]:
+) -> Beams:
     """Searches for the most probable translations. A finished hypothesis leaves its sentence's
     beam, which shrinks by one.
 
@@ -197,7 +195,7 @@ class SearchProgress:
         self.shortest = np.floor(settings.min_length_ratio * (self.lengths - 1))
         self.longest = np.array([longest(length, settings) for length in self.lengths.tolist()])
         self.history = [empty_beam(self.lengths)]
-        self.finished: list[list[Hypothesis]] = [[] for _ in self.lengths]
+        self.finished: Beams = [[] for _ in self.lengths]
         self.widths = np.full(len(self.lengths), settings.beam)
 
     @property
@@ -267,7 +265,7 @@ class SearchProgress:
             words = tuple(ids[n].tolist()), score, tuple(log_probabilities[n].tolist())
             self.finished[sentence].append(Hypothesis(*words, alignment, finished))
 
-    def best(self) -> list[list[Hypothesis]]:
+    def best(self) -> Beams:
         """Returns the hypotheses of each sentence, `settings.nbest` at most, best first."""
         return [
             sorted(collected, key=lambda hypothesis: -hypothesis.score)[: self.settings.nbest]
@@ -327,9 +325,8 @@ def advance(result: StepResult, beam: Beam, rows: Indices) -> tuple[Tensor, Sear
     hypotheses of the new beam."""
     device = result.log_probabilities.device
     kept = None if rows.size == len(result.log_probabilities) else torch.from_numpy(rows).to(device)
-    return torch.from_numpy(beam.ids).to(device), result.state.select(
-        kept, torch.from_numpy(beam.parents).to(device)
-    )
+    ids, parents = (torch.from_numpy(each).to(device) for each in (beam.ids, beam.parents))
+    return ids, result.state.select(kept, parents)
 
 
 def trace(

@@ -20,7 +20,7 @@ from rnnsearch.search.beam import (
     EOS,
     IMPOSSIBLE,
     UNK,
-    Hypothesis,
+    Beams,
     Indices,
     SearchState,
     StepFunction,
@@ -65,7 +65,7 @@ def with_beginnings(
 
     def search(
         step: StepFunction, state: SearchState, lengths: Tensor, settings: SearchSettings
-    ) -> list[list[Hypothesis]]:
+    ) -> Beams:
         places = np.zeros((len(beginnings), 1), dtype=np.int64)
         held = partial(_held_step, step, settings.no_unk, list(word_ends))
         settings = settings.model_copy(update={"no_unk": False})

@@ -13,10 +13,17 @@ from torch import Tensor
 
 from rnnsearch.model.decoder import DecoderState, Source
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.search.beam import Hypothesis, SearchState, StepFunction, StepResult, beam_search
+from rnnsearch.search.beam import (
+    Beams,
+    Hypothesis,
+    SearchState,
+    StepFunction,
+    StepResult,
+    beam_search,
+)
 from rnnsearch.settings import SearchSettings
 
-BeamSearch = Callable[[StepFunction, SearchState, Tensor, SearchSettings], list[list[Hypothesis]]]
+BeamSearch = Callable[[StepFunction, SearchState, Tensor, SearchSettings], Beams]
 """The signature of `beam_search`, without its further arguments."""
 
 
@@ -100,7 +107,7 @@ def search(
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
     find: BeamSearch = beam_search,
-) -> list[list[Hypothesis]]:
+) -> Beams:
     """Searches with the first direction of the decoders (with both: search/two_directions.py).
     Words are in the order of the translation. Several networks form an ensemble. Annotations are
     computed once for each network.
@@ -114,7 +121,7 @@ def search(
     return in_order(beams) if networks[0].directions[0].backward else beams
 
 
-def in_order(beams: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+def in_order(beams: Beams) -> Beams:
     """Returns right-to-left hypotheses in the order of the translation; the end of sentence stays
     last."""
     return [list(map(_turned, beam)) for beam in beams]

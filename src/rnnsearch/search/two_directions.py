@@ -18,7 +18,7 @@ from torch import Tensor
 
 from rnnsearch.batch import Batch, pad
 from rnnsearch.model.network import TranslationNetwork
-from rnnsearch.search.beam import Hypothesis, final_score
+from rnnsearch.search.beam import Beams, Hypothesis, final_score
 from rnnsearch.search.step import BeamSearch, NetworkState, ensemble, in_order, network_step
 from rnnsearch.settings import SearchSettings
 
@@ -38,7 +38,7 @@ def search_both(
     settings: SearchSettings,
     find: BeamSearch,
     forced: Forced,
-) -> list[list[Hypothesis]]:
+) -> Beams:
     """Searches as `search` does, in both directions of the networks. forced: forced decoding by
     these networks."""
     starts = [network.begin(source, lengths) for network in networks]
@@ -52,12 +52,12 @@ def search_both(
 
 
 def ranked_by_all(
-    found: Sequence[list[list[Hypothesis]]],
+    found: Sequence[Beams],
     forced: Forced,
     source: Int64[Tensor, "batch source"],
     lengths: Int64[Tensor, " batch"],
     settings: SearchSettings,
-) -> list[list[Hypothesis]]:
+) -> Beams:
     """Pools the finished hypotheses of all directions' beams, and returns the best `settings.nbest`
     of each sentence, best first.
 

@@ -21,7 +21,7 @@ from torch.optim.adadelta import adadelta
 from rnnsearch.batch import Batch
 from rnnsearch.errors import one_line
 from rnnsearch.system.progress import note
-from rnnsearch.training.loss import alignment_weight
+from rnnsearch.training.loss import Alignments, alignment_weight
 from rnnsearch.training.optimiser import Adadelta
 from rnnsearch.training.trainer import BatchLoss, Trainer
 
@@ -162,7 +162,7 @@ class CapturedTrainer(Trainer):
         self,
         weight: Float[Tensor, ""],
         factor: Float[Tensor, ""],
-        replaced: Float[Tensor, "batch target source"] | None = None,
+        replaced: Alignments | None = None,
         **batch: Tensor,
     ) -> None:
         """Adds the statistics and the gradients of a batch. weight: λ of the alignment loss.

@@ -3,6 +3,7 @@ training resumes."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,11 +58,7 @@ class TrainingCounts:
     def begin_row(self) -> dict[str, float]:
         """Returns the row of a validation now, without its results, and sets the sums to 0."""
         sums, self.since_validation = self.since_validation, LossSums()
-        row: dict[str, float] = {
-            "update": self.update,
-            "epochs": self.epochs,
-            "seconds": self.seconds,
-        }
+        row = {"update": self.update, "epochs": self.epochs, "seconds": self.seconds}
         if sums.pairs:
             row["train_nll"] = sums.nll / sums.pairs
             row["train_nll_per_word"] = sums.nll / sums.target_tokens
@@ -146,13 +143,8 @@ def load_checkpoint(path: Path, trainer: Trainer) -> TrainingProgress:
     file is missing, damaged or of other settings."""
     hint = "nothing to resume from: start again without --resume, in another folder"
     tensors, notes = trainer.ranks.from_first(lambda: load_tensors(path, hint))
-    parts: dict[str, dict[str, Tensor]] = {
-        "network": {},
-        "average": {},
-        "optimiser": {},
-        "random": {},
-    }
-    state: dict[int, dict[str, Tensor]] = {}
+    parts = {part: dict[str, Tensor]() for part in ("network", "average", "optimiser", "random")}
+    state = defaultdict[int, dict[str, Tensor]](dict)
     try:
         for name, tensor in tensors.items():
             part, _, key = name.partition(".")
@@ -162,7 +154,7 @@ def load_checkpoint(path: Path, trainer: Trainer) -> TrainingProgress:
             average.copy_(parts["average"][name])
         for key, tensor in parts["optimiser"].items():
             index, slot = key.split(".")
-            state.setdefault(int(index), {})[slot] = tensor
+            state[int(index)][slot] = tensor
         groups = trainer.optimiser.state_dict()["param_groups"]
         trainer.optimiser.load_state_dict({"state": state, "param_groups": groups})
         if isinstance(trainer.optimiser, Adadelta):  # it may be resumed on another device

@@ -76,13 +76,12 @@ class Log:
     def _add(self, scalars: dict[str, float], samples: Sequence[Sample]) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self._curves = self._curves or SummaryWriter(
-            str(self.run.log_path), purge_step=self._purge_from
-        )
+        folder, update = str(self.run.log_path), self.progress.update
+        self._curves = self._curves or SummaryWriter(folder, purge_step=self._purge_from)
         for name, value in scalars.items():
-            self._curves.add_scalar(name, value, self.progress.update)
+            self._curves.add_scalar(name, value, update)
         for number, texts in enumerate(samples):
-            self._curves.add_text(f"dev/sample_{number}", "  \n".join(texts), self.progress.update)
+            self._curves.add_text(f"dev/sample_{number}", "  \n".join(texts), update)
 
     def _try(self, draw: Callable[[], None]) -> None:
         if not self._failed:

@@ -172,17 +172,15 @@ class Session:
         update = self.trainer.update(
             shares, progress.update + 1, sum(len(batch.source) for batch in whole)
         )
-        if update.applied:
-            self.window.append((time.monotonic() - started, update.target_tokens, update.nll))
         progress.count(update, batches[-1][1], len(self.order))
         self._tick()
         if update.applied:
+            self.window.append((self.clock - started, update.target_tokens, update.nll))
             self.skipped_in_a_row = 0
         else:
             self.skipped_in_a_row += 1
-            self.display.say(
-                f"update {progress.update}: the gradient is not finite; the update is skipped"
-            )
+            what = "the gradient is not finite; the update is skipped"
+            self.display.say(f"update {progress.update}: {what}")
             if self.skipped_in_a_row >= SKIPS_IN_A_ROW:
                 raise self._diverged(f"{SKIPS_IN_A_ROW} gradients in a row were not finite")
         if self.ranks.is_first and self.window:
@@ -192,9 +190,12 @@ class Session:
 
     def _diverged(self, what: str) -> InputError:
         remedy = "train in a new folder with a lower optimiser.learning_rate"
-        return InputError(
-            f"{what} (update {self.progress.update})", file=self.run.path, remedy=remedy
-        )
+        what += f" (update {self.progress.update})"
+        return InputError(what, file=self.run.path, remedy=remedy)
+
+    def _check_weights(self) -> None:
+        if not self.trainer.has_finite_weights:
+            raise self._diverged("the weights are too large or not numbers")
 
     def validate(self) -> None:
         """Validates the network, keeps its weights if they are the best so far, and logs the
@@ -205,8 +206,7 @@ class Session:
         progress = self.progress
         if progress.validations and progress.validations[-1]["update"] == progress.update:
             return
-        if not self.trainer.has_finite_weights:
-            raise self._diverged("the weights are too large or not numbers")
+        self._check_weights()
         with self.trainer.for_use() as network:
             scores, samples = validate(network, self.corpus, self.run.settings)
             kept = progress.update or progress.begun_from
@@ -228,8 +228,7 @@ class Session:
     def _save(self, must: bool) -> None:
         if not must and self.saved_update == self.progress.update:
             return
-        if not self.trainer.has_finite_weights:
-            raise self._diverged("the weights are too large or not numbers")
+        self._check_weights()
         self._tick()
         path, update = self.run.checkpoint_path, self.progress.update
         try:
@@ -247,11 +246,10 @@ class Session:
     def end(self) -> None:
         """Validates if training is finished, saves, and prints a summary."""
         done = self.progress.update - self.first_update
-        if self.progress.finished and self.skipped_in_a_row and 2 * self.skipped_in_a_row >= done:
-            raise self._diverged(
-                f"the last {self.skipped_in_a_row} of {done} gradients were not finite"
-            )
         if self.progress.finished:
+            skipped = self.skipped_in_a_row
+            if skipped and 2 * skipped >= done:
+                raise self._diverged(f"the last {skipped} of {done} gradients were not finite")
             self.validate()
         elif self.ranks.is_first and self.progress.update and not self.is_chosen:
             # An interrupted run can be used too. Its first validation replaces these weights.
@@ -268,21 +266,15 @@ class Session:
 
     def summary(self) -> str:
         """Returns the last line of a session."""
-        progress = self.progress
-        done = (
-            f"{progress.update} updates, {progress.epochs:.2f} epochs, {progress.seconds / 60:.1f}"
-            " minutes"
-        )
+        progress, minutes = self.progress, self.progress.seconds / 60
+        done = f"{progress.update} updates, {progress.epochs:.2f} epochs, {minutes:.1f} minutes"
         if not progress.finished:
-            unmeasured = progress.update and not any(row["update"] for row in progress.validations)
-            return f"interrupted after {done}" + "; its weights are not validated yet" * bool(
-                unmeasured
-            )
+            measured = not progress.update or any(row["update"] for row in progress.validations)
+            score = "" if measured else "; its weights are not validated yet"
+            return f"interrupted after {done}{score}"
         best, score = progress.best_row, ""
         if "dev_nll" in best:
-            score = (
-                f"; best at update {progress.best_update}: development NLL {best['dev_nll']:.2f}"
-            )
+            score = f"; best at update {best['update']}: development NLL {best['dev_nll']:.2f}"
         if "dev_bleu" in best:
             score += f", BLEU {best['dev_bleu']:.2f}"
         if progress.begun_from and progress.update and not progress.best_update:
@@ -321,7 +313,7 @@ def progress_line(row: dict[str, float], better: bool) -> str:
         text += f"  dev nll {row['dev_nll']:.2f}  nll/word {row['dev_nll_per_word']:.3f}"
         text += f"  BLEU {row['dev_bleu']:.2f}" if "dev_bleu" in row else ""
         text += f"  metric {row['dev_metric']:.4g}" if "dev_metric" in row else ""
-        text += "  (best so far)" if better else ""
+        text += "  (best so far)" * better
     return text
 
 
@@ -339,10 +331,9 @@ def received_signals() -> Iterator[list[int]]:
         received.append(number)
 
     in_main = threading.current_thread() is threading.main_thread()
-    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    numbers = (
-        [number for number in SIGNALS if number != signal.SIGHUP or not ignored] if in_main else []
-    )
+    numbers = set(SIGNALS if in_main else ())
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        numbers -= {signal.SIGHUP}
     before = {number: signal.signal(number, receive) for number in numbers}
     try:
         yield received

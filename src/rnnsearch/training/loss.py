@@ -19,6 +19,8 @@ from rnnsearch.model.network import source_mask
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.settings import KnownAlignmentSettings
 
+Alignments = Float[Tensor, "batch target source"]
+"""α of a batch, or its known alignment."""
 AlignmentRows = Float[Tensor, "*rows source"]
 """α of target words, or their known alignment, over the source positions."""
 RowLosses = Float[Tensor, "*rows"]
@@ -80,8 +82,8 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def alignment_loss(
-    weights: Float[Tensor, "batch target source"],
-    known: Float[Tensor, "batch target source"],
+    weights: Alignments,
+    known: Alignments,
     form: str,
 ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
     """Returns (the loss of a batch, summed over linked rows as the NLL is over words; their
@@ -94,9 +96,7 @@ def alignment_loss(
     return rows.masked_fill(~linked, 0.0).sum(), linked.sum()
 
 
-def smoothed(
-    known: Float[Tensor, "batch target source"], lengths: Int[Tensor, " batch"], mass: float
-) -> Float[Tensor, "batch target source"]:
+def smoothed(known: Alignments, lengths: Int[Tensor, " batch"], mass: float) -> Alignments:
     """Returns (1 − ε) a_ij + ε / T_x in rows with links; rows without remain 0.
 
     lengths: T_x, the source positions with the end of sentence. mass: ε.
@@ -115,10 +115,10 @@ def alignment_weight(settings: KnownAlignmentSettings, update: int) -> float:
 
 
 def rows_to_force(
-    known: Float[Tensor, "batch target source"],
+    known: Alignments,
     settings: KnownAlignmentSettings,
     drawn: Float[Tensor, " batch"],
-) -> Float[Tensor, "batch target source"] | None:
+) -> Alignments | None:
     """Returns the rows that replace α in the contexts of this batch: none, all, or the rows of some
     sentences.
 

@@ -4,16 +4,14 @@ another."""
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rnnsearch.errors import InputError, did_you_mean
 from rnnsearch.installed import package_version
@@ -43,18 +41,15 @@ MAY_CHANGE = {
 """Table → settings that may differ when a run is resumed. Those of stopping affect only when
 training ends and is validated, and what is shown or saved. Those of the optimiser affect later
 updates. The others change the rounding of updates; the last two also change dropout masks."""
-ROWS_OF_WORDS = {
-    "source": ("source_embedding.weight",),
-    "target": (
-        "target_embedding.weight",
-        *(
-            f"{layer}.{part}"
-            for layer in ("output", "backward_output")
-            for part in ("weight", "bias")
-        ),
-    ),
+SIDE_OF_ROWS = {
+    "source_embedding.weight": "source",
+    "target_embedding.weight": "target",
+    "output.weight": "target",
+    "output.bias": "target",
+    "backward_output.weight": "target",
+    "backward_output.bias": "target",
 }
-"""Side → the parameters with a row for each word of its vocabulary."""
+"""Parameter with a row for each word of a vocabulary → the side of this vocabulary."""
 HIGH_FOR_ADAM = 0.1
 """A learning rate with which Adam learns nothing."""
 ID_SETTINGS = ("source_language", "target_language", "tokeniser", "lowercase", "subwords")
@@ -83,8 +78,8 @@ class InitialWeights(NamedTuple):
     def copy_to(self, network: TranslationNetwork) -> None:
         """Copies the weights. Words that the other vocabulary lacks keep their new weights."""
         for name, tensor in network.state_dict().items():
-            if side := next((side for side, names in ROWS_OF_WORDS.items() if name in names), ""):
-                here, there = self.shared[side]
+            if name in SIDE_OF_ROWS:
+                here, there = self.shared[SIDE_OF_ROWS[name]]
                 tensor[here] = self.tensors[name][there]
             else:
                 tensor.copy_(self.tensors[name])
@@ -112,11 +107,11 @@ def open_training(
             settings = ranks.from_first(partial(with_precision, settings, path if exists else None))
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
-            changes = ranks.from_first(lambda: changes_of(path, settings, corpus))
+            changes = ranks.from_first(partial(changes_of, path, settings, corpus))
         else:
             check_encoder(settings.model)
         if begin_from and not saved:
-            weights = ranks.from_first(lambda: weights_of(begin_from, settings, corpus))
+            weights = ranks.from_first(partial(weights_of, begin_from, settings, corpus))
             notes += weights.notes
         order = BatchOrder(
             corpus.train.source.lengths, corpus.train.target.lengths, settings.training
@@ -157,12 +152,9 @@ def check_encoder(model: ModelSettings) -> None:
 def with_precision(settings: Settings, run: Path | None) -> Settings:
     """Returns the settings with the fastest precision of the device. A run that is resumed keeps
     its own."""
-    training = settings.training
-    if run is None:
-        found = used_precision(training.precision, training.device)
-    else:
-        found = Run.open(run).settings.training.precision
-    training = training.model_copy(update={"precision": found})
+    training = Run.open(run).settings.training if run else settings.training
+    found = used_precision(training.precision, settings.training.device)
+    training = settings.training.model_copy(update={"precision": found})
     return settings.model_copy(update={"training": training})
 
 
@@ -184,12 +176,13 @@ def fit_to_corpus(
         known = known.model_copy(update=dict.fromkeys(keys, "none"))
         off = " and ".join(f"known_alignments.{key}" for key in keys)
         notes.append(f"{corpus.path} has no word links, which turns off {off}")
-    in_bfloat16 = training.device == "cpu" and training.kernels and training.precision == "bfloat16"
-    if in_bfloat16 and fastest_precision(torch.device("cpu")) == "float32":
-        what = "bfloat16 is slower than float32 on this CPU, and may take twenty times as long"
-        notes.append(f'{what}: set training.precision = "float32"')
-    if training.precision == "bfloat16" and training.device == "cpu" and not training.kernels:
-        notes.append("training.kernels = false computes in float32 in spite of training.precision")
+    if training.precision == "bfloat16" and training.device == "cpu":
+        if not training.kernels:
+            what = "training.kernels = false computes in float32 in spite of training.precision"
+            notes.append(what)
+        elif fastest_precision(torch.device("cpu")) == "float32":
+            what = "bfloat16 is slower than float32 on this CPU, and may take twenty times as long"
+            notes.append(f'{what}: set training.precision = "float32"')
     rate = settings.optimiser.learning_rate
     if settings.optimiser.method.startswith("adam") and rate >= HIGH_FOR_ADAM:
         what = f"warning: optimiser.learning_rate = {rate:g} is far too high for Adam"
@@ -203,20 +196,19 @@ def fit_to_corpus(
     return settings, notes
 
 
-@contextmanager
-def run_lock(path: Path, resume: bool) -> Iterator[None]:
+def run_lock(path: Path, resume: bool) -> ExitStack:
     """Locks the folder against other trainings, and removes incomplete files of a killed training.
+    Returns what unlocks it.
 
     Raises InputError if another training uses it, if it is a file or cannot be written, and if it
     holds a run that is not to be resumed, or other files.
     """
     check_new(path, resume)  # before the lock: an existing run is an error even while it is used
-    with ExitStack() as locks:
-        with writing(path):
-            locks.enter_context(only_one(path, "training"))
-            for folder in (path, path / "checkpoints", path / "log"):
-                remove_partial_files(folder)
-        yield
+    with writing(path), ExitStack() as locks:
+        locks.enter_context(only_one(path, "training"))
+        for folder in (path, path / "checkpoints", path / "log"):
+            remove_partial_files(folder)
+        return locks.pop_all()
 
 
 def changes_of(path: Path, settings: Settings, corpus: Corpus) -> list[dict[str, Any]]:
@@ -326,20 +318,19 @@ def trainer_of(
 def freeze(network: TranslationNetwork, beginnings: Sequence[str]) -> None:
     """Turns off the gradients of the parameters whose names begin so. Raises InputError for a
     beginning that no name has, and if nothing is left to train."""
-    names = defaultdict[nn.Parameter, list[str]](list)  # a tied one has several
-    for name, parameter in network.named_parameters(remove_duplicate=False):
-        names[parameter].append(name)
-    parameters = list(chain.from_iterable(names.values()))
+    network.requires_grad_(True)
+    parameters = dict(network.named_parameters(remove_duplicate=False))  # a tied one has two names
     for beginning in beginnings:
-        if not any(name.startswith(beginning) for name in parameters):
+        frozen = [one for name, one in parameters.items() if name.startswith(beginning)]
+        if not frozen:
             parts = sorted({name.partition(".")[0] for name in parameters})
             raise InputError(
                 f"training.frozen: no parameter's name begins with {beginning!r}",
                 remedy=did_you_mean(beginning, parts) or f"their parts are {', '.join(parts)}",
             )
-    for parameter, own in names.items():
-        parameter.requires_grad_(not any(name.startswith(tuple(beginnings)) for name in own))
-    if not any(one.requires_grad for one in names):
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+    if not any(one.requires_grad for one in parameters.values()):
         raise InputError("training.frozen leaves nothing to train", remedy="name fewer parts")
 
 

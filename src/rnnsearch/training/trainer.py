@@ -16,11 +16,11 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from rnnsearch.batch import Batch
-from rnnsearch.model.layers import Dropout
 from rnnsearch.model.network import TeacherForced, TranslationNetwork, source_mask
 from rnnsearch.model.readout import OutputLayer
 from rnnsearch.settings import DropoutSettings, KnownAlignmentSettings, OptimiserSettings
 from rnnsearch.training.loss import (
+    Alignments,
     NegativeLogLikelihood,
     alignment_loss,
     alignment_weight,
@@ -95,16 +95,14 @@ class BatchLoss(nn.Module):
         faster: Faster | None = None,
     ) -> None:
         super().__init__()
-        dropout = dropout or DropoutSettings()
         self.network, self.faster = network, faster or Faster()
+        self.dropout = dropout or DropoutSettings()
         self.known_alignments = known_alignments or KnownAlignmentSettings()
-        self.dropout = Dropout(dropout.embedding, dropout.recurrent, dropout.readout)
-        self.label_smoothing = dropout.label_smoothing
 
     def forward(
         self,
         batch: Batch,
-        replaced: Float[Tensor, "batch target source"] | None,
+        replaced: Alignments | None,
         weight: float | Float[Tensor, ""],
     ) -> tuple[Float[Tensor, ""], Float64[Tensor, 4]]:
         """Returns (the loss to differentiate, summed over words and directions; [NLL, target words,
@@ -149,7 +147,7 @@ class BatchLoss(nn.Module):
         on_cpu, rows = real.is_cpu, (decoded.features, batch.target)
         features, targets = (each[real] if on_cpu else each.flatten(0, 1) for each in rows)
         mask = None if on_cpu else real.flatten()
-        return self.faster.nll(output, features, targets, self.label_smoothing, mask)
+        return self.faster.nll(output, features, targets, self.dropout.label_smoothing, mask)
 
 
 class Trainer:
@@ -243,9 +241,7 @@ class Trainer:
             sums = sums + plain
         return sums
 
-    def _replaced(
-        self, batch: Batch, number: int, place: int
-    ) -> Float[Tensor, "batch target source"] | None:
+    def _replaced(self, batch: Batch, number: int, place: int) -> Alignments | None:
         """Returns the rows that replace α in the contexts of a batch; they may be random.
 
         A sentence's random number depends on its place in the update, and not on its rank.
