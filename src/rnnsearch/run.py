@@ -85,14 +85,10 @@ class Run:
     def other_vocabulary(self, other: Run | Corpus) -> str:
         """Returns the first side whose words or subwords differ from those of the other run or
         corpus; "" if there is none."""
-        return next(
-            (
-                side
-                for side in SIDES
-                if getattr(self, side).vocabulary != getattr(other, side).vocabulary
-            ),
-            "",
-        )
+        for side in SIDES:
+            if getattr(self, side).vocabulary != getattr(other, side).vocabulary:
+                return side
+        return ""
 
     def create(self) -> Run:
         """Makes the folder and writes settings and vocabularies; weights come later. Raises
@@ -124,15 +120,10 @@ class Run:
         header = table.pop("run", {})
         header = header if isinstance(header, dict) else {}
         if header.get("format") != RUN_FORMAT:
-            theirs = (
-                f"format {header.get('format', 'unknown')} (rnnsearch"
-                f" {header.get('rnnsearch', 'unknown')})"
-            )
-            raise InputError(
-                f"is a run of {theirs}; this is rnnsearch {package_version()}, format {RUN_FORMAT}",
-                file=path,
-                remedy="use that version, or train again",
-            )
+            layout, version = (header.get(key, "unknown") for key in ("format", "rnnsearch"))
+            own = f"this is rnnsearch {package_version()}, format {RUN_FORMAT}"
+            what = f"is a run of format {layout} (rnnsearch {version}); {own}"
+            raise InputError(what, file=path, remedy="use that version, or train again")
         settings = stored(table, str(file))
         checksums = header.get("checksums")  # older runs and models have none
         if not isinstance(checksums, dict | None):
@@ -181,28 +172,23 @@ class Run:
         except Exception as error:
             if isinstance(error, InputError) or not self._foreign:
                 raise
-            what = (
-                f"code outside rnnsearch that its settings name raised {type(error).__name__}:"
-                f" {error}"
-            )
-            raise InputError(what, file=self.path) from error
+            what = "code outside rnnsearch that its settings name raised"
+            raise InputError(f"{what} {type(error).__name__}: {error}", file=self.path) from error
 
     def load_network(self, *, trust_code: bool = False, device: str = "cpu") -> TranslationNetwork:
         """Returns the network with its best weights, on `device`, ready for search. trust_code: as
         in `make_network`. Raises InputError if the weights are missing, damaged or those of another
         network."""
         place = usable_device(device)
-        tensors, _ = load_tensors(
-            self.model_path, "train it first, or wait for its first validation"
-        )
-        tensors = dequantise(tensors, tied=self.settings.model.tie_output, file=self.model_path)
+        file = self.model_path
+        tensors, _ = load_tensors(file, "train it first, or wait for its first validation")
+        tensors = dequantise(tensors, tied=self.settings.model.tie_output, file=file)
         if misfit := difference(tensors, self.shapes(trust_code=trust_code)):
-            raise InputError(f"does not fit config.toml: {misfit}", file=self.model_path)
+            raise InputError(f"does not fit config.toml: {misfit}", file=file)
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
-                raise InputError(
-                    f"is damaged: {name} holds values that are not numbers", file=self.model_path
-                )
+                what = f"is damaged: {name} holds values that are not numbers"
+                raise InputError(what, file=file)
         network = self._empty_network(trust_code)
         network.take(tensors)
         return network.to(place).eval()
@@ -244,13 +230,7 @@ def check_new(path: Path, resume: bool = False) -> None:
 def write_config(folder: Path, settings: Settings, **about: Any) -> None:
     """Writes config.toml: settings, versions, and checksums of the codecs' files in the folder.
     about: further keys of its table `run`, such as a model's card."""
-    header = {
-        "format": RUN_FORMAT,
-        "rnnsearch": package_version(),
-        **about,
-        "checksums": codec_checksums(folder),
-    }
-    write_text(
-        folder / "config.toml",
-        tomli_w.dumps({"run": header, **settings.model_dump(exclude_none=True)}),
-    )
+    header = {"format": RUN_FORMAT, "rnnsearch": package_version(), **about}
+    header["checksums"] = codec_checksums(folder)
+    table = {"run": header, **settings.model_dump(exclude_none=True)}
+    write_text(folder / "config.toml", tomli_w.dumps(table))

@@ -356,11 +356,8 @@ class Settings(Sections):
         model, known, search = self.model, self.known_alignments, self.search
         if self.stopping.select_by == "metric" and not self.stopping.validate_metric:
             raise ValueError('stopping.select_by = "metric" needs stopping.validate_metric')
-        if (
-            model.tie_output
-            and not model.factored_output
-            and model.maxout_size != model.embedding_size
-        ):
+        same_size = model.factored_output or model.maxout_size == model.embedding_size
+        if model.tie_output and not same_size:
             raise ValueError(
                 "model.tie_output needs model.factored_output = true, or model.maxout_size = "
                 "model.embedding_size"
@@ -370,18 +367,11 @@ class Settings(Sections):
                 'model.alignment = "fixed" learns no alignment: known_alignments.loss and '
                 'known_alignments.forcing must be "none"'
             )
-        if search.precision == "int8" and self.training.device != "cpu":
-            raise ValueError(
-                'search.precision = "int8" needs a CPU, but training.device ='
-                f' "{self.training.device}"'
-            )
-        if search.min_length_ratio > search.max_length_ratio:
-            raise ValueError(
-                f"search.min_length_ratio = {search.min_length_ratio} is more than"
-                f" search.max_length_ratio = {search.max_length_ratio}"
-            )
-        if search.nbest > search.beam:
-            raise ValueError(
-                f"search.nbest = {search.nbest} is more than search.beam = {search.beam}"
-            )
+        if search.precision == "int8" and (device := self.training.device) != "cpu":
+            what = 'search.precision = "int8" needs a CPU'
+            raise ValueError(f'{what}, but training.device = "{device}"')
+        for least, most in (("min_length_ratio", "max_length_ratio"), ("nbest", "beam")):
+            low, high = getattr(search, least), getattr(search, most)
+            if low > high:
+                raise ValueError(f"search.{least} = {low} is more than search.{most} = {high}")
         return self

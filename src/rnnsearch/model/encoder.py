@@ -104,13 +104,9 @@ def sinusoids(like: Embedded) -> Float[Tensor, "source embedding"]:
     """Returns p_j = [sin(j ω); cos(j ω)] for geometrically spaced frequencies ω."""
     positions, size = like.shape[1], like.shape[2]
     half = (size + 1) // 2
-    frequencies = torch.exp(
-        torch.arange(half, device=like.device, dtype=like.dtype)
-        * (-math.log(10_000.0) / max(1, half))
-    )
-    angles = (
-        torch.arange(positions, device=like.device, dtype=like.dtype).unsqueeze(1) * frequencies
-    )
+    numbers = torch.arange(max(positions, half), device=like.device, dtype=like.dtype)
+    frequencies = torch.exp(numbers[:half] * (-math.log(10_000.0) / half))
+    angles = numbers[:positions, None] * frequencies
     return torch.cat((angles.sin(), angles.cos()), -1)[:, :size]
 
 

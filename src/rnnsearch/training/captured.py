@@ -22,12 +22,11 @@ from rnnsearch.batch import Batch
 from rnnsearch.errors import one_line
 from rnnsearch.system.progress import note
 from rnnsearch.training.loss import Alignments, alignment_weight
-from rnnsearch.training.optimiser import Adadelta
+from rnnsearch.training.optimiser import SLOTS, Adadelta
 from rnnsearch.training.trainer import BatchLoss, Trainer
 
 POSITIONS = 8
 """Sentences are padded to multiples of this number."""
-SLOTS = "square_avg", "acc_delta"
 GRAPHS = 40
 """Largest number of graphs. Batches of other shapes are computed one kernel at a time."""
 
@@ -102,15 +101,11 @@ class JointAdadelta(Adadelta):
             for one in parameters:
                 if not self.state[one]:
                     self.state[one] = {slot: torch.zeros_like(one) for slot in SLOTS}
-            squares, deltas = ([self.state[one][slot] for one in parameters] for slot in SLOTS)
-            gradients, counts = (
-                [one.grad for one in parameters],
-                [torch.zeros(())] * len(parameters),
-            )
-            adadelta(
-                parameters, gradients, squares, deltas, counts,
-                foreach=True, maximize=False, **settings,
-            )  # fmt: skip
+            averages = ([self.state[one][slot] for one in parameters] for slot in SLOTS)
+            gradients = [one.grad for one in parameters]
+            counts = [torch.zeros(())] * len(parameters)
+            how = {"foreach": True, "maximize": False, **settings}
+            adadelta(parameters, gradients, *averages, counts, **how)
 
 
 class CapturedTrainer(Trainer):

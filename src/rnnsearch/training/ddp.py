@@ -37,20 +37,6 @@ def torchrun_value(name: str, alone: int) -> int:
     return int(os.environ[name]) if distributed.is_torchelastic_launched() else alone
 
 
-def _attempt() -> str:
-    """Returns a prefix of the keys that this start of the ranks has in torchrun's store.
-
-    torchrun keeps one store for all of its restarts. Without a prefix, a rank may read where a
-    killed rank could be reached. Launchers of several machines count restarts differently, so they
-    get none.
-    """
-    return (
-        os.environ["TORCHELASTIC_RESTART_COUNT"]
-        if torchrun_value("GROUP_WORLD_SIZE", 1) == 1
-        else ""
-    )
-
-
 @contextmanager
 def connected_ranks(device: str) -> Iterator[Ranks]:
     """Connects the processes that torchrun has started. Rank i of a machine uses GPU i if the
@@ -73,7 +59,12 @@ def connected_ranks(device: str) -> Iterator[Ranks]:
     try:
         backend = "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl"
         store, *_ = next(distributed.rendezvous("env://", timeout=EXCHANGE_TIMEOUT))
-        store = distributed.PrefixStore(_attempt(), store)
+        # torchrun keeps one store for all of its restarts. Without a prefix of its keys, a rank may
+        # read where a killed rank could be reached. Launchers of several machines count restarts
+        # differently, so they get none.
+        alone = torchrun_value("GROUP_WORLD_SIZE", 1) == 1
+        attempt = os.environ["TORCHELASTIC_RESTART_COUNT"] if alone else ""
+        store = distributed.PrefixStore(attempt, store)
         distributed.init_process_group(
             backend, store=store, rank=rank, world_size=world, timeout=EXCHANGE_TIMEOUT
         )

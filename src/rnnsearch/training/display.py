@@ -62,14 +62,11 @@ class Display:
         """Shows the progress; without a terminal, only every PLAIN_INTERVAL seconds."""
         self.live.update(self.task, completed=update)
         left = self.live.tasks[0].time_remaining  # at the recent speed; None if unknown
-        parts = [f"update {update:,}{f' of {self.total:,}' if self.total else ''}"]
-        parts += [] if left is None else [f"{timedelta(seconds=int(left))} left"]
-        parts += [
-            f"epoch {epochs:.2f}",
-            f"nll/word {nll_per_word:.3f}",
-            f"{tokens_per_second:,.0f} tokens/s",
-        ]
-        line = "  ".join(parts)
+        line = f"update {update:,}"
+        line += f" of {self.total:,}" if self.total else ""
+        line += "" if left is None else f"  {timedelta(seconds=int(left))} left"
+        line += f"  epoch {epochs:.2f}  nll/word {nll_per_word:.3f}"
+        line += f"  {tokens_per_second:,.0f} tokens/s"
         if self.console.is_terminal:
             self.live.update(self.task, description=shorten(line, self.console.width))
         elif time.monotonic() - self.last_line > PLAIN_INTERVAL:
@@ -86,8 +83,6 @@ class Display:
         for triple in triples:
             for name, text in zip(("source", "reference", "translation"), triple, strict=True):
                 line = f"  {name:11}  {text}"
-                self.say(
-                    shorten(printable(line), self.console.width)
-                    if self.console.is_terminal
-                    else line
-                )
+                if self.console.is_terminal:
+                    line = shorten(printable(line), self.console.width)
+                self.say(line)

@@ -23,6 +23,8 @@ from rnnsearch.settings import OptimiserSettings, StoppingSettings
 CHUNK = 1 << 15
 """Number of elements that each thread processes at a time: few enough to stay in the cache."""
 
+SLOTS = "square_avg", "acc_delta"
+"""Names of Adadelta's averages in an optimiser's state: E[g²] and E[Δx²]."""
 SPARSE_ROWS = 64
 """Rows of a sparse gradient are processed in multiples of this number, so that the rounding of a
 row does not depend on the size of a chunk."""
@@ -33,20 +35,17 @@ def make_optimiser(
 ) -> torch.optim.Optimizer:
     """Returns the optimiser of the settings; the default is Adadelta (Zeiler 2012; ρ = 0.95, ε =
     1e-6, learning rate 1), as in B.2."""
-    rate, decay = settings.learning_rate, settings.weight_decay
+    how = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
+    betas, eps = settings.betas, settings.epsilon
     match settings.method:
         case "adadelta":
-            return Adadelta(
-                parameters, lr=rate, rho=settings.rho, eps=settings.epsilon, weight_decay=decay
-            )
-        case "adam" | "adamw":
-            kind = torch.optim.Adam if settings.method == "adam" else torch.optim.AdamW
-            betas, epsilon = settings.betas, settings.epsilon
-            return kind(
-                parameters, lr=rate, weight_decay=decay, betas=betas, eps=epsilon, fused=True
-            )
+            return Adadelta(parameters, rho=settings.rho, eps=eps, **how)
+        case "adam":
+            return torch.optim.Adam(parameters, betas=betas, eps=eps, fused=True, **how)
+        case "adamw":
+            return torch.optim.AdamW(parameters, betas=betas, eps=eps, fused=True, **how)
         case "sgd":
-            return torch.optim.SGD(parameters, lr=rate, weight_decay=decay)
+            return torch.optim.SGD(parameters, **how)
 
 
 def choose_gradients(network: TranslationNetwork, settings: OptimiserSettings) -> None:
@@ -193,9 +192,7 @@ class Adadelta(torch.optim.Optimizer):
                     continue
                 state = self.state[parameter]
                 if "square_avg" not in state:
-                    state |= {
-                        slot: torch.zeros_like(parameter) for slot in ("square_avg", "acc_delta")
-                    }
+                    state |= {slot: torch.zeros_like(parameter) for slot in SLOTS}
                 step = _step_rows if gradient.is_sparse else _step_whole
                 step(parameter, gradient, state, group)
 
@@ -212,12 +209,10 @@ class Adadelta(torch.optim.Optimizer):
             for parameter in group["params"]:
                 state = self.state.get(parameter)
                 if state and "step" in state and parameter not in sparse:
-                    updates, step = (
-                        state.pop(key).to(parameter.device) for key in ("updates", "step")
-                    )
-                    missed = (updates - step).to(parameter.dtype).unsqueeze(1)
-                    for average in (state["square_avg"], state["acc_delta"]):
-                        average.mul_(group["rho"] ** missed)
+                    missed = state.pop("updates") - state.pop("step").to(parameter.device)
+                    decay = group["rho"] ** missed.to(parameter.dtype).unsqueeze(1)
+                    for slot in SLOTS:
+                        state[slot].mul_(decay)
                 elif state and "step" not in state and parameter in sparse:
                     _count_updates(parameter, state)
 
@@ -228,10 +223,8 @@ def _step_whole(
     """Updates a parameter by a dense gradient, a chunk at a time."""
     # On a GPU every chunk would cost a dozen kernel launches.
     chunk = CHUNK * torch.get_num_threads() if parameter.is_cpu else max(1, parameter.numel())
-    flat = (
-        tensor.view(-1).split(chunk)
-        for tensor in (parameter, state["square_avg"], state["acc_delta"])
-    )
+    tensors = parameter, *(state[slot] for slot in SLOTS)
+    flat = (tensor.view(-1).split(chunk) for tensor in tensors)
     for x, square, delta, g in zip(*flat, gradient.reshape(-1).split(chunk), strict=True):
         if group["weight_decay"]:
             g = g + group["weight_decay"] * x
@@ -253,14 +246,11 @@ def _step_rows(
         gradient.indices()[0].split(at_once), gradient.values().split(at_once), strict=True
     ):
         missed = (now - 1 - state["step"][rows]).to(g.dtype).unsqueeze(1)
-        decay, slots = group["rho"] ** missed, ("square_avg", "acc_delta")
-        square, delta = (state[slot].index_select(0, rows).mul_(decay) for slot in slots)
+        decay = group["rho"] ** missed
+        square, delta = (state[slot].index_select(0, rows).mul_(decay) for slot in SLOTS)
         parameter.index_add_(0, rows, _change(g, square, delta, group))
-        state["square_avg"][rows], state["acc_delta"][rows], state["step"][rows] = (
-            square,
-            delta,
-            now,
-        )
+        state["square_avg"][rows], state["acc_delta"][rows] = square, delta
+        state["step"][rows] = now
 
 
 def _count_updates(parameter: nn.Parameter, state: dict[str, Tensor]) -> None:

@@ -70,23 +70,20 @@ def own_score(name: str, *texts: Sequence[str]) -> float:
         if not math.isfinite(score):
             raise ValueError(f"it returned {score}")
         return score
+    except InputError:
+        raise
     except (Exception, SystemExit) as error:  # foreign code may raise anything
-        if isinstance(error, InputError):
-            raise
         what = f"stopping.validate_metric = {name!r} raised {type(error).__name__}: {error}"
-        remedy = (
-            "it gets three lists of lines (translations, references, sources) and returns a number"
-        )
-        raise InputError(what, remedy=remedy) from error
+        gets = "it gets three lists of lines (translations, references, sources)"
+        raise InputError(what, remedy=f"{gets} and returns a number") from error
 
 
 def nll_and_words(network: TranslationNetwork, pairs: Pairs, batch_size: int) -> tuple[float, int]:
     """Returns (−Σ log p(y | x) in nats, number of target words with the ends of sentences)."""
     fast = convert(network)  # with less memory
     lengths = list(zip(pairs.source.lengths.tolist(), pairs.target.lengths.tolist(), strict=True))
-    work = partial(
-        force_in_batches, [network], lengths=lengths.__getitem__, work=partial(_log_p, fast, pairs)
-    )
+    one = partial(_log_p, fast, pairs)
+    work = partial(force_in_batches, [network], lengths=lengths.__getitem__, work=one)
     scores = batched_by_length(range(len(pairs)), lambda pair: max(lengths[pair]), batch_size, work)
     return -math.fsum(scores), int(pairs.target.lengths.sum())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
 from rnnsearch.model.alignment.base import Alignment
@@ -40,9 +41,8 @@ def _check(
             raise ValueError(f"{what} ({tried}; arguments: {shapes})") from error
 
     def check(what: str, result: Any, *axes: str, further: bool = True) -> None:
-        wanted = tuple(sizes[axis] for axis in axes)
-        shape = result.shape if isinstance(result, Tensor) else ()
-        if shape[: len(axes)] != wanted or (len(shape) > len(axes) and not further):
+        wanted = " ".join(str(sizes[axis]) for axis in axes) + " ..." * further
+        if not isinstance(result, Shaped[Tensor, wanted]):
             names = f"({', '.join(axes)}{', …' * further})"
             here = f"with {tried}: {_described(result)}"
             raise ValueError(f"{what} must have the shape {names}, and has {here}")
