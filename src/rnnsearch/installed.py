@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +34,7 @@ MODELS_GROUP = "rnnsearch.models"
 """Group of the entry points."""
 VARIABLE = "RNNSEARCH_MODELS"
 """Environment variable with further folders."""
-INSTALL = "pip install 'rnnsearch[models]'"
+NO_MODELS = "no models are installed: pip install 'rnnsearch[models]'"
 
 
 def installed_models() -> dict[str, Path]:
@@ -58,18 +59,12 @@ def folder_of(word: str | Path) -> Path:
     require("the run", word, str, Path)
     if not is_name(word):
         return Path(word)
-    models = installed_models()
-    if str(word) in models:
-        return models[str(word)]
-    known = (
-        f"installed models: {', '.join(models)}"
-        if models
-        else f"no models are installed: {INSTALL}"
-    )
-    raise InputError(
-        f"there is no folder and no installed model {str(word)!r}",
-        remedy=f"{did_you_mean(str(word), models)} {known}".strip(),
-    )
+    models, name = installed_models(), str(word)
+    if name in models:
+        return models[name]
+    known = f"installed models: {', '.join(models)}" if models else NO_MODELS
+    remedy = f"{did_you_mean(name, models)} {known}".strip()
+    raise InputError(f"there is no folder and no installed model {name!r}", remedy=remedy)
 
 
 def model_names(
@@ -91,17 +86,13 @@ def model_names(
 
 
 def _base_folders() -> list[Path]:
-    packages = []
+    folders = list[str]()
     for entry in entry_points(group=MODELS_GROUP):
-        try:
+        with suppress(ImportError, ValueError):
             spec = find_spec(entry.module)  # for a top-level module, nothing is imported
-        except (ImportError, ValueError):
-            continue
-        packages += (
-            [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
-        )
-    named = os.environ.get(VARIABLE, "")
-    return [*packages, *(Path(folder) for folder in named.split(os.pathsep) if folder)]
+            folders += (spec and spec.submodule_search_locations) or []
+    folders += os.environ.get(VARIABLE, "").split(os.pathsep)
+    return [Path(folder) for folder in folders if folder]
 
 
 def package_version() -> str:

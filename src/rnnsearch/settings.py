@@ -294,10 +294,7 @@ class TranslationSettings(_Section):
     target text as UNK is replaced"""
     confidence: tuple[
         Annotated[float, Field(gt=0, le=100)], Annotated[float, Field(ge=-100, le=100)]
-    ] = (
-        1.0,
-        0.0,
-    )
+    ] = (1.0, 0.0)
     """slope and bias of the map from a word's probability to its confidence, as
     scripts/fit_confidence.py fits them"""
 

@@ -30,7 +30,7 @@ def models(
 ) -> None:
     """List the installed models: name, languages, size, licence, scores. Every command accepts
     these names as RUN."""
-    from rnnsearch.installed import INSTALL
+    from rnnsearch.installed import NO_MODELS
     from rnnsearch.pretrained.card import listed_models
 
     if save is not None:
@@ -39,7 +39,7 @@ def models(
     refuse({"--out": out, "--int8": int8, "--card": card}, "belongs to --save", "add --save RUN")
     found = listed_models()
     if not found:
-        say(f"no models are installed: {INSTALL}")
+        say(NO_MODELS)
     for model in found:
         if json:
             about = {

@@ -67,21 +67,15 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
     """
     links, gold = list(given_items(links, "links")), list(given_items(gold, "gold links"))
     if len(links) != len(gold):
-        raise InputError(
-            f"there are {len(links)} sentences of links but {len(gold)} of gold links",
-            remedy="line n of the links must belong to sentence n of the gold file",
-        )
+        what = f"there are {len(links)} sentences of links but {len(gold)} of gold links"
+        remedy = "line n of the links must belong to sentence n of the gold file"
+        raise InputError(what, remedy=remedy)
     if not gold:
         raise InputError("no sentence to score", remedy="the links and the gold links are empty")
     found, in_sure, in_possible, sure, possible = link_counts(links, gold).sum(axis=0).tolist()
-    return AlignmentScore(
-        precision=_quotient(in_possible, found),
-        recall=_quotient(in_sure, sure),
-        aer=1.0 - _quotient(in_sure + in_possible, found + sure),
-        links=found,
-        sure=sure,
-        possible=possible,
-    )
+    precision, recall = _quotient(in_possible, found), _quotient(in_sure, sure)
+    aer = 1.0 - _quotient(in_sure + in_possible, found + sure)
+    return AlignmentScore(precision, recall, aer, found, sure, possible)
 
 
 def link_counts(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) -> NDArray[np.int64]:
@@ -131,9 +125,9 @@ def read_gold(
     pairs = list(given_pairs(pairs))
     lines = list(read_link_lines(path))
     if not _is_naacl(lines, path):
-        numbered = enumerate(lines, 1)
         found = [
-            parse_gold_links(line, path, number, first=first or 0) for number, line in numbered
+            parse_gold_links(line, path, number, first=first or 0)
+            for number, line in enumerate(lines, 1)
         ]
         if first is None and count_from_one(_word_counts(found, pairs)):
             raise from_one(path)
@@ -141,14 +135,9 @@ def read_gold(
     sentences = _parse_naacl(lines, path, first)
     for expected, number in enumerate(sorted(sentences), start=1):
         if number != expected:
-            raise InputError(
-                f"there is no line for sentence {expected}, but one for sentence {number}",
-                file=path,
-                remedy=(
-                    f"number the sentences from 1; write a sentence without links as '{expected}"
-                    " 0 0'"
-                ),
-            )
+            what = f"there is no line for sentence {expected}, but one for sentence {number}"
+            write = f"write a sentence without links as '{expected} 0 0'"
+            raise InputError(what, file=path, remedy=f"number the sentences from 1; {write}")
     return [sentences[number] for number in sorted(sentences)]
 
 
@@ -163,9 +152,8 @@ def _word_counts(
 def from_one(path: str | Path) -> InputError:
     """Returns the error for gold links that seem to count words from 1."""
     what = "its gold links seem to count words from 1: none has position 0"
-    return InputError(
-        what, file=path, remedy="add --gold-from 1, or --gold-from 0 if they count from 0"
-    )
+    remedy = "add --gold-from 1, or --gold-from 0 if they count from 0"
+    return InputError(what, file=path, remedy=remedy)
 
 
 def _is_named_naacl(path: str | Path) -> bool:
@@ -173,10 +161,8 @@ def _is_named_naacl(path: str | Path) -> bool:
 
 
 def _is_naacl(lines: Sequence[str], path: str | Path) -> bool:
-    if _is_named_naacl(path):
-        return True
-    first = next((line for line in lines if line.strip()), "")
-    return _NAACL_LINE.fullmatch(first.strip()) is not None
+    first = next((line for line in lines if line.strip()), "").strip()
+    return _is_named_naacl(path) or _NAACL_LINE.fullmatch(first) is not None
 
 
 def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> dict[int, GoldLinks]:
@@ -189,13 +175,11 @@ def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> d
         match = _NAACL_LINE.fullmatch(line.strip())
         if match is None or int(match[1]) == 0:
             what = f"{line.strip()!r} is not a NAACL link"
-            remedy = (
-                "write a line as: sentence source_position target_position [S|P], counted from 1"
-            )
-            if _is_named_naacl(path):
-                remedy += "; if these are Pharaoh links, rename the file: .wa says NAACL"
+            form = "sentence source_position target_position [S|P], counted from 1"
+            hint = "; if these are Pharaoh links, rename the file: .wa says NAACL"
+            remedy = f"write a line as: {form}{hint * _is_named_naacl(path)}"
             raise InputError(what, file=path, line=line_number, remedy=remedy)
-        sentence, source, target = int(match[1]), int(match[2]), int(match[3])
+        sentence, source, target = (int(match[group]) for group in (1, 2, 3))
         links = found.setdefault(sentence, (set(), set()))[match[4] == "P"]
         if source >= start and target >= start:
             links.add((source - start, target - start))
@@ -203,11 +187,9 @@ def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> d
             without.add(sentence)
     for sentence in sorted(without) if first is None else ():
         if any(found[sentence]):
-            what = (
-                f"its links seem to count words from 0: sentence {sentence} has '{sentence} 0 0'"
-                " and others"
-            )
+            what = f"sentence {sentence} has '{sentence} 0 0' and others"
             remedy = "add --gold-from 0, or --gold-from 1 if 0 is the empty word"
+            what = f"its links seem to count words from 0: {what}"
             raise InputError(what, file=path, remedy=remedy)
     return {sentence: GoldLinks(*map(frozenset, sides)) for sentence, sides in found.items()}
 

@@ -33,12 +33,8 @@ def word_confidence(
     probability is the product over its subwords. calibration: slope and bias.
     """
     sums = np.zeros(words)
-    np.add.at(
-        sums,
-        np.asarray(word_of, dtype=np.intp),
-        np.asarray(log_p[: len(word_of)], dtype=np.float64),
-    )
-    return [float(value) for value in calibrated(np.exp(sums), calibration)]
+    np.add.at(sums, np.array(word_of, np.intp), np.array(log_p[: len(word_of)], np.float64))
+    return list(map(float, calibrated(np.exp(sums), calibration)))
 
 
 def calibrated(probability: Probabilities, calibration: tuple[float, float]) -> Probabilities:

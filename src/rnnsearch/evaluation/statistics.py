@@ -52,9 +52,8 @@ class SufficientStatistics:
     def score(self, subset: Subset | None = None) -> Score:
         """Returns the score of all sentences or of a subset. Raises InputError if there is no
         sentence."""
-        return Score(
-            self.name, self.of_sums(self.rows_of(subset).sum(axis=0).tolist()), self.signature
-        )
+        value = self.of_sums(self.rows_of(subset).sum(axis=0).tolist())
+        return Score(self.name, value, self.signature)
 
     def rows_of(self, subset: Subset | None = None) -> NDArray[np.float64]:
         """Returns the rows of all sentences or of a subset. Raises InputError if there is none."""
@@ -74,9 +73,8 @@ def ratio(
 ) -> SufficientStatistics:
     """Returns the statistics of Σ numerators / Σ denominators, with one of each per sentence.
     empty: the value where the denominators sum to 0."""
-    values = np.stack(
-        [np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1
-    )
+    columns = np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)
+    values = np.stack(columns, axis=1)
     return SufficientStatistics(
         name, signature, values, lambda sums: sums[0] / sums[1] if sums[1] else empty
     )

@@ -148,9 +148,7 @@ class TranslationNetwork(nn.Module):
         ]
 
     def encode(
-        self,
-        source: Int[Tensor, "batch source"],
-        lengths: Int[Tensor, " batch"],
+        self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Source, DecoderState]:
         """Returns what `begin` returns for the first direction."""
         return self.begin(source, lengths)[0]

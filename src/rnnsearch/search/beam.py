@@ -246,8 +246,8 @@ class SearchProgress:
             return np.zeros(len(beam.sentences), dtype=np.bool_)
         nbest, worst = self.settings.nbest, []
         for sentence in beam.sentences:
-            ranked = sorted((one.score for one in self.finished[sentence]), reverse=True)
-            worst.append(ranked[nbest - 1] if len(ranked) >= nbest else IMPOSSIBLE)
+            scores = [one.score for one in self.finished[sentence]]
+            worst.append(sorted([IMPOSSIBLE] * nbest + scores)[-nbest])
         settled: Mask = np.array(worst) >= beam.scores.max(axis=1)
         return settled
 

@@ -42,10 +42,7 @@ class NetworkState:
         return NetworkState(source, self.decoder.select(sentences, hypotheses))
 
 
-def network_step(
-    network: TranslationNetwork,
-    direction: int = 0,
-) -> StepFunction:
+def network_step(network: TranslationNetwork, direction: int = 0) -> StepFunction:
     """Returns the step function previous ids, state → log p(y_i | y_<i, x), α_i, state, in one of
     the network's directions."""
     return partial(_step, network, direction)

@@ -9,7 +9,7 @@ so that the score is comparable with log p(y | x) of one direction.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 import torch
@@ -70,24 +70,22 @@ def ranked_by_all(
         for beams in zip(*found, strict=True)
     ]
     every = [(sentence, ids) for sentence, pool in enumerate(pools) for ids in pool]
-    order = sorted(range(len(every)), key=lambda place: -len(every[place][1]))
-    scored: dict[int, Hypothesis] = {}
-    while len(scored) < len(order):
-        elements = source.shape[1] * len(every[order[len(scored)]][1])
-        count = max(1, min(RANKED_TOGETHER, LARGEST_ALIGNMENT // elements))
-        places = order[len(scored) : len(scored) + count]
-        sentences, targets = map(list, zip(*(every[place] for place in places), strict=True))
+    every.sort(key=lambda one: -len(one[1]))
+    scored: dict[tuple[int, tuple[int, ...]], Hypothesis] = {}
+    while left := every[len(scored) :]:
+        elements = source.shape[1] * len(left[0][1])
+        some = left[: max(1, min(RANKED_TOGETHER, LARGEST_ALIGNMENT // elements))]
+        sentences, targets = map(list, zip(*some, strict=True))
         batch = Batch(source[sentences], lengths[sentences], *pad(targets)).to(source.device)
         log_p, alpha = (part.cpu().numpy() for part in forced(batch))
-        rows = zip(places, targets, batch.source_lengths.tolist(), log_p, alpha, strict=True)
-        for place, ids, length, values, weights in rows:
+        rows = zip(some, batch.source_lengths.tolist(), log_p, alpha, strict=True)
+        for (sentence, ids), length, values, weights in rows:
             own, alignment = values[: len(ids)], weights[: len(ids), :length].copy()
             score = final_score(float(own.sum(dtype=np.float64)), alignment, settings)
-            scored[place] = Hypothesis(ids, score, tuple(own.tolist()), alignment, finished=True)
-    ranked = (scored[place] for place in range(len(every)))
+            one = Hypothesis(ids, score, tuple(own.tolist()), alignment, finished=True)
+            scored[sentence, ids] = one
+    pooled = ([scored[sentence, ids] for ids in pool] for sentence, pool in enumerate(pools))
     return [
-        sorted(list(islice(ranked, len(pool))) or first, key=lambda one: -one.score)[
-            : settings.nbest
-        ]
-        for pool, first in zip(pools, found[0], strict=True)
+        sorted(own or first, key=lambda one: -one.score)[: settings.nbest]
+        for own, first in zip(pooled, found[0], strict=True)
     ]

@@ -82,9 +82,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def alignment_loss(
-    weights: Alignments,
-    known: Alignments,
-    form: str,
+    weights: Alignments, known: Alignments, form: str
 ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
     """Returns (the loss of a batch, summed over linked rows as the NLL is over words; their
     number).
@@ -115,9 +113,7 @@ def alignment_weight(settings: KnownAlignmentSettings, update: int) -> float:
 
 
 def rows_to_force(
-    known: Alignments,
-    settings: KnownAlignmentSettings,
-    drawn: Float[Tensor, " batch"],
+    known: Alignments, settings: KnownAlignmentSettings, drawn: Float[Tensor, " batch"]
 ) -> Alignments | None:
     """Returns the rows that replace α in the contexts of this batch: none, all, or the rows of some
     sentences.

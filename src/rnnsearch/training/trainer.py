@@ -100,10 +100,7 @@ class BatchLoss(nn.Module):
         self.known_alignments = known_alignments or KnownAlignmentSettings()
 
     def forward(
-        self,
-        batch: Batch,
-        replaced: Alignments | None,
-        weight: float | Float[Tensor, ""],
+        self, batch: Batch, replaced: Alignments | None, weight: float | Float[Tensor, ""]
     ) -> tuple[Float[Tensor, ""], Float64[Tensor, 4]]:
         """Returns (the loss to differentiate, summed over words and directions; [NLL, target words,
         alignment loss, linked rows]).
