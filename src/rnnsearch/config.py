@@ -249,22 +249,20 @@ def read_overrides(overrides: Sequence[str]) -> Tables:
 def suggested_key(table: type[BaseModel], key: Sequence[str]) -> str:
     """Returns `did you mean 'model.hidden_size'?`, or the empty string if no key of the table
     resembles the unknown one. key: the parts of the unknown key."""
-    paths = list(_paths(table, key))
-    same = [".".join(path) for path in paths if path[-1] == key[-1]]
+    name, paths = ".".join(key), list(_paths(table, key))
+    same = [path for path in paths if path.rpartition(".")[2] == key[-1]]
     if same:
-        return did_you_mean(".".join(key), same) or f"did you mean '{same[0]}'?"
-    there = [path[-1] for path in paths if path[:-1] == tuple(key[:-1])]
-    near = did_you_mean(key[-1], there, "".join(f"{part}." for part in key[:-1]))
-    return near or did_you_mean(".".join(key), map(".".join, paths))
+        return did_you_mean(name, same) or f"did you mean '{same[0]}'?"
+    return did_you_mean(name, paths)
 
 
-def _paths(annotation: Any, key: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _paths(annotation: Any, key: Sequence[str]) -> Iterator[str]:
     """Yields every key of a table and of the tables in it; of a dictionary of tables, those of the
     one that `key` names."""
     if get_origin(annotation) is dict:
         for name in key[:1]:
-            yield from ((name, *path) for path in _paths(get_args(annotation)[1], key[1:]))
+            yield from (f"{name}.{path}" for path in _paths(get_args(annotation)[1], key[1:]))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for name, field in annotation.model_fields.items():
-            yield (name,)
-            yield from ((name, *path) for path in _paths(field.annotation, key[1:]))
+            yield name
+            yield from (f"{name}.{path}" for path in _paths(field.annotation, key[1:]))

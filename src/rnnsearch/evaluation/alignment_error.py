@@ -124,7 +124,8 @@ def read_gold(
         require_number("first", first, 0, 1)
     pairs = list(given_pairs(pairs))
     lines = list(read_link_lines(path))
-    if not _is_naacl(lines, path):
+    beginning = next((line for line in lines if line.strip()), "").strip()
+    if not (_is_named_naacl(path) or _NAACL_LINE.fullmatch(beginning)):
         found = [
             parse_gold_links(line, path, number, first=first or 0)
             for number, line in enumerate(lines, 1)
@@ -158,11 +159,6 @@ def from_one(path: str | Path) -> InputError:
 
 def _is_named_naacl(path: str | Path) -> bool:
     return str(path).removesuffix(".gz").endswith(".wa")
-
-
-def _is_naacl(lines: Sequence[str], path: str | Path) -> bool:
-    first = next((line for line in lines if line.strip()), "").strip()
-    return _is_named_naacl(path) or _NAACL_LINE.fullmatch(first) is not None
 
 
 def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> dict[int, GoldLinks]:

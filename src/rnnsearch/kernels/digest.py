@@ -42,18 +42,12 @@ def source_digest(name: str) -> str | None:
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:8]
 
 
-@cache
-def _digests() -> dict[str, str]:
-    found: dict[str, str] = json.loads(DIGESTS.read_text("utf-8"))
-    return found
-
-
 def edited(names: Iterable[str]) -> list[str]:
     """Returns those of the functions whose source differs from the one that the kernels equal, each
     as `model/decoder.py: Decoder.attend`."""
-    found = []
+    known, found = json.loads(DIGESTS.read_text("utf-8")), []
     for name in names:
-        if source_digest(name) not in (None, _digests().get(name)):
+        if source_digest(name) not in (None, known.get(name)):
             module, _, path = name.partition(":")
             found.append(f"{module.replace('.', '/')}.py: {path}")
     return found

@@ -170,7 +170,7 @@ def beam_search(
     while progress.live.sentences.size:
         each_step()
         result = step(previous, state)
-        forbid(result.log_probabilities, progress.early(), settings.no_unk)
+        progress.forbid(result.log_probabilities)
         chosen = best_candidates(result, progress.live, progress.widths, sums)
         rows = progress.take(chosen)
         if not rows.size:
@@ -208,10 +208,13 @@ class SearchProgress:
         """Returns the number of words of each live hypothesis."""
         return len(self.history) - 1
 
-    def early(self) -> Mask:
-        """Returns a mask (B,): true where the end of sentence must not come next."""
-        early: Mask = self.words < self.shortest[self.live.sentences]
-        return early
+    def forbid(self, scores: Tensor) -> None:
+        """Sets the scores (B, k, K) of ids that must not come next to −∞, in place."""
+        if self.settings.no_unk:
+            scores[:, :, UNK] = IMPOSSIBLE
+        early = self.words < self.shortest[self.live.sentences]
+        if early.any():
+            scores[torch.from_numpy(early).to(scores.device), :, EOS] = IMPOSSIBLE
 
     def take(self, chosen: Beam) -> Indices:
         """Stores the hypotheses that end with this word, and continues with the others.
@@ -302,14 +305,6 @@ def best_candidates(result: StepResult, live: Beam, widths: Indices, sums: BestS
     scores, *arrays = (tensor.cpu().numpy() for tensor in (values, parents, ids, *own))
     beyond = np.arange(values.shape[1]) >= widths[:, None]
     return Beam(live.sentences, np.where(beyond, np.float32(IMPOSSIBLE), scores), *arrays)
-
-
-def forbid(scores: Tensor, early: Mask, no_unk: bool) -> None:
-    """Sets the scores (B, k, K) of ids that must not come next to −∞, in place."""
-    if no_unk:
-        scores[:, :, UNK] = IMPOSSIBLE
-    if early.any():
-        scores[torch.from_numpy(early).to(scores.device), :, EOS] = IMPOSSIBLE
 
 
 def survivors(unfinished: Mask, continues: Mask) -> tuple[Indices, Indices]:

@@ -97,11 +97,6 @@ class TrainingProgress(TrainingCounts):
         """Returns the row of the validation of the best weights; empty if there was none."""
         return next((row for row in self.validations if row["update"] == self.best_update), {})
 
-    @property
-    def validations_since_best(self) -> int:
-        """Returns the number of validations after that of the best weights."""
-        return sum(row["update"] > self.best_update for row in self.validations)
-
 
 def checked_progress(notes: dict[str, Any], path: Path) -> TrainingProgress:
     """Returns the progress in a checkpoint's notes. Raises InputError if no training can have

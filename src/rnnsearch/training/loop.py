@@ -251,18 +251,15 @@ class Session:
             if skipped and 2 * skipped >= done:
                 raise self._diverged(f"the last {skipped} of {done} gradients were not finite")
             self.validate()
-        elif self.ranks.is_first and self.progress.update and not self.is_chosen:
-            # An interrupted run can be used too. Its first validation replaces these weights.
-            with self.trainer.for_use() as network:
-                self.best.offer(network, {"update": self.progress.update})
+        elif self.ranks.is_first and self.progress.update:
+            kept = (row["update"] or self.progress.begun_from for row in self.progress.validations)
+            chosen = any(kept) and self.run.model_path.exists()
+            if self.corpus.dev is None or not chosen:
+                # An interrupted run can be used too. Its first validation replaces these weights.
+                with self.trainer.for_use() as network:
+                    self.best.offer(network, {"update": self.progress.update})
         self.save(must=True)
         self.display.say(self.summary())
-
-    @property
-    def is_chosen(self) -> bool:
-        """Tells whether a validation has chosen the weights that are saved."""
-        kept = (row["update"] or self.progress.begun_from for row in self.progress.validations)
-        return self.corpus.dev is not None and any(kept) and self.run.model_path.exists()
 
     def summary(self) -> str:
         """Returns the last line of a session."""
@@ -297,7 +294,8 @@ def reason_to_stop(stopping: StoppingSettings, progress: TrainingProgress) -> st
         limit = getattr(stopping, f"max_{unit}")
         if limit and number >= limit:
             return f"reached stopping.max_{unit} = {limit:.10g}"
-    if stopping.patience and progress.validations_since_best >= stopping.patience:
+    later = sum(row["update"] > progress.best_update for row in progress.validations)
+    if stopping.patience and later >= stopping.patience:
         return f"no better development score in {stopping.patience} validations"
     return ""
 
