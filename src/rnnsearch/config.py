@@ -55,7 +55,9 @@ SHORT = {
 BUILT_IN = {"recipe": "recipes", "study": "lab/studies"}
 """Kind of TOML file that comes with the package → its folder."""
 
-Tables = dict[str, dict[str, Any]]
+Values = dict[str, Any]
+"""Values by name, as in a TOML file."""
+Tables = dict[str, Values]
 """The values of settings by section and key."""
 Table = TypeVar("Table", bound=BaseModel)
 
@@ -68,7 +70,7 @@ def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     return settings.model_copy(update={name: getattr(made, name) for name in TRANSLATING})
 
 
-def with_short(changes: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, Any]:
+def with_short(changes: Mapping[str, Any], short: Mapping[str, Any]) -> Values:
     """Returns the changes, with those of options, by their names in SHORT. Raises InputError for an
     unknown name, and for a setting that is given twice."""
     result = dict(changes)
@@ -116,9 +118,9 @@ def rename(where: str | None, *tables: Any, said: bool = True) -> None:
         warnings.warn("; ".join(found), InputWarning, stacklevel=2)
 
 
-def merged(*tables: dict[str, Any]) -> dict[str, Any]:
+def merged(*tables: Values) -> Values:
     """Returns a table with the settings of all tables; those of later tables take precedence."""
-    result = dict[str, Any]()
+    result = Values()
     for table in tables:
         for section, values in table.items():
             before = result.get(section, {})
@@ -150,20 +152,20 @@ def load_config(recipe: str | Path = "", overrides: Sequence[str] = ()) -> Setti
     return validated(merged(table, read_overrides(given_texts(overrides, "overrides"))), where)
 
 
-def validated(table: dict[str, Any], where: str) -> Settings:
+def validated(table: Values, where: str) -> Settings:
     """Returns the settings of a TOML table. Raises InputError for an unknown key or a wrong value.
     where: file or recipe in messages."""
     return checked(Settings, table, where, "`rnnsearch settings` lists them all")
 
 
-def stored(table: dict[str, Any], where: str) -> Settings:
+def stored(table: Values, where: str) -> Settings:
     """Returns the settings in the config.toml of a run or model, of this version or earlier ones.
     Raises as `validated`."""
     rename(where, table, said=False)
     return validated(table, where)
 
 
-def checked(kind: type[Table], table: dict[str, Any], where: str | None, remedy: str) -> Table:
+def checked(kind: type[Table], table: Values, where: str | None, remedy: str) -> Table:
     """Validates a TOML table. Raises InputError for its first fault. remedy: advice in the message
     about an unknown key, after the suggested one."""
     try:
@@ -187,7 +189,7 @@ def first_fault(error: ValidationError) -> str:
     return f"{key}: {message}" if key else message
 
 
-def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
+def read_recipe(recipe: str | Path) -> tuple[str, Values]:
     """Returns the name for messages and the table of a recipe; "" is the empty recipe. Raises as
     `load_config`."""
     where, table = read_named("recipe", recipe) if str(recipe) else ("settings", {})
@@ -195,7 +197,7 @@ def read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
     return where, table
 
 
-def read_named(kind: str, name: str | Path) -> tuple[str, dict[str, Any]]:
+def read_named(kind: str, name: str | Path) -> tuple[str, Values]:
     """Returns the name for messages and the table of a TOML file, or of a built-in recipe or
     study."""
     require(f"the {kind}", name, str, Path)
@@ -230,7 +232,7 @@ def effective(table: Tables, allowed: Container[str]) -> Tables:
 def read_overrides(overrides: Sequence[str]) -> Tables:
     """Returns the values of `section.key=value` overrides by section and key; of two values of a
     key, the last. Raises InputError for an override of another form."""
-    values = dict[str, Any]()
+    values = Values()
     for override in overrides:
         key, separator, text = (part.strip() for part in override.partition("="))
         section, dot, _ = key.partition(".")

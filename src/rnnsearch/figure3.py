@@ -59,19 +59,24 @@ _NARROWEST = 8  # columns: a label of two, the frame, two cells
 _SKIPPED = "⋮"
 
 
+Tokens = Sequence[str]
+AlphaMatrix = NDArray[np.floating]
+"""α of one sentence, (target, source)."""
+
+
 class Panel(NamedTuple):
     """One alignment of a picture. weights: (target, source)."""
 
     title: str
-    source_tokens: Sequence[str]
-    target_tokens: Sequence[str]
-    weights: NDArray[np.floating]
+    source_tokens: Tokens
+    target_tokens: Tokens
+    weights: AlphaMatrix
 
 
 def alignment_figure(
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    weights: NDArray[np.floating],
+    source_tokens: Tokens,
+    target_tokens: Tokens,
+    weights: AlphaMatrix,
     path: str | Path | None = None,
     gold: GoldLinks | None = None,
 ) -> Figure:
@@ -208,14 +213,14 @@ def _box(axes: Axes, gold: GoldLinks, scale: float) -> None:
     for source, target in sorted(gold.possible):
         dashes = "-" if (source, target) in gold.sure else (0, (2.0, 1.5))
         box = (source - 0.4, target - 0.4), 0.8, 0.8
-        style = {"edgecolor": GOLD, "linewidth": 1.2 * scale, "linestyle": dashes}
+        style: dict[str, Any] = {"edgecolor": GOLD, "linewidth": 1.2 * scale, "linestyle": dashes}
         axes.add_patch(Rectangle(*box, fill=False, **style))
 
 
 def matrix_of(
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    weights: NDArray[np.floating],
+    source_tokens: Tokens,
+    target_tokens: Tokens,
+    weights: AlphaMatrix,
     gold: GoldLinks | None = None,
 ) -> NDArray[np.float64]:
     """Returns the weights of a picture.
@@ -301,9 +306,9 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def alignment_text(
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    weights: NDArray[np.floating],
+    source_tokens: Tokens,
+    target_tokens: Tokens,
+    weights: AlphaMatrix,
     width: int = 100,
     gold: GoldLinks | None = None,
 ) -> str:
@@ -355,16 +360,13 @@ def comparison_text(panels: Sequence[Panel], width: int) -> str:
 
 
 def alignment_table(
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    weights: NDArray[np.floating],
-    title: str,
+    source_tokens: Tokens, target_tokens: Tokens, weights: AlphaMatrix, title: str
 ) -> str:
     """Returns α as an HTML <table>: a row for each target word, a column for each source word. A
     larger α is darker.
 
     weights: (target, source), each in [0, 1], shown as a tooltip. title: a line above the table.
-    Words are escaped.
+    Tokens are escaped.
     """
     source = [escape(printable(word)) for word in source_tokens]
     shades = np.clip(np.nan_to_num(weights), 0.0, 1.0).tolist()

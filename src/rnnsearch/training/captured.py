@@ -14,14 +14,14 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Float64
+from jaxtyping import Float64
 from torch import Tensor
 from torch.optim.adadelta import adadelta
 
 from rnnsearch.batch import Batch
 from rnnsearch.errors import one_line
 from rnnsearch.system.progress import note
-from rnnsearch.training.loss import Alignments, alignment_weight
+from rnnsearch.training.loss import Alignments, Scalar, alignment_weight
 from rnnsearch.training.optimiser import SLOTS, Adadelta
 from rnnsearch.training.trainer import BatchLoss, Trainer
 
@@ -101,11 +101,11 @@ class JointAdadelta(Adadelta):
             for one in parameters:
                 if not self.state[one]:
                     self.state[one] = {slot: torch.zeros_like(one) for slot in SLOTS}
-            averages = ([self.state[one][slot] for one in parameters] for slot in SLOTS)
+            squares, deltas = ([self.state[one][slot] for one in parameters] for slot in SLOTS)
             gradients = [one.grad for one in parameters]
             counts = [torch.zeros(())] * len(parameters)
             how = {"foreach": True, "maximize": False, **settings}
-            adadelta(parameters, gradients, *averages, counts, **how)
+            adadelta(parameters, gradients, squares, deltas, counts, **how)
 
 
 class CapturedTrainer(Trainer):
@@ -154,11 +154,7 @@ class CapturedTrainer(Trainer):
         return self.sums.clone()
 
     def _add(
-        self,
-        weight: Float[Tensor, ""],
-        factor: Float[Tensor, ""],
-        replaced: Alignments | None = None,
-        **batch: Tensor,
+        self, weight: Scalar, factor: Scalar, replaced: Alignments | None = None, **batch: Tensor
     ) -> None:
         """Adds the statistics and the gradients of a batch. weight: λ of the alignment loss.
         factor: of the gradients."""

@@ -21,6 +21,7 @@ from rnnsearch.settings import KnownAlignmentSettings
 
 Alignments = Float[Tensor, "batch target source"]
 """α of a batch, or its known alignment."""
+Scalar = Float[Tensor, ""]
 AlignmentRows = Float[Tensor, "*rows source"]
 """α of target words, or their known alignment, over the source positions."""
 RowLosses = Float[Tensor, "*rows"]
@@ -83,7 +84,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 def alignment_loss(
     weights: Alignments, known: Alignments, form: str
-) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
+) -> tuple[Scalar, Int[Tensor, ""]]:
     """Returns (the loss of a batch, summed over linked rows as the NLL is over words; their
     number).
 

@@ -20,6 +20,9 @@ from rnnsearch.model.layers import WordEmbedding
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.settings import OptimiserSettings, StoppingSettings
 
+Parameters = Iterable[nn.Parameter]
+OptimiserState = dict[str, Tensor]
+"""What an optimiser keeps of a parameter."""
 CHUNK = 1 << 15
 """Number of elements that each thread processes at a time: few enough to stay in the cache."""
 
@@ -30,12 +33,10 @@ SPARSE_ROWS = 64
 row does not depend on the size of a chunk."""
 
 
-def make_optimiser(
-    parameters: Iterable[nn.Parameter], settings: OptimiserSettings
-) -> torch.optim.Optimizer:
+def make_optimiser(parameters: Parameters, settings: OptimiserSettings) -> torch.optim.Optimizer:
     """Returns the optimiser of the settings; the default is Adadelta (Zeiler 2012; ρ = 0.95, ε =
     1e-6, learning rate 1), as in B.2."""
-    how = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
+    how: dict[str, Any] = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
     betas, eps = settings.betas, settings.epsilon
     match settings.method:
         case "adadelta":
@@ -101,14 +102,14 @@ def total_updates(stopping: StoppingSettings, schedule: str, updates_per_epoch: 
     return total
 
 
-def gradient_norm(parameters: Iterable[nn.Parameter]) -> Float[Tensor, ""]:
+def gradient_norm(parameters: Parameters) -> Float[Tensor, ""]:
     """Returns the L2 norm of all gradients together, on their device."""
     return nn.utils.get_total_norm(
         [_numbers(parameter) for parameter in parameters if parameter.grad is not None]
     )
 
 
-def clip(parameters: Iterable[nn.Parameter], norm: float, threshold: float) -> None:
+def clip(parameters: Parameters, norm: float, threshold: float) -> None:
     """Rescales a gradient of L2 norm `norm` to norm `threshold` if it is larger (B.2; Pascanu et
     al. 2013). 0 never clips."""
     if threshold and norm > threshold:
@@ -164,7 +165,7 @@ class Adadelta(torch.optim.Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[nn.Parameter],
+        parameters: Parameters,
         lr: float = 1.0,
         rho: float = 0.95,
         eps: float = 1e-6,
@@ -218,7 +219,7 @@ class Adadelta(torch.optim.Optimizer):
 
 
 def _step_whole(
-    parameter: nn.Parameter, gradient: Tensor, state: dict[str, Tensor], group: dict[str, Any]
+    parameter: nn.Parameter, gradient: Tensor, state: OptimiserState, group: dict[str, Any]
 ) -> None:
     """Updates a parameter by a dense gradient, a chunk at a time."""
     # On a GPU every chunk would cost a dozen kernel launches.
@@ -232,7 +233,7 @@ def _step_whole(
 
 
 def _step_rows(
-    parameter: nn.Parameter, gradient: Tensor, state: dict[str, Tensor], group: dict[str, Any]
+    parameter: nn.Parameter, gradient: Tensor, state: OptimiserState, group: dict[str, Any]
 ) -> None:
     """Updates the rows of a parameter that are in a sparse gradient."""
     if "step" not in state:
@@ -253,7 +254,7 @@ def _step_rows(
         state["step"][rows] = now
 
 
-def _count_updates(parameter: nn.Parameter, state: dict[str, Tensor]) -> None:
+def _count_updates(parameter: nn.Parameter, state: OptimiserState) -> None:
     state["updates"] = torch.zeros((), dtype=torch.int64)
     state["step"] = torch.zeros(len(parameter), dtype=torch.int64, device=parameter.device)
 

@@ -108,18 +108,16 @@ def open_training(
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
             changes = ranks.from_first(partial(changes_of, path, settings, corpus))
-        else:
-            check_encoder(settings.model)
+        elif settings.model.alignment == "fixed":
+            check_encoder(settings.model.encoder)
         if begin_from and not saved:
             weights = ranks.from_first(partial(weights_of, begin_from, settings, corpus))
             notes += weights.notes
-        order = BatchOrder(
-            corpus.train.source.lengths, corpus.train.target.lengths, settings.training
-        )
-        run = Run(path, settings, corpus.source, corpus.target)
+        pairs, run = corpus.train, Run(path, settings, corpus.source, corpus.target)
+        order = BatchOrder(pairs.source.lengths, pairs.target.lengths, settings.training)
         trainer = make_trainer(run, order, ranks, weights)
         progress = TrainingProgress(
-            corpus_pairs=len(corpus.train), corpus_checksum=corpus.checksum, begun_from=begin_from
+            corpus_pairs=len(pairs), corpus_checksum=corpus.checksum, begun_from=begin_from
         )
         if saved:
             progress = restore(checkpoint, trainer, progress)
@@ -142,10 +140,10 @@ def open_training(
         yield TrainingContext(run, order, trainer, progress, notes)
 
 
-def check_encoder(model: ModelSettings) -> None:
+def check_encoder(encoder: str) -> None:
     """Raises InputError for RNNencdec with another encoder than the paper's."""
-    if model.alignment == "fixed" and model.encoder in ENCODERS.keys() - {"forward"}:
-        what = f'RNNencdec has a forward encoder, and model.encoder = "{model.encoder}"'
+    if encoder in ENCODERS.keys() - {"forward"}:
+        what = f'RNNencdec has a forward encoder, and model.encoder = "{encoder}"'
         raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')
 
 
@@ -257,11 +255,10 @@ def weights_of(name: str, settings: Settings, corpus: Corpus) -> InitialWeights:
             what = f"has no word of the {side} vocabulary of this dataset"
             raise InputError(what, file=base.path, remedy=fitting)
         if here != there:
-            what = (
-                f"{len(ids):,} of {len(here):,} entries keep the weights of {name}, the others"
-                " are new"
+            kept = f"{len(ids):,} of {len(here):,} entries keep the weights of {name}"
+            notes.append(
+                f"other {side} vocabulary: {kept}, the others are new (to keep it, {fitting})"
             )
-            notes.append(f"other {side} vocabulary: {what} (to keep it, {fitting})")
     return InitialWeights(base.load_network(trust_code=True).state_dict(), shared, notes)
 
 
@@ -282,9 +279,8 @@ def make_trainer(
         copies = 2 + 2 * (optimiser.method != "sgd") + (optimiser.average_decay > 0)
     if training.accumulate > len(order):
         what = f"training.accumulate = {training.accumulate}, and an epoch has {len(order)} batches"
-        raise InputError(
-            what, remedy="an update must not read a pair twice: lower it or training.batch_size"
-        )
+        remedy = "an update must not read a pair twice: lower it or training.batch_size"
+        raise InputError(what, remedy=remedy)
     updates_per_epoch = len(order) / training.accumulate
     total = total_updates(run.settings.stopping, optimiser.schedule, updates_per_epoch)
     torch.manual_seed(training.seed)
@@ -337,7 +333,7 @@ def freeze(network: TranslationNetwork, beginnings: Sequence[str]) -> None:
 def faster(settings: TrainingSettings) -> Faster:
     """Returns the kernels that a training uses."""
     if not settings.kernels:
-        return Faster(nll=negative_log_likelihood)
+        return Faster()
     dtype = PRECISIONS[used_precision(settings.precision, settings.device)]
     return Faster(partial(convert, dtype=dtype), fast_loss(dtype) or negative_log_likelihood)
 

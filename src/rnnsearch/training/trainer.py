@@ -22,6 +22,7 @@ from rnnsearch.settings import DropoutSettings, KnownAlignmentSettings, Optimise
 from rnnsearch.training.loss import (
     Alignments,
     NegativeLogLikelihood,
+    Scalar,
     alignment_loss,
     alignment_weight,
     negative_log_likelihood,
@@ -100,8 +101,8 @@ class BatchLoss(nn.Module):
         self.known_alignments = known_alignments or KnownAlignmentSettings()
 
     def forward(
-        self, batch: Batch, replaced: Alignments | None, weight: float | Float[Tensor, ""]
-    ) -> tuple[Float[Tensor, ""], Float64[Tensor, 4]]:
+        self, batch: Batch, replaced: Alignments | None, weight: float | Scalar
+    ) -> tuple[Scalar, Float64[Tensor, 4]]:
         """Returns (the loss to differentiate, summed over words and directions; [NLL, target words,
         alignment loss, linked rows]).
 
@@ -136,7 +137,7 @@ class BatchLoss(nn.Module):
 
     def _nll(
         self, output: OutputLayer, decoded: TeacherForced, batch: Batch
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    ) -> tuple[Scalar, Scalar]:
         """Returns (the loss to differentiate, the plain NLL) of one direction."""
         real = source_mask(batch.target_lengths, batch.target.shape[1])
         # On a CPU padding is left out, which would cost products. On a GPU it stays: to count the
@@ -164,9 +165,8 @@ class Trainer:
         seed: int = 1,
         ranks: Ranks | None = None,
     ) -> None:
-        network = loss.network
-        self.network, self.settings = network, settings
-        self.known_alignments = loss.known_alignments
+        self.network = network = loss.network
+        self.settings, self.known_alignments = settings, loss.known_alignments
         self.total_updates, self.seed, self.ranks = total_updates, seed, ranks or Ranks()
         self.parameters = [one for one in network.parameters() if one.requires_grad]
         choose_gradients(network, settings)
@@ -192,9 +192,7 @@ class Trainer:
         sums = self.add_gradients(batches, pairs, number)
         own_norm = gradient_norm(self.parameters).to(sums).view(1)
         every = self.ranks.gather(numbers_here(torch.cat((sums, own_norm))))
-        nll, tokens, alignment, rows = (
-            sum(column) for column in list(zip(*every, strict=True))[:4]
-        )
+        nll, tokens, alignment, rows, _ = map(sum, zip(*every, strict=True))
         # of rank 0: ranks with other numbers of threads may round it differently
         norm = every[0][4]
         rate = learning_rate(self.settings, number, self.total_updates)

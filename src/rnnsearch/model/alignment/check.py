@@ -42,7 +42,7 @@ def _check(
 
     def check(what: str, result: Any, *axes: str, further: bool = True) -> None:
         wanted = " ".join(str(sizes[axis]) for axis in axes) + " ..." * further
-        if not isinstance(result, Shaped[Tensor, wanted]):
+        if not isinstance(result, Shaped[Tensor, wanted]):  # type: ignore[arg-type]
             names = f"({', '.join(axes)}{', …' * further})"
             here = f"with {tried}: {_described(result)}"
             raise ValueError(f"{what} must have the shape {names}, and has {here}")
