@@ -333,7 +333,7 @@ def freeze(network: TranslationNetwork, beginnings: Sequence[str]) -> None:
 def faster(settings: TrainingSettings) -> Faster:
     """Returns the kernels that a training uses."""
     if not settings.kernels:
-        return Faster()
+        return Faster(nll=negative_log_likelihood)
     dtype = PRECISIONS[used_precision(settings.precision, settings.device)]
     return Faster(partial(convert, dtype=dtype), fast_loss(dtype) or negative_log_likelihood)
 
