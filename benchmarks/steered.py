@@ -38,9 +38,9 @@ from rnnsearch import Translator
 from rnnsearch.batch import pad
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
 from rnnsearch.figure3 import drawing, save_figure
-from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.figures import STYLE
 from rnnsearch.lab.palette import DIM, SERIES
+from rnnsearch.lab.significance import interval
 from rnnsearch.records import after_letters
 from rnnsearch.text.codec import EncodedSentence
 from rnnsearch.text.formats.lines import read_lines

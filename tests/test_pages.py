@@ -14,7 +14,7 @@ from jinja2 import UndefinedError
 from study_files import study_in
 
 from rnnsearch.figure3 import Panel
-from rnnsearch.lab.alignment_page import alignment_page, browsed_run
+from rnnsearch.lab.alignment_report import alignment_page, browsed_run
 from rnnsearch.lab.page import render
 from rnnsearch.lab.report import ReportOptions, make_report, write_study
 from rnnsearch.lab.run_study import Measured

@@ -12,7 +12,7 @@ import numpy as np
 from html_elements import Elements
 
 from rnnsearch.figure3 import Panel
-from rnnsearch.lab.alignment_page import alignment_page, browsed_run
+from rnnsearch.lab.alignment_report import alignment_page, browsed_run
 from rnnsearch.lab.metrics import OF_PAIRS
 from rnnsearch.word_links import GoldLinks
 

@@ -11,7 +11,7 @@ import pytest
 from browser import NEEDS_CHROMIUM, Page
 
 from rnnsearch.figure3 import Panel
-from rnnsearch.lab.alignment_page import alignment_page, browsed_run
+from rnnsearch.lab.alignment_report import alignment_page, browsed_run
 
 USE = """(() => {
 const said = [];

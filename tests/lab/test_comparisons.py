@@ -16,10 +16,16 @@ from sacrebleu.significance import PairedTest
 
 from rnnsearch.evaluation.bleu import bleu_statistics, chrf_statistics
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
-from rnnsearch.lab.bootstrap import bootstrap, interval
 from rnnsearch.lab.measures import length_ratio
 from rnnsearch.lab.multi_bleu import multi_bleu_statistics
-from rnnsearch.lab.significance import compare, comparisons, p_statement, p_value
+from rnnsearch.lab.significance import (
+    bootstrap,
+    compare,
+    comparisons,
+    interval,
+    p_statement,
+    p_value,
+)
 
 METRICS = {
     "bleu": bleu_statistics,

@@ -13,7 +13,7 @@ import pytest
 from refusals import refusal
 
 from rnnsearch import AlignedPair, Aligner, Translation
-from rnnsearch.lab.alignment_page import measure_pair, measures_of_pairs
+from rnnsearch.lab.alignment_report import measure_pair, measures_of_pairs
 from rnnsearch.lab.link_measures import shares, summed
 from rnnsearch.settings import AlignSettings, DataSettings, Settings
 from rnnsearch.text.codec import Codec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,8 @@ import numpy as np
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.evaluation.statistics import SufficientStatistics, ratio
-from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.gold_checks import warn_if_misread
-from rnnsearch.lab.length_bands import LengthBand, buckets
+from rnnsearch.lab.length_bands import LengthBand, buckets, length_tokenisation
 from rnnsearch.lab.link_measures import alignment_statistics
 from rnnsearch.lab.metrics import (
     BLEU,
@@ -29,10 +28,9 @@ from rnnsearch.lab.metrics import (
     SCORES,
 )
 from rnnsearch.lab.multi_bleu import multi_bleu_statistics
-from rnnsearch.lab.outputs import System
-from rnnsearch.lab.significance import Comparison, comparisons
+from rnnsearch.lab.outputs import OpenedRun, System
+from rnnsearch.lab.significance import Comparison, comparisons, interval
 from rnnsearch.lab.test_set import TestSet, require_different
-from rnnsearch.lab.tokenisation import length_tokenisation
 from rnnsearch.records import Translation
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.links import PairWordCounts, recognise, tokeniser_ranges
@@ -80,8 +78,7 @@ class MeasureOptions:
 
     def of(self, test: TestSet) -> MeasureOptions:
         """Returns the options with the tokenisation of a test set."""
-        found = self.tokenise or length_tokenisation(test.reference)
-        return replace(self, tokenise=found)
+        return replace(self, tokenise=self.tokenise or length_tokenisation(test.reference))
 
     def check(self, test: TestSet) -> None:
         """Raises InputError for a tokenisation that does not exist."""
@@ -123,11 +120,16 @@ class Measures:
     statistics: dict[str, Statistics]
     scores: list[SystemScore]
     signatures: dict[str, str]
-    known: list[int] | None = None
-    lengths: list[int] = field(default_factory=list)
-    buckets: list[LengthBand] = field(default_factory=list)
-    by_length: list[SystemScore] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
+    known: list[int] | None
+    lengths: list[int]
+    buckets: list[LengthBand]
+    by_length: list[SystemScore]
+    comparisons: list[Comparison]
+
+    @property
+    def runs(self) -> dict[str, OpenedRun]:
+        """Our runs by name."""
+        return {one.name: one.run for one in self.systems if one.run is not None}
 
     def score(self, system: str, metric: str, pairs: str = ALL) -> SystemScore | None:
         """Returns one score; None where a system has no such score."""
@@ -281,10 +283,8 @@ def nll_statistics(references: Sequence[Translation]) -> Statistics:
     probable.
     """
     nll = [-result.score for result in references]
-    counts = {
-        NLL_PER_SENTENCE: [1] * len(nll),
-        NLL_PER_WORD: [len(result.tokens) + 1 for result in references],
-    }
+    words = [len(result.tokens) + 1 for result in references]
+    counts = {NLL_PER_SENTENCE: [1] * len(nll), NLL_PER_WORD: words}
     return {name: ratio(name, "nats", nll, of) for name, of in counts.items()}
 
 

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -34,18 +34,24 @@ if TYPE_CHECKING:
 
 Value = str | int | float | None
 """A cell as it was computed; None if it is empty."""
+Rows = list[list[Value]]
+Facts = Sequence[tuple[str, str]]
+"""(name, value or description) of each."""
 MISSING = "–"
 _BLANK_LINES = re.compile(r"\n{3,}")
 _MODULE = re.compile(r"^(import .*\n|export )", re.MULTILINE)
 _LATEX = re.compile(r"[\\&%$#_{}~^<>|−±α–]")
 _IN_LATEX = {
-    **{
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "|": r"\textbar{}",
-    },
-    **{"<": "$<$", ">": "$>$", "−": "$-$", "±": r"$\pm$", "α": r"$\alpha$", "–": "--"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "<": "$<$",
+    ">": "$>$",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "α": r"$\alpha$",
+    "–": "--",
 }
 
 
@@ -111,11 +117,8 @@ class Table:
     @property
     def cells(self) -> list[tuple[TableCell, ...]]:
         """The formatted cells of each row."""
-        columns = [
-            column.cells([row[place] for row in self.rows])
-            for place, column in enumerate(self.columns)
-        ]
-        return list(zip(*columns, strict=True))
+        columns = zip(*self.rows, strict=True)
+        return list(zip(*map(Column.cells, self.columns, columns), strict=True))
 
 
 def as_text(table: Table) -> str:
@@ -205,7 +208,7 @@ class Browser(NamedTuple):
     measures: name and meaning of each. gold: whether there are gold links."""
 
     data: dict[str, Any]
-    measures: Sequence[tuple[str, str]]
+    measures: Facts
     gold: bool
 
 
@@ -232,12 +235,12 @@ class Document:
     title: str
     lead: str
     sections: Sequence[Section] = ()
-    made: Sequence[tuple[str, str]] = ()
+    made: Facts = ()
     command: str = ""
     date: str = ""
     source_language: str = ""
     target_language: str = ""
-    beside: Sequence[tuple[str, str]] = ()
+    beside: Facts = ()
     files: Sequence[Table] = ()
     """Tables that are too long for the page and are written as files only."""
     browser: Browser | None = None
@@ -256,10 +259,10 @@ class Document:
         return [one for block in blocks if isinstance(block, Pictures) for one in block.pictures]
 
 
-def _blocks(sections: Sequence[Section]) -> list[Block]:
-    return [
-        block for section in sections for block in (*section.blocks, *_blocks(section.sections))
-    ]
+def _blocks(sections: Sequence[Section]) -> Iterator[Block]:
+    for section in sections:
+        yield from section.blocks
+        yield from _blocks(section.sections)
 
 
 def as_json(document: Document) -> str:
@@ -338,7 +341,7 @@ def _files_of(numbers: Path) -> set[str]:
         return set()
     files = {f"tables/{name}.csv" for name in tables}
     files |= {f"figures/{name}{suffix}" for name in figures for suffix in (".svg", ".pdf")}
-    return {file for file in files if Path(file).name == file.partition("/")[2]}
+    return {file for file in files if file.count("/") == 1}
 
 
 @cache

@@ -19,6 +19,7 @@ from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.figure3 import alignment_figure
 from rnnsearch.installed import package_version
+from rnnsearch.lab.length_bands import length_tokenisation
 from rnnsearch.lab.measures import (
     NUMBER_COLUMNS,
     MeasureOptions,
@@ -61,7 +62,6 @@ from rnnsearch.lab.tables import (
     signatures,
 )
 from rnnsearch.lab.test_set import TestSet, require_different
-from rnnsearch.lab.tokenisation import length_tokenisation
 from rnnsearch.system.files import file_name, make_folder, writing
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import side_tokeniser
@@ -139,8 +139,17 @@ def make_report(
         ]
         prefix = f"{file_name(test.name)}-" if len(tests) > 1 else ""
         parts.append(TestSetReport(measure(test, compared, wanted), prefix, names))
-    learned = [Section("learning", "Learning", [learning_table(parts[0].runs)])] if opened else []
+    learned = (
+        [Section("learning", "Learning", [learning_table(parts[0].measures.runs)])]
+        if opened
+        else []
+    )
     sets = ", ".join(f"{test.name} ({len(test.source):,} pairs)" for test in tests)
+    several = len(parts) > 1
+    signed = [
+        (f"Metrics on {one.test.name}" if several else "Metrics", "; ".join(signatures(one)))
+        for one in (part.measures for part in parts)
+    ]
     document = Document(
         title=options.title or "Translations compared",
         lead=(
@@ -148,7 +157,7 @@ def make_report(
             " (2015)."
         ),
         sections=[part.section() for part in parts] + learned,
-        made=[*_provenance(opened, tests), *_signed(parts)],
+        made=[*_provenance(opened, tests), *signed],
         files=[table for part in parts for table in part.files()],
         beside=BESIDE,
         command=options.command,
@@ -166,19 +175,7 @@ def _begin_folder(out: Path) -> None:
         make_folder(out)
         if any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
             what = "exists and holds files that are not a report's"
-            remedy = "name another folder with --out"
-            raise InputError(what, file=out, remedy=remedy)
-
-
-def _signed(parts: Sequence[TestSetReport]) -> list[tuple[str, str]]:
-    """Returns the signatures of the metrics; of each test set, if there are several."""
-    return [
-        (
-            f"Metrics on {part.measures.test.name}" if parts[1:] else "Metrics",
-            "; ".join(signatures(part.measures)),
-        )
-        for part in parts
-    ]
+            raise InputError(what, file=out, remedy="name another folder with --out")
 
 
 def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str, str]]:
@@ -204,19 +201,12 @@ class TestSetReport:
     prefix: str
     names: Sequence[str]
 
-    @property
-    def runs(self) -> dict[str, OpenedRun]:
-        """Our runs by name."""
-        return {
-            system.name: system.run for system in self.measures.systems if system.run is not None
-        }
-
     @cached_property
     def chrf(self) -> dict[str, list[float]]:
         """The chrF2 of every sentence, by system."""
-        found = {name: of[CHRF] for name, of in self.measures.statistics.items()}
         return {
-            name: [one.of_sums(row) for row in one.values.tolist()] for name, one in found.items()
+            name: list(map(of[CHRF].of_sums, of[CHRF].values.tolist()))
+            for name, of in self.measures.statistics.items()
         }
 
     def section(self) -> Section:
@@ -240,7 +230,7 @@ class TestSetReport:
         """Returns the tables that are too long for the page: all measured numbers, and every
         sentence with every translation."""
         measures = self.measures
-        rows = [[row.get(column) for column in NUMBER_COLUMNS] for row in number_rows(measures)]
+        rows = [list(map(row.get, NUMBER_COLUMNS)) for row in number_rows(measures)]
         caption = "All measures, with 95 % bootstrap intervals"
         numbers = Table(self.prefix + "measures", caption, columns(*NUMBER_COLUMNS), rows)
         texts: dict[str, Sequence[Value]] = {
@@ -266,7 +256,7 @@ class TestSetReport:
             "Bootstrap intervals, chrF2 and all p-values unrounded:"
             f" tables/{self.prefix}measures.csv"
         )
-        differences = difference_table(tested, [system.name for system in measures.systems], BLEU)
+        differences = difference_table(tested, list(measures.statistics), BLEU)
         name, made_so = self.prefix + differences.name, [made, *signatures(measures, [BLEU])]
         return [first, replace(differences, name=name, made=made_so)]
 
@@ -275,10 +265,10 @@ class TestSetReport:
         measures, lengths = self.measures, self.measures.lengths
         numbers = range(len(lengths))
         enough = [n for n in numbers if lengths[n] >= SHORTEST] or numbers
-        chosen = {"The longest sentences": sorted(numbers, key=lambda n: (-lengths[n], n))}
+        chosen = {"The longest sentences": sorted(numbers, key=lambda n: -lengths[n])}
         for name, values in self.chrf.items():
-            chosen[f"{name}: the worst sentences"] = sorted(enough, key=lambda n: (values[n], n))
-            chosen[f"{name}: the best sentences"] = sorted(enough, key=lambda n: (-values[n], n))
+            chosen[f"{name}: the worst sentences"] = sorted(enough, key=lambda n: values[n])
+            chosen[f"{name}: the best sentences"] = sorted(enough, key=lambda n: -values[n])
         yield (
             "Marked words of a translation are not in the reference, or not at this place. Best"
             f" and worst are by chrF2, among sentences of at least {SHORTEST} words."
@@ -293,9 +283,8 @@ class TestSetReport:
                 ]
                 for system in measures.systems:
                     words = marked(system.texts[n], reference) or [("(nothing)", False)]
-                    texts.append(
-                        SentenceText(system.name, words, f"chrF2 {self.chrf[system.name][n]:.1f}")
-                    )
+                    score = f"chrF2 {self.chrf[system.name][n]:.1f}"
+                    texts.append(SentenceText(system.name, words, score))
                 found.append((f"Line {n + 1}, {lengths[n]} words", texts))
             yield Sentences(f"{self.prefix}sentences-{place}", caption, found, open=not place)
 
@@ -305,7 +294,7 @@ class TestSetReport:
         length."""
         translations = {
             name: [line.translation for line in run.outputs[Kind.TRANSLATIONS]]
-            for name, run in self.runs.items()
+            for name, run in self.measures.runs.items()
             if run.attends
         }
         if not translations:
@@ -321,7 +310,7 @@ class TestSetReport:
             "Rows are the words of the translation, columns the words of the source. The brighter a"
             " cell, the larger its weight α."
         ]
-        for letter, n in zip("abcd", sorted(chosen, key=lambda n: lengths[n]), strict=False):
+        for letter, n in zip("abcd", sorted(chosen, key=lengths.__getitem__), strict=False):
             pictures = []
             for name, of in translations.items():
                 found = of[n]
@@ -342,7 +331,7 @@ class TestSetReport:
         """Returns the speed of our runs, measured while they translated."""
         rows: list[list[Value]] = []
         made, words = [], sum(self.measures.lengths)
-        for name, run in self.runs.items():
+        for name, run in self.measures.runs.items():
             each, search = [line.seconds for line in run.outputs[Kind.TRANSLATIONS]], run.search
             seconds, machine = float(np.sum(each)), run.header["hardware"]
             rows.append([name, *(round(n / seconds, 2) for n in (len(each), words)), seconds])
@@ -353,11 +342,8 @@ class TestSetReport:
             "Wall-clock time of search in batches of similar length, on an otherwise idle machine"
             " or not."
         )
-        heads = [Column("System")]
-        heads += [
-            Column(name, ",.2f")
-            for name in ("Sentences per second", "Source words per second", "Seconds")
-        ]
+        speeds = ("Sentences per second", "Source words per second", "Seconds")
+        heads = [Column("System"), *(Column(name, ",.2f") for name in speeds)]
         table = Table(self.prefix + "timing", "Time of translation", heads, rows, [note], made)
         return [table] if rows else []
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from rnnsearch.errors import InputError
 from rnnsearch.evaluation.alignment_error import alignment_error
-from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.gold_checks import (
     require_same_start,
     require_words,
@@ -22,8 +21,8 @@ from rnnsearch.lab.gold_checks import (
 from rnnsearch.lab.link_measures import agreement, alignment_statistics, monotone
 from rnnsearch.lab.measures import ALL, Measures, Statistics, SystemScore, number_rows
 from rnnsearch.lab.metrics import AER, LENGTH_RATIO, SCORES
-from rnnsearch.lab.page import Table, Value, as_text, columns, finite
-from rnnsearch.lab.significance import comparisons
+from rnnsearch.lab.page import Rows, Table, as_text, columns, finite
+from rnnsearch.lab.significance import comparisons, interval
 from rnnsearch.lab.tables import (
     difference_table,
     links_table,
@@ -54,7 +53,7 @@ def measures_text(measures: Measures) -> str:
         table = _length_table(points_of(measures, metric))
         heading = f"By source length in words: {metric} [95 % bootstrap interval]"
         parts.append(f"{heading}\n\n{as_text(table)}")
-    names = [system.name for system in measures.systems]
+    names = list(measures.statistics)
     for metric in dict.fromkeys(each.metric for each in measures.comparisons):
         tested = [each for each in measures.comparisons if each.metric == metric]
         table = difference_table(tested, names, metric)
@@ -74,7 +73,7 @@ def _lines(measures: Measures) -> Iterator[str]:
 
 def _length_table(points: Mapping[str, Sequence[SystemScore]]) -> Table:
     """Returns a row for each range of lengths, and a column for each system."""
-    rows: list[list[Value]] = []
+    rows: Rows = []
     for scores in zip(*points.values(), strict=True):
         shown = (
             None if one.value is None else f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"
@@ -115,8 +114,7 @@ def read_links(
     systems = {}
     for name in names:
         lines = list(read_link_lines(name))  # once: it may be a pipe
-        numbered = enumerate(lines, 1)
-        links = [set(parse_gold_links(line, name, n).possible) for n, line in numbered]
+        links = [set(parse_gold_links(line, name, n).possible) for n, line in enumerate(lines, 1)]
         if gold_file:
             require_same_start(gold, gold_file, links, name)
         links = [{link[::-1] for link in sentence} for sentence in links] if swapped else links
@@ -152,9 +150,9 @@ def link_tables(systems: LinkFiles, gold: Sequence[GoldLinks]) -> list[Table]:
     found = _statistics(systems, gold)
     compared = comparisons({name: statistics[AER] for name, statistics in found.items()})
     tables = [links_table("aer", found, gold)]
-    return (
-        [*tables, difference_table(compared, list(found), "AER, %", 100.0)] if compared else tables
-    )
+    if compared:
+        tables.append(difference_table(compared, list(found), "AER, %", 100.0))
+    return tables
 
 
 def links_as_text(systems: LinkFiles, gold: Sequence[GoldLinks]) -> str:

@@ -1,4 +1,5 @@
-"""Significance of differences: between two systems on the same sentences, by approximate
+"""Intervals of scores by the bootstrap, which draws the sentences again, with replacement; and
+significance of differences: between two systems on the same sentences, by approximate
 randomisation, and between two variants of a study, over seeds and sentences."""
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsearch.errors import InputError
-from rnnsearch.evaluation.statistics import SufficientStatistics
-from rnnsearch.lab.bootstrap import DRAWN_AT_ONCE, bootstrap
+from rnnsearch.evaluation.statistics import Subset, SufficientStatistics
 
 FEWEST_SENTENCES = 20
 """Minimum number of sentences: a score of fewer is noise."""
@@ -27,6 +27,46 @@ SMALLEST = 0.001
 """Smaller p-values are shown as `< 0.001`."""
 LEVELS = np.geomspace(1e-9, 1.0, 3001)
 """Values of p among which that of a difference over seeds is interpolated."""
+DRAWN_AT_ONCE = 4_000_000
+"""Sentences drawn at once: about 100 MB."""
+
+RealArray = NDArray[np.float64]
+
+
+def bootstrap(
+    statistics: SufficientStatistics,
+    subset: Subset | None = None,
+    *,
+    samples: int = 1000,
+    seed: int = 1,
+) -> RealArray:
+    """Returns the scores of `samples` resamples of the sentences, drawn with replacement (Efron
+    1979; Koehn 2004): (samples,).
+
+    The same seed gives all systems of a test set the same resamples, so their scores are paired.
+    Raises InputError if there is no sentence.
+    """
+    values = statistics.rows_of(subset)
+    sentences, random = len(values), np.random.default_rng(seed)
+    block = max(1, DRAWN_AT_ONCE // sentences)
+    scores: list[float] = []
+    for begin in range(0, samples, block):
+        rows = min(block, samples - begin)
+        drawn = random.integers(sentences, size=(rows, sentences))
+        # the sentences of each resample have numbers of their own, so one count is of all
+        drawn += sentences * np.arange(rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=rows * sentences).reshape(rows, sentences)
+        scores += map(statistics.of_sums, (times.astype(np.float64) @ values).tolist())
+    return np.array(scores)
+
+
+def interval(
+    statistics: SufficientStatistics, subset: Subset | None = None, *, samples: int = 1000
+) -> tuple[float, float]:
+    """Returns the 95 % percentile interval of the bootstrap (Efron & Tibshirani 1993, Chapter
+    13)."""
+    low, high = np.percentile(bootstrap(statistics, subset, samples=samples), (2.5, 97.5))
+    return float(low), float(high)
 
 
 def p_statement(p: float) -> str:
@@ -80,11 +120,11 @@ def compare(
     """
     (name, ours), (other_name, theirs) = system, other
     if len(ours) != len(theirs) or ours.name != theirs.name:
-        what = (
+        raise InputError(
             f"{name} has {ours.name} of {len(ours):,} sentences and {other_name} has {theirs.name}"
-            f" of {len(theirs):,}"
+            f" of {len(theirs):,}",
+            remedy="compare one metric on one test set",
         )
-        raise InputError(what, remedy="compare one metric on one test set")
     difference = theirs.score().value - ours.score().value
     before, after = (bootstrap(one, samples=samples, seed=SEED) for one in (ours, theirs))
     low, high = np.percentile(after - before, (2.5, 97.5)).tolist()
@@ -129,7 +169,7 @@ def _differences(
     theirs: SufficientStatistics,
     kept: NDArray[np.bool_] | NDArray[np.int64],
     exchanged: slice | NDArray[np.intp],
-) -> NDArray[np.float64]:
+) -> RealArray:
     """Returns the differences of the scores, (trials,). kept: (trials, exchanged sentences),
     whether each system keeps its translation or they exchange theirs."""
     both = ours.values.sum(axis=0) + theirs.values.sum(axis=0)
@@ -173,14 +213,11 @@ def difference_over_seeds(
         return Difference(mean, mean, mean, 1.0 if mean == 0 else 0.0)
     variances = (of_seeds, max(seeds - 1, 1)), (shared, sentences - 1)
     reach = float(half_width(0.05, *variances))
-    widths = half_width(LEVELS, *variances)
-    p = math.exp(np.interp(-abs(mean), -widths, np.log(LEVELS)))
+    p = math.exp(np.interp(-abs(mean), -half_width(LEVELS, *variances), np.log(LEVELS)))
     return Difference(mean, mean - reach, mean + reach, p)
 
 
-def half_width(
-    p: NDArray[np.float64] | float, *variances: tuple[NDArray[np.float64] | float, int]
-) -> NDArray[np.float64]:
+def half_width(p: RealArray | float, *variances: tuple[RealArray | float, int]) -> RealArray:
     """Returns how far an interval with the two-sided error p reaches from a mean that has several
     estimated variances, each with its degrees of freedom: √(Σ t² variance), where t is Student's
     quantile for p with these degrees (Banerjee 1961).
@@ -190,19 +227,19 @@ def half_width(
     one is not zero.
     """
     squares = (student_quantile(p, freedom) ** 2 * variance for variance, freedom in variances)
-    width: NDArray[np.float64] = np.sqrt(sum(squares))
+    width: RealArray = np.sqrt(sum(squares))
     return width
 
 
-def student_quantile(p: NDArray[np.float64] | float, freedom: int) -> NDArray[np.float64]:
+def student_quantile(p: RealArray | float, freedom: int) -> RealArray:
     """Returns the t whose two-sided p is this."""
     angles, inside = _student(freedom)
-    quantile: NDArray[np.float64] = math.sqrt(freedom) * np.tan(np.interp(1.0 - p, inside, angles))
+    quantile: RealArray = math.sqrt(freedom) * np.tan(np.interp(1.0 - p, inside, angles))
     return quantile
 
 
 @cache
-def _student(freedom: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _student(freedom: int) -> tuple[RealArray, RealArray]:
     """Returns angles θ from 0 to π/2, and the probability of |t| < √ν tan θ for each.
 
     The density of θ is proportional to cos^(ν−1) θ, which is integrated numerically.

@@ -10,9 +10,8 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from rnnsearch.evaluation.statistics import SufficientStatistics
-from rnnsearch.lab.bootstrap import interval
 from rnnsearch.lab.figures import Curve, curve_figure
-from rnnsearch.lab.length_bands import LengthBand, buckets
+from rnnsearch.lab.length_bands import LengthBand, buckets, length_tokenisation
 from rnnsearch.lab.measures import ALL, KNOWN, Measures, Statistics, SystemScore
 from rnnsearch.lab.metrics import (
     AER,
@@ -25,7 +24,7 @@ from rnnsearch.lab.metrics import (
     SCORES,
 )
 from rnnsearch.lab.outputs import OpenedRun
-from rnnsearch.lab.page import Block, Column, Picture, Pictures, Table, Value, columns
+from rnnsearch.lab.page import Block, Column, Picture, Pictures, Rows, Table, Value, columns
 from rnnsearch.lab.run_study import Measured
 from rnnsearch.lab.significance import (
     FEWEST_SENTENCES,
@@ -33,9 +32,9 @@ from rnnsearch.lab.significance import (
     Comparison,
     difference_over_seeds,
     holm,
+    interval,
     p_statement,
 )
-from rnnsearch.lab.tokenisation import length_tokenisation
 from rnnsearch.run import read_statistics
 from rnnsearch.word_links import GoldLinks
 
@@ -59,7 +58,8 @@ POINTS = {"a quarter": 0.25, "half": 0.5, "the end": 1.0}
 """Points of training that the table of a study shows."""
 DEVELOPMENT = {"dev_nll": NLL_PER_SENTENCE, "dev_bleu": BLEU}
 """Key of a validation → its score."""
-Variants = Mapping[str, Mapping[int, Measured]]
+RunsBySeed = Mapping[int, Measured]
+Variants = Mapping[str, RunsBySeed]
 """Variant → seed → run; only runs that count."""
 
 
@@ -71,18 +71,17 @@ def signatures(measures: Measures, metrics: Sequence[str] = OF_TEXTS) -> list[st
 
 def score_table(measures: Measures, prefix: str = "") -> Table:
     """Returns Table 1: a row for each system."""
-    names = [system.name for system in measures.systems]
+    names = list(measures.statistics)
     cells: dict[Column, list[Value]] = {}
     for metric, pairs in TABLE_1:
         scores = [measures.score(name, metric, pairs) for name in names]
         if any(scores):
             column, more = METRICS[metric].column, ", No UNK" if pairs == KNOWN else ""
-            values: list[Value] = [None if one is None else one.value for one in scores]
-            cells[replace(column, name=column.name + more)] = values
+            cells[replace(column, name=column.name + more)] = [
+                one.value if one else None for one in scores
+            ]
             if (metric, pairs) == (BLEU, ALL):
-                cells[Column("95 % interval")] = [
-                    None if one is None else one.interval for one in scores
-                ]
+                cells[Column("95 % interval")] = [one.interval if one else None for one in scores]
     return Table(
         f"{prefix}table-1",
         f"Table 1. Scores on {measures.test.name}, {len(measures.test.source):,} sentences",
@@ -95,7 +94,6 @@ def score_table(measures: Measures, prefix: str = "") -> Table:
 
 
 def _notes(measures: Measures) -> Iterator[str]:
-    runs = [system.run.run for system in measures.systems if system.run is not None]
     case = "case does not count" if "case:lc" in measures.signatures.get(BLEU, "") else "cased"
     yield f"BLEU is sacreBLEU's, {case}, on detokenised text; the interval is from the bootstrap."
     if MULTI_BLEU in measures.signatures:
@@ -106,7 +104,7 @@ def _notes(measures: Measures) -> Iterator[str]:
             " all of our runs know. On these pairs our runs may not write UNK. All systems are"
             " scored on the same pairs."
         )
-    elif runs:
+    elif measures.runs:
         yield "Every pair has an unknown word, so there are no columns for pairs without one."
     yield from vocabulary_notes(measures)
 
@@ -114,7 +112,7 @@ def _notes(measures: Measures) -> Iterator[str]:
 def vocabulary_notes(measures: Measures) -> Iterator[str]:
     """Yields a warning if the runs know other words, which are UNK to the others. All subwords make
     the same words."""
-    codecs = [system.run.run.target for system in measures.systems if system.run is not None]
+    codecs = [run.run.target for run in measures.runs.values()]
     of_words = [codec for codec in codecs if codec.subwords is None]
     split = {(codec.tokeniser.kind, codec.tokeniser.lowercase) for codec in codecs}
     if len(split) > 1 or any(
@@ -233,7 +231,7 @@ def by_length(measures: Measures, prefix: str, names: Sequence[str]) -> list[Blo
     BLEU by source length. names: all systems; the place of one decides its colour."""
     signed = signatures(measures, [BLEU])
     bands = [b for b in measures.buckets if b.sentences >= FEWEST_SENTENCES]
-    rows: list[list[Value]] = [["Sentences", *(band.sentences for band in measures.buckets)]]
+    rows: Rows = [["Sentences", *(band.sentences for band in measures.buckets)]]
     for name, found in points_of(measures, BLEU).items():
         rows.append(
             [name, *(f"{one.value:.1f} ({one.interval})" for one in found if one.sentences)]
@@ -307,7 +305,7 @@ def seeds_by_length(
 def links_table(name: str, systems: Mapping[str, Statistics], gold: Sequence[GoldLinks]) -> Table:
     """Returns a row for each system, with the statistics of its AER, precision and recall (0 to
     1)."""
-    rows: list[list[Value]] = []
+    rows: Rows = []
     for system, found in systems.items():
         aer, precision, recall = (
             100 * found[rate].score().value for rate in (AER, "precision", "recall")
@@ -321,7 +319,9 @@ def links_table(name: str, systems: Mapping[str, Statistics], gold: Sequence[Gol
         " Ney (2003) define it. The interval is from the bootstrap of the sentences."
     )
     heads = [
-        *(Column("System"), Column("AER, %", ".2f", "lowest"), Column("95 % interval")),
+        Column("System"),
+        Column("AER, %", ".2f", "lowest"),
+        Column("95 % interval"),
         *(Column(rate, ".2f", "highest") for rate in ("Precision, %", "Recall, %", "F, %")),
         Column("Links"),
     ]
@@ -362,16 +362,11 @@ def learning_table(runs: Mapping[str, OpenedRun]) -> Table:
 def seeds_learning(variants: Variants, test: str | None) -> Iterator[Block]:
     """Yields a table of sizes, times and development scores at three points of training, the
     learning curves, and a figure of each variant's BLEU on a test set against its cost."""
-    rows: list[list[Value]] = []
-    points = {
-        key: {name: _development(of, key) for name, of in variants.items()} for key in DEVELOPMENT
-    }
+    rows: Rows = []
     for name, seeds in variants.items():
-        run = next(iter(seeds.values())).row
-        row: list[Value] = [name, (run["parameters"] or 0) / 1e6, _minutes(seeds)]
-        for key, part in product(DEVELOPMENT, POINTS.values()):
-            row.append(score_at(seeds, key, part))
-        rows.append(row)
+        parameters = next(iter(seeds.values())).row["parameters"] or 0
+        scores = (score_at(seeds, *point) for point in product(DEVELOPMENT, POINTS.values()))
+        rows.append([name, parameters / 1e6, _minutes(seeds), *scores])
     note = (
         "Minutes of training, validation included; NLL per sentence and BLEU (greedy search) of the"
         " development set."
@@ -380,11 +375,12 @@ def seeds_learning(variants: Variants, test: str | None) -> Iterator[Block]:
     heads += [Column(f"{score}, {part}", ".2f") for score in ("NLL", "BLEU") for part in POINTS]
     yield Table("cost", "Size, time and development scores", heads, rows, [note])
     for (key, score), axis in product(DEVELOPMENT.items(), ("updates", "minutes")):
-        curves = []
-        for place, (name, found) in enumerate(points[key].items()):
-            if len(found) > 1:
-                updates, minutes, y = zip(*found, strict=True)
-                curves.append(Curve(name, place, updates if axis == "updates" else minutes, y))
+        found = [_development(seeds, key, axis) for seeds in variants.values()]
+        curves = [
+            Curve(name, place, *zip(*points, strict=True))
+            for place, (name, points) in enumerate(zip(variants, found, strict=True))
+            if len(points) > 1
+        ]
         if curves:
             caption = f"Development {score}, mean of the seeds, against {axis} of training"
             figure = curve_figure(curves, f"{axis} of training", score)
@@ -392,20 +388,20 @@ def seeds_learning(variants: Variants, test: str | None) -> Iterator[Block]:
     gains = []
     for place, (name, seeds) in enumerate(variants.items()):
         if test and (cost := _minutes(seeds)) is not None:
-            scores = [run.statistics[test][BLEU].score().value for run in seeds.values()]
-            gains.append(Curve(name, place, [cost], [fmean(scores)]))
+            reached = fmean(run.statistics[test][BLEU].score().value for run in seeds.values())
+            gains.append(Curve(name, place, [cost], [reached]))
     if len(gains) > 1:
         caption = f"BLEU on {test} against the time of training"
         yield _picture("gain-and-cost", caption, curve_figure(gains, "minutes of training", "BLEU"))
 
 
-def _minutes(seeds: Mapping[int, Measured]) -> float | None:
+def _minutes(seeds: RunsBySeed) -> float | None:
     """Returns the mean time of training."""
     hours = [run.row["hours"] for run in seeds.values() if run.row["hours"]]
     return 60 * fmean(hours) if hours else None
 
 
-def score_at(seeds: Mapping[int, Measured], key: str, part: float) -> float | None:
+def score_at(seeds: RunsBySeed, key: str, part: float) -> float | None:
     """Returns the mean over the runs of the last development score in this part of a run's
     updates; None if a run has none there."""
     last = []
@@ -416,16 +412,16 @@ def score_at(seeds: Mapping[int, Measured], key: str, part: float) -> float | No
     return fmean(last) if last and len(last) == len(seeds) else None
 
 
-def _development(seeds: Mapping[int, Measured], key: str) -> list[tuple[float, float, float]]:
-    """Returns (updates, minutes, development score), as means over the runs, of each validation
+def _development(seeds: RunsBySeed, key: str, axis: str) -> list[tuple[float, float]]:
+    """Returns (updates or minutes, development score), as means over the runs, of each validation
     that all runs have."""
     validations = zip(*(run.row["validations"] or [] for run in seeds.values()), strict=False)
-    means = (
-        [fmean(one[name] for one in runs) for name in ("update", "seconds", key)]
+    name, unit = ("update", 1) if axis == "updates" else ("seconds", 60)
+    return [
+        (fmean(one[name] for one in runs) / unit, fmean(one[key] for one in runs))
         for runs in validations
         if all(one.get(key) is not None for one in runs)
-    )
-    return [(update, seconds / 60, score) for update, seconds, score in means]
+    ]
 
 
 def _picture(name: str, caption: str, figure: Figure) -> Pictures:

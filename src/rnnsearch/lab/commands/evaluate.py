@@ -76,13 +76,13 @@ def evaluate(
 ) -> None:
     """Score translations of any system: BLEU and chrF, also by sentence length, without unknown
     words, and with significance tests."""
+    from rnnsearch.lab.length_bands import unspaced_tokenisation
     from rnnsearch.lab.measures import MeasureOptions, measure
     from rnnsearch.lab.metrics import OF_TEXTS
     from rnnsearch.lab.outputs import System
     from rnnsearch.lab.scores import measures_json, measures_text
     from rnnsearch.lab.significance import FEW, FEWEST_SENTENCES
     from rnnsearch.lab.test_set import file_stem, read_hypotheses, read_test_set
-    from rnnsearch.lab.tokenisation import unspaced_tokenisation
 
     files, references, src = texts.hyp or [], texts.ref or [], texts.src
     if not (files or run or texts.system):
@@ -107,14 +107,17 @@ def evaluate(
     about: dict[str, Any] = {"references": shown, "source": src, "resamples": scoring.resamples}
     tokeniser = multi_bleu_tokeniser(scoring.multi_bleu, other)
     others = named_systems(texts.system or [], test)
-    MeasureOptions(scoring.tokenise, tokeniser).check(test)
+    tested = OF_TEXTS if scoring.significance else ()
+    options = MeasureOptions(
+        scoring.tokenise, tokeniser, scoring.by_length, tested, scoring.resamples
+    )
+    options.check(test)
     if run:
         systems = with_runs(systems, others, run, test, loading, search_changes(None, beam=beam))
         answers = {one.name: one.run for one in systems if one.run is not None}
         about["search"] = {name: one.search for name, one in answers.items()}
-        tokeniser = tokeniser or next(iter(answers.values())).run.target.tokeniser
-    tested, tokenise = OF_TEXTS if scoring.significance else (), scoring.tokenise
-    options = MeasureOptions(tokenise, tokeniser, scoring.by_length, tested, scoring.resamples)
+        first = next(iter(answers.values())).run.target.tokeniser
+        options = replace(options, multi_bleu=tokeniser or first)
     measures = measure(test, [*systems, *others], options)
     if scoring.significance and len(test.reference) < FEWEST_SENTENCES:
         say(FEW)
