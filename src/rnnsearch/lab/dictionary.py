@@ -35,7 +35,7 @@ def write_dictionary(pairs: Iterable[LinkedPair], out: Path, longest: int = 1) -
     best: dict[str, tuple[int, str]] = {}
     for (source, target), count in counts.items():
         best[source] = max(best.get(source, (0, "")), (count, target))
-    with written_whole(out) as whole, whole.open("w", encoding="utf-8", newline="\n") as file:
+    with written_whole(out) as whole, whole.open("w", encoding="utf-8") as file:
         for source, of_source in sorted(sides[0].items(), key=lambda item: (-item[1], item[0])):
             count, target = best[source]
             shares = f"{count / of_source:.4f}\t{count / sides[1][target]:.4f}"

@@ -86,11 +86,8 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path, seed: 
         try:
             subprocess.run([program, "-q", *words], check=True, cwd=work)
         except subprocess.CalledProcessError as error:
-            how = (
-                f"signal {-error.returncode}"
-                if error.returncode < 0
-                else f"exit code {error.returncode}"
-            )
+            code = error.returncode
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
             remedy = (
                 "check the free disk space and memory; eflomal holds the whole corpus in memory"
             )
@@ -175,19 +172,19 @@ def _write_words(
     languages = settings.source_language, settings.target_language
     clauses = [Clauses(side, side_tokeniser(side, settings)) for side in SIDES]
     with ExitStack() as stack:
-        files = [
-            stack.enter_context(path.open("w", encoding="utf-8", newline="\n")) for path in paths
-        ]
+        files = [stack.enter_context(path.open("w", encoding="utf-8")) for path in paths]
+        sides = list(zip(splits, clauses, languages, files, strict=True))
         for place, text in enumerate(texts):
             long = []
             for pair in text.pairs():
-                sides = [split(line) for line, split in zip(pair, splits, strict=True)]
-                for side, file, language in zip(sides, files, languages, strict=True):
-                    print(bare(" ".join(side), language), file=file)
                 sizes[place] += 1
-                for found, seen in zip(sides, clauses, strict=True):
+                lengths = []
+                for line, (split, seen, language, file) in zip(pair, sides, strict=True):
+                    found = split(line)
+                    lengths.append(len(found))
+                    print(bare(" ".join(found), language), file=file)
                     seen.look(found, text.name, sizes[place])
-                if max(map(len, sides)) > LONGEST_SIDE:
+                if max(lengths) > LONGEST_SIDE:
                     long.append(sizes[place])
                 if sizes[place] % _PROGRESS_EVERY == 0:
                     progress("tokenising", sum(sizes), None)
@@ -202,7 +199,7 @@ def _write_beginnings(path: Path, letters: int) -> Path:
     short = path.with_suffix(".short")
     with (
         path.open(encoding="utf-8", newline="\n") as lines,
-        short.open("w", encoding="utf-8", newline="\n") as file,
+        short.open("w", encoding="utf-8") as file,
     ):
         file.writelines(beginnings(line, letters) for line in lines)
     return short

@@ -30,10 +30,16 @@ side."""
 FONT = 11.0
 _LONGEST_NAME = 22
 STYLE: Any = {
-    **{"font.size": FONT, "text.color": TEXT, "text.parse_math": False, "axes.labelcolor": DIM},
-    **{"axes.edgecolor": DIM, "axes.axisbelow": True},
+    "font.size": FONT,
+    "text.color": TEXT,
+    "text.parse_math": False,
+    "axes.labelcolor": DIM,
+    "axes.edgecolor": DIM,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": RULE,
     **{f"axes.spines.{side}": False for side in ("top", "right", "left")},
-    **{"axes.grid": True, "axes.grid.axis": "y", "grid.color": RULE},
     **{
         f"{axis}tick.{name}": value
         for axis in "xy"

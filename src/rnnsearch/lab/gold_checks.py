@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from rnnsearch.errors import InputError, InputWarning
@@ -16,35 +16,38 @@ EXCHANGE = r"perl -pe 's/(\d+)([-?p])(\d+)/$3$2$1/g' FILE"
 
 FEWEST = 10
 """Fewest sentences from which `warn_if_beyond` concludes anything."""
-READINGS: dict[str, Callable[[int, int], Link]] = {
-    "source and target exchanged": lambda source, target: (target, source),
-    "all positions one higher": lambda source, target: (source + 1, target + 1),
-    "all positions one lower": lambda source, target: (source - 1, target - 1),
-    "source positions one higher": lambda source, target: (source + 1, target),
-    "source positions one lower": lambda source, target: (source - 1, target),
-    "target positions one higher": lambda source, target: (source, target + 1),
-    "target positions one lower": lambda source, target: (source, target - 1),
+EXCHANGED = "source and target exchanged"
+SHIFTS = {
+    "all positions one higher": (1, 1),
+    "all positions one lower": (-1, -1),
+    "source positions one higher": (1, 0),
+    "source positions one lower": (-1, 0),
+    "target positions one higher": (0, 1),
+    "target positions one lower": (0, -1),
 }
-"""What links may mean instead → the change of each link."""
+"""What links may mean instead → what is added to the positions of each link. Or they may be
+EXCHANGED."""
 
 
 def warn_if_misread(
     links: Sequence[Collection[Link]], gold: Sequence[GoldLinks], file: str | Path, option: str = ""
 ) -> None:
-    """Issues an InputWarning if one of READINGS halves the error of the links, and lowers it by ten
-    points at least. file: the one that may list target-source; option: the one that reads it so."""
+    """Issues an InputWarning if another reading of the links (SHIFTS, EXCHANGED) halves their
+    error, and lowers it by ten points at least. file: the one that may list target-source; option:
+    the one that reads it so."""
     given = alignment_error(links, gold).aer
-    errors = {}
-    for reading, change in READINGS.items():
-        read = [{one for link in each if min(one := change(*link)) >= 0} for each in links]
-        errors[reading] = alignment_error(read, gold).aer
+    readings = {EXCHANGED: [{link[::-1] for link in each} for each in links]}
+    for reading, (left, right) in SHIFTS.items():
+        moved = ({(j + left, i + right) for j, i in each} for each in links)
+        readings[reading] = [{link for link in each if min(link) >= 0} for each in moved]
+    errors = {name: alignment_error(read, gold).aer for name, read in readings.items()}
     best = min(errors, key=errors.__getitem__)
     if errors[best] < min(given / 2, given - 0.1):
         rates = f"AER is {100 * errors[best]:.2f} with {best}, {100 * given:.2f} without"
-        remedy = f"{option}{' or: ' if option else ''}{EXCHANGE}"
-        why = f"If the file lists target-source: {remedy}"
-        if "exchanged" not in best:
-            why = "Pharaoh links count both sides from 0, NAACL links both from 1"
+        why = "Pharaoh links count both sides from 0, NAACL links both from 1"
+        if best == EXCHANGED:
+            remedy = f"{option}{' or: ' if option else ''}{EXCHANGE}"
+            why = f"If the file lists target-source: {remedy}"
         warnings.warn(f"{file}: {rates}. {why}", InputWarning, stacklevel=2)
 
 

@@ -48,9 +48,8 @@ TEACHER = 0.6
 """Share of the directions of eflomal's runs that have a link from which networks learn."""
 MADE_BY = f"{RUN_LETTERS} {TEACHER} {LOWEST}"
 """What determines the files of a work folder, besides texts and settings."""
-UPDATES, PAIRS_PER_UPDATE = (1_500, 4_000), 25
-"""Minimum and maximum number of updates; in between, a corpus gets one update for every 25 pairs
-that it has."""
+FEWEST_UPDATES, MOST_UPDATES = 1_500, 4_000
+"""In between, a corpus gets one update for every 25 pairs that it has."""
 
 
 class Aligners(NamedTuple):
@@ -86,31 +85,21 @@ def learn_links(
         teacher = step(
             "teacher.links", lambda out: link_files(eflomal, [out], method=VOTE, least=TEACHER)
         )
-        reversed_data = {
-            "source_language": settings.data.target_language,
-            "target_language": settings.data.source_language,
-        }
         languages = settings.data.source_language, settings.data.target_language
         files = [as_read(step, *side) for side in zip(files, languages, strict=True)]
-        limits = training_limits(files[0])
-        for way, some, data in (
-            ("forward", files, settings.data),
-            ("backward", files[::-1], settings.data.model_copy(update=reversed_data)),
-        ):
-            note(
-                f"{data.source_language} → {data.target_language}: a network learns from these"
-                " links"
+        updates = min(MOST_UPDATES, max(FEWEST_UPDATES, (count_lines(files[0]) or 0) // 25))
+        trained = load_config(recipe, [f"stopping.max_updates={updates}", *own])
+        for way, order in (("forward", 1), ("backward", -1)):
+            source, target = languages[::order]
+            note(f"{source} → {target}: a network learns from these links")
+            data = settings.data.model_copy(
+                update={"source_language": source, "target_language": target}
             )
-            options = PrepareOptions(
-                links=[teacher], links_reversed=way == "backward", progress=progress
-            )
-            make = partial(prepare_texts, parallel_texts(some), settings=data, options=options)
-            store = step(f"{way}.data", make)
-            train(
-                load_config(recipe, [*limits, *own]), Corpus.open(store), folder / way, resume=True
-            )
-        networks = str(folder / "forward"), str(folder / "backward")
-        yield Aligners(files, networks, eflomal, step)
+            options = PrepareOptions(links=[teacher], links_reversed=order < 0, progress=progress)
+            texts = parallel_texts(files[::order])
+            make = partial(prepare_texts, texts, settings=data, options=options)
+            train(trained, Corpus.open(step(f"{way}.data", make)), folder / way, resume=True)
+        yield Aligners(files, (str(folder / "forward"), str(folder / "backward")), eflomal, step)
 
 
 @contextmanager
@@ -127,41 +116,37 @@ def align_with_models(
     data = run.settings.data.model_copy(update=AS_GIVEN)
     opposite = opposite_model(data)
     if not opposite:
-        what = (
-            f"--aligner {model}: no model from {data.target_language} to {data.source_language} is"
-            " installed"
-        )
         raise InputError(
-            what, remedy="use two runs of your own by `align --reverse-run`, or --aligner rnnsearch"
+            f"--aligner {model}: no model from {data.target_language} to {data.source_language} is"
+            " installed",
+            remedy="use two runs of your own by `align --reverse-run`, or --aligner rnnsearch",
         )
     named = [language_of(file) for file in files]
     wanted = [data.source_language, data.target_language]
     if any(len(one) == 2 and one != other for one, other in zip(named, wanted, strict=True)):
-        what = f"--aligner {model} needs a file in {wanted[0]}, then one in {wanted[1]}"
-        remedy = (
-            f"exchange the files, or use --aligner {opposite}; --aligner rnnsearch for other"
-            " languages"
+        raise InputError(
+            f"--aligner {model} needs a file in {wanted[0]}, then one in {wanted[1]}",
+            remedy=f"exchange the files, or use --aligner {opposite}; --aligner rnnsearch for other"
+            " languages",
         )
-        raise InputError(what, remedy=remedy)
     key = content_key(files, run.checksum, Run.open(opposite).checksum, words, MADE_BY)
     check_pairs(*files)
     if count_lines(files[0]) == 0:
         raise InputError("is empty", file=files[0], remedy="give files with one sentence per line")
     with work_folder(folder, "links", key) as step:
-        eflomal = eflomal_links(step, files, data, words)
-        yield Aligners(files, (model, opposite), eflomal, step)
+        yield Aligners(files, (model, opposite), eflomal_links(step, files, data, words), step)
 
 
 def as_read(step: MakeOnce, file: Path, language: str) -> Path:
     """Returns the file, or a copy of its lines without diacritics, as eflomal reads them."""
     if base(language) not in BARE:
         return file
-    return step(f"{file.name}.bare", partial(_write_bare, file, language))
 
+    def write(out: Path) -> None:
+        with out.open("w", encoding="utf-8") as copy:
+            copy.writelines(f"{bare(line, language)}\n" for line in read_lines(file))
 
-def _write_bare(file: Path, language: str, out: Path) -> None:
-    with out.open("w", encoding="utf-8", newline="\n") as copy:
-        copy.writelines(f"{bare(line, language)}\n" for line in read_lines(file))
+    return step(f"{file.name}.bare", write)
 
 
 def eflomal_links(
@@ -185,11 +170,3 @@ def eflomal_links(
             align_texts(texts, out, settings=settings, words=words, progress=progress)
 
     return run_files(step("eflomal", make))
-
-
-def training_limits(source: Path) -> list[str]:
-    """Returns the settings of training, `section.key=value`, that depend on the size of the
-    corpus."""
-    fewest, most = UPDATES
-    updates = min(most, max(fewest, (count_lines(source) or 0) // PAIRS_PER_UPDATE))
-    return [f"stopping.max_updates={updates}"]

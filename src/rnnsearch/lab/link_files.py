@@ -20,6 +20,8 @@ from rnnsearch.text.formats.links import parse_links, read_link_lines
 from rnnsearch.text.links import symmetrise
 from rnnsearch.word_links import Link, format_links
 
+BothWays = tuple[list[Link], list[Link]]
+"""The links of a pair, forward and reverse."""
 Directions = tuple[Path, Path]
 """Link files (source-target): forward, with one source word or none for each target word, and
 reverse, with one target word or none for each source word."""
@@ -80,7 +82,7 @@ def link_files(
         for out, size in zip(outs, sizes, strict=True):
             expected = counts["pairs"] + (size or 0)
             whole = stack.enter_context(written_whole(out))
-            file = stack.enter_context(whole.open("w", encoding="utf-8", newline="\n"))
+            file = stack.enter_context(whole.open("w", encoding="utf-8"))
             for found in islice(pairs, size):
                 links = (
                     vote([*chain(*found)], least)
@@ -131,7 +133,7 @@ def vote_files(networks: Path, runs: Sequence[Directions], out: Path) -> None:
     """
     remedy = f"delete {networks.parent}, and begin again"
     pairs = in_step(raw_lines(networks), _pairs(runs), (networks, runs[0][0]), remedy)
-    with written_whole(out) as whole, whole.open("w", encoding="utf-8", newline="\n") as file:
+    with written_whole(out) as whole, whole.open("w", encoding="utf-8") as file:
         for line, found in pairs:
             with reading(networks, "delete it, and give the same command", "is damaged"):
                 read = json.loads(line)
@@ -139,7 +141,7 @@ def vote_files(networks: Path, runs: Sequence[Directions], out: Path) -> None:
             print(format_links(vote_with_networks([*chain(*found)], probable)), file=file)
 
 
-def _pairs(runs: Sequence[Directions]) -> Iterator[list[tuple[list[Link], list[Link]]]]:
+def _pairs(runs: Sequence[Directions]) -> Iterator[list[BothWays]]:
     """Yields the links of each pair: of both directions of each run."""
     for found in zip_longest(*(_pairs_of_run(*run) for run in runs)):
         if None in found:
@@ -148,7 +150,7 @@ def _pairs(runs: Sequence[Directions]) -> Iterator[list[tuple[list[Link], list[L
         yield list(found)
 
 
-def _pairs_of_run(forward: Path, reverse: Path) -> Iterator[tuple[list[Link], list[Link]]]:
+def _pairs_of_run(forward: Path, reverse: Path) -> Iterator[BothWays]:
     files = read_link_lines(forward), read_link_lines(reverse)
     lines = in_step(*files, (forward, reverse), "give one line for each pair")
     for number, (one, other) in enumerate(lines, 1):

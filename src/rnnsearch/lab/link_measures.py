@@ -109,8 +109,8 @@ def summed(sentences: Iterable[Behaviour]) -> Behaviour:
     total: Behaviour = {}
     for sentence in sentences:
         for name, (part, of) in sentence.items():
-            before = total.get(name, (0.0, 0.0))
-            total[name] = before[0] + part, before[1] + of
+            before, of_before = total.get(name, (0.0, 0.0))
+            total[name] = before + part, of_before + of
     return total
 
 

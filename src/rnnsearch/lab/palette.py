@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rnnsearch.figure3 import GOLD
 
-_LIGHT_SERIES = (
+SERIES = (
     "#0a5fa5",
     "#b3470a",
     "#0b7a57",
@@ -14,6 +14,8 @@ _LIGHT_SERIES = (
     "#141f5c",
     "#72757a",
 )
+"""Colours of systems, runs, variants or sides, in their order. The colour-blind can distinguish
+them, too."""
 _DARK_SERIES = (
     "#6db3f2",
     "#ff9c5b",
@@ -37,7 +39,7 @@ LIGHT = {
     "mark": "#fdecc8",
     "mark-line": "#b3470a",
     "bad": "#a32626",
-    **{f"series-{place}": colour for place, colour in enumerate(_LIGHT_SERIES)},
+    **{f"series-{place}": colour for place, colour in enumerate(SERIES)},
 }
 DARK = {
     "text": "#e6e9ec",
@@ -71,9 +73,6 @@ ON_GREY = {"gold": GOLD, "link": "#1a85ff"}
 every grey, so the same in light and dark."""
 
 TEXT, DIM, RULE = LIGHT["text"], LIGHT["dim"], LIGHT["rule"]
-SERIES = _LIGHT_SERIES
-"""Colours of systems, runs, variants or sides, in their order. The colour-blind can distinguish
-them, too."""
 
 
 def properties() -> str:

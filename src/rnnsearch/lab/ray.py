@@ -43,20 +43,17 @@ CONNECT_SECONDS = 5.0
 ADDRESS_SPACE = 10 << 30
 """Bytes that Ray reserves in a process; with fewer it aborts."""
 
+ShardWork = Callable[[Iterator[Any]], Iterable[str]]
+"""Lines or pairs → answers."""
+
 
 class OneSide(Layout):
     """A layout of one text, at the first usual key that the file has: the reader yields it as both
     sides."""
 
     def names(self) -> list[tuple[str, str]]:
-        names = (
-            "text",
-            "source",
-            "src",
-            self.source_language,
-            f"translation.{self.source_language}",
-        )
-        return [(name, name) for name in names]
+        own = self.source_language
+        return [(name, name) for name in ("text", "source", "src", own, f"translation.{own}")]
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ class Job:
     """
 
     layout: Layout
-    load: Callable[[], Callable[[Iterator[Any]], Iterable[str]]]
+    load: Callable[[], ShardWork]
     find_key: Callable[[], str]
     key: str
     out: str
@@ -102,8 +99,7 @@ def find_shards(corpora: Sequence[str]) -> list[Shard]:
             remedy = "shards of both sides need the same names, apart from the last suffix"
             raise InputError(what, file=" | ".join(corpora), remedy=remedy)
         files = [file for one in several for file in one.files]
-        key = checksum(*(one.key for one in several))
-        shards.append(Shard(several[0].name, files, key))
+        shards.append(Shard(several[0].name, files, checksum(*(one.key for one in several))))
     return shards
 
 
@@ -129,10 +125,9 @@ def _stem(name: str) -> str:
 def _storage(name: str) -> tuple[Any, str]:
     """Returns the file system of a path or URL, and the path in it."""
     try:
-        system, path = url_to_fs(name)
+        return url_to_fs(name)  # type: ignore[no-any-return]
     except (ImportError, ValueError) as error:
         raise InputError(f"cannot be used: {error}", file=name, remedy="check the URL") from None
-    return system, path
 
 
 def unanswered(job: Job, shards: Sequence[Shard], overwrite: bool) -> list[Shard]:
@@ -161,7 +156,7 @@ class Worker:
         self.job = job
 
     @cached_property
-    def work(self) -> Callable[[Iterator[Any]], Iterable[str]]:
+    def work(self) -> ShardWork:
         """Loads the models. Raises InputError if they, or rnnsearch, differ from those of the
         command."""
         if self.job.find_key() != self.job.key:
@@ -188,7 +183,7 @@ class Worker:
         """
         files = [_local_copy(file, folder / str(side)) for side, file in enumerate(shard.files)]
         deque(_lines(files, self.job.layout), maxlen=0)
-        with (folder / "answers").open("w", encoding="utf-8", newline="\n") as file:
+        with (folder / "answers").open("w", encoding="utf-8") as file:
             file.writelines(f"{answer}\n" for answer in self.work(_lines(files, self.job.layout)))
         (folder / "records").write_text(f"{self.job.key} {shard.key}")
         system, out = _storage(self.job.out)
@@ -226,21 +221,19 @@ def answer_corpus(
     cluster cannot be reached or has no room for a worker.
     """
     todo, errors = unanswered(job, shards, overwrite), {}
+    before = len(shards) - len(todo)
     if todo:
         with _connected(address) as ray, progress_bar() as bar:
-            for done, row in enumerate(_rows(ray, job, todo, workers), len(shards) - len(todo) + 1):
+            for done, row in enumerate(_rows(ray, job, todo, workers), before + 1):
                 bar("shards", done, len(shards))
                 errors[row["name"]] = row["error"]
     failed = unanswered(job, todo, overwrite)
-    before = len(shards) - len(todo)
     note(
         f"{len(shards) - len(failed):,} of {len(shards):,} shards are done, {before:,} of them"
         " before"
     )
+    lost = f"its worker died {TRIES} times, or does not share --out (use fewer workers, or a URL)"
     for shard in failed:
-        lost = (
-            f"its worker died {TRIES} times, or does not share --out (use fewer workers, or a URL)"
-        )
         print(f"rnnsearch: {shard.name}: {errors.get(shard.name) or lost}", file=sys.stderr)
     if failed:
         remedy = "correct them; the same command does what is missing"
@@ -254,9 +247,9 @@ def _rows(ray: Any, job: Job, shards: list[Shard], workers: int | None) -> Itera
     kind, needed = ("GPU", 1) if job.gpu else ("CPU", job.threads)
     room = int(ray.cluster_resources().get(kind, 0) // needed)
     if not room:
-        remedy = "use --device cpu, or a smaller --threads"
         raise InputError(
-            f"a worker needs {needed} {kind}, which the cluster does not have", remedy=remedy
+            f"a worker needs {needed} {kind}, which the cluster does not have",
+            remedy="use --device cpu, or a smaller --threads",
         )
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars, context.max_errored_blocks = False, -1
@@ -282,10 +275,10 @@ def _connected(address: str) -> Iterator[Any]:
     Raises InputError if that is impossible."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
-        what = (
-            f"Ray needs {ADDRESS_SPACE:,} bytes of address space, and this shell allows {limit:,}"
+        raise InputError(
+            f"Ray needs {ADDRESS_SPACE:,} bytes of address space, and this shell allows {limit:,}",
+            remedy="ulimit -v unlimited",
         )
-        raise InputError(what, remedy="ulimit -v unlimited")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's authors
     # Ray reports on its processes to stdout, which is for results.
     with redirect_stdout(sys.stderr), warnings.catch_warnings(action="ignore"):

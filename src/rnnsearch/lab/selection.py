@@ -106,10 +106,9 @@ class Contrast(NamedTuple):
     def differences(self, lines: Iterable[str]) -> tuple[Floats, Ids]:
         """Returns H_domain(s) − H_pool(s) of each line, in bits per word, and the numbers of
         words."""
-        sentences = list(map(self.tokeniser.words, lines))
-        text = encode_text(sentences, self.vocabulary)
+        text = encode_text(map(self.tokeniser.words, lines), self.vocabulary)
         differences = self.domain.cross_entropies(text) - self.pool.cross_entropies(text)
-        return differences, np.array(list(map(len, sentences)))
+        return differences, np.diff(text.starts) - 2
 
 
 def pair_scores(contrasts: Sequence[Contrast], lines: Sequence[LinePair]) -> tuple[Scores, Ids]:
@@ -181,11 +180,11 @@ def select(
         if not text:
             raise InputError(f"the {what} has no pair with words on both sides", file=names[0])
     options.progress("estimating the models", 0, None)
-    own_and_general = zip(*domain, strict=True), zip(*sample, strict=True)
-    sides = zip(*own_and_general, SIDES, tokenisers, strict=True)
     contrasts = [
         Contrast.learn(own, general, options.order, side, tokeniser)
-        for own, general, side, tokeniser in sides
+        for own, general, side, tokeniser in zip(
+            zip(*domain, strict=True), zip(*sample, strict=True), SIDES, tokenisers, strict=True
+        )
     ]
     pairs, found = pairs_of(texts), []
     while lines := list(islice(pairs, _CHUNK)):
@@ -232,8 +231,9 @@ def _output_files(
 ) -> list[Path]:
     """Returns the files to write. Raises InputError if one is an input, or is there already and may
     not be replaced."""
-    endings: Sequence[str] = (settings.source_language, settings.target_language)
-    files = [Path(f"{out}.{ending}") for ending in (endings if endings[0] != endings[1] else SIDES)]
+    languages = settings.source_language, settings.target_language
+    endings = SIDES if len({*languages}) == 1 else languages
+    files = [Path(f"{out}.{ending}") for ending in endings]
     refuse_inputs(files, inputs)
     for file in files:
         prepare_output(file, overwrite)

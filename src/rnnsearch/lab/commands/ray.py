@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from enum import StrEnum
 from functools import partial
 from itertools import count, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,7 +29,7 @@ from rnnsearch.installed import is_name
 from rnnsearch.system.files import only_one
 
 if TYPE_CHECKING:
-    from rnnsearch.lab.ray import Job
+    from rnnsearch.lab.ray import Job, ShardWork
 
 
 class RayTask(StrEnum):
@@ -137,7 +137,7 @@ def ray_job(place: Place, task: Task, runs: Sequence[Path], sides: int) -> Job:
     return Job(layout, work, key, key(), str(place.out), suffix, place.threads, gpu)
 
 
-def shard_work(task: Task, place: Place, runs: Runs) -> Callable[[Iterator[Any]], Iterable[str]]:
+def shard_work(task: Task, place: Place, runs: Runs) -> ShardWork:
     """Returns the work on the lines or pairs of a shard."""
     work = task.load(place, runs)
     return lambda items: map(work.write, count(), work.answer(items, 1))
