@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -50,8 +49,10 @@ def _distinct(seeds: list[int]) -> list[int]:
 
 Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
 """Seeds of training, none of them twice."""
-Changes = dict[str, dict[str, Any]]
-"""section → key → value, as TOML gives them"""
+TomlTable = dict[str, Any]
+"""key → value, as TOML gives them"""
+Changes = dict[str, TomlTable]
+"""section → key → value"""
 
 
 class _StudyTable(
@@ -121,14 +122,14 @@ class Variant(_StudyTable):
     recipe: str | None = None
     seeds: Seeds = []
     """instead of the study's"""
-    model: dict[str, Any] = {}
-    training: dict[str, Any] = {}
-    optimiser: dict[str, Any] = {}
-    dropout: dict[str, Any] = {}
-    known_alignments: dict[str, Any] = {}
-    stopping: dict[str, Any] = {}
-    search: dict[str, Any] = {}
-    translation: dict[str, Any] = {}
+    model: TomlTable = {}
+    training: TomlTable = {}
+    optimiser: TomlTable = {}
+    dropout: TomlTable = {}
+    known_alignments: TomlTable = {}
+    stopping: TomlTable = {}
+    search: TomlTable = {}
+    translation: TomlTable = {}
 
 
 class Quick(_StudyTable):
@@ -240,12 +241,13 @@ class StudyFolder:
     @property
     def runs(self) -> list[StudyRun]:
         """Lists all runs: every variant with its first seed, then with its second, and so on."""
-        seeds = {
-            name: variant.seeds or self.study.seeds for name, variant in self.study.variants.items()
-        }
-        rounds = zip_longest(*([(name, seed) for seed in seeds[name]] for name in seeds))
+        rounds = [
+            (place, name, seed)
+            for name, variant in self.study.variants.items()
+            for place, seed in enumerate(variant.seeds or self.study.seeds)
+        ]
         runs = []
-        for variant, seed in filter(None, chain.from_iterable(rounds)):
+        for _, variant, seed in sorted(rounds, key=lambda one: one[0]):
             settings, name = self.variants[variant], f"{variant}-{seed}"
             training = settings.training.model_copy(update={"seed": seed})
             seeded = settings.model_copy(update={"training": training})
@@ -374,7 +376,7 @@ def _changed(study: Study, changes: Quick, where: str, remedy: str) -> Study:
     """Returns the study with other seeds and fewer pairs."""
     sizes = changes.model_dump(include={"pairs", "dev_pairs", "long_pairs"}, exclude_none=True)
     corpus = study.corpus.model_dump(exclude_defaults=True) | sizes
-    smaller: dict[str, Any] = {"corpus": checked(CorpusFiles, corpus, where, remedy)}
+    smaller: TomlTable = {"corpus": checked(CorpusFiles, corpus, where, remedy)}
     if changes.seeds:
         smaller["seeds"] = changes.seeds
         smaller["variants"] = {
@@ -383,14 +385,13 @@ def _changed(study: Study, changes: Quick, where: str, remedy: str) -> Study:
     return study.model_copy(update=smaller)
 
 
-def _read_study(study_file: str | Path) -> tuple[str, dict[str, Any]]:
+def _read_study(study_file: str | Path) -> tuple[str, TomlTable]:
     """Returns the study's name for messages, and its table, completed by that of the study which it
     is like."""
     where, table = read_named("study", study_file)
     if not isinstance(like := table.get("like"), str):
         return where, table
-    of_file = like.endswith(".toml")
-    _, other = read_named("study", Path(where).parent / like if of_file else like)
+    _, other = read_named("study", Path(where).parent / like if like.endswith(".toml") else like)
     if "like" in other:
         said, remedy = f"like: {like} is itself like another study", "name that one"
         raise InputError(said, file=where, remedy=remedy)
@@ -406,7 +407,7 @@ def _filled(value: Any, name: str) -> Any:
     return value.replace("{}", name) if isinstance(value, str) else value
 
 
-def _tables(study: dict[str, Any]) -> list[Any]:
+def _tables(study: TomlTable) -> list[Any]:
     """Returns the tables of settings in a study's file: its own, those of --quick, and the
     variants."""
     quick, variants = (study.get(key, {}) for key in ("quick", "variants"))

@@ -4,10 +4,8 @@ arguments of the command line name them."""
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
 from operator import ne
 from pathlib import Path
 
@@ -57,9 +55,10 @@ class TestSet:
     def with_references(self, files: Sequence[str | Path]) -> TestSet:
         """Returns the test set with the further references of files. Raises InputError if their
         number of lines differs."""
-        more = [comparable(read_lines(file), file) for file in files]
-        for file, lines in zip(files, more, strict=True):
-            require_lines(file, len(lines), self)
+        more = []
+        for file in files:
+            more.append(comparable(read_lines(file), file))
+            require_lines(file, len(more[-1]), self)
         return replace(self, more=more)
 
     def with_gold(self, file: str | Path, first: int | None = None) -> TestSet:
@@ -111,21 +110,19 @@ def read_test_sets(
         name, source = split_name(word)
         name = name or Path(source).name.partition(".")[0] or "test"
         sets.append(read_test_set(name, source, reference))
-    require_different([test.name for test in sets], "test sets", "--test NAME=SRC REF")
-    return reduce(partial(_with_gold, first=gold_from), gold, sets)
-
-
-def _with_gold(sets: list[TestSet], entry: str, first: int | None) -> list[TestSet]:
-    name, path = split_name(entry)
-    if not name and len(sets) > 1:
-        raise InputError(
-            f"which test set do the gold links {path} belong to?", remedy="--gold NAME=FILE"
-        )
-    name, names = name or sets[0].name, [test.name for test in sets]
-    if name not in names:
-        what = f"no test set {name!r} for the gold links {path}"
-        raise InputError(what, remedy=f"one of {', '.join(names)}")
-    return [test.with_gold(path, first) if test.name == name else test for test in sets]
+    names = [test.name for test in sets]
+    require_different(names, "test sets", "--test NAME=SRC REF")
+    for entry in gold:
+        name, path = split_name(entry)
+        if not name and len(sets) > 1:
+            what = f"which test set do the gold links {path} belong to?"
+            raise InputError(what, remedy="--gold NAME=FILE")
+        if (name := name or names[0]) not in names:
+            what = f"no test set {name!r} for the gold links {path}"
+            raise InputError(what, remedy=f"one of {', '.join(names)}")
+        place = names.index(name)
+        sets[place] = sets[place].with_gold(path, gold_from)
+    return sets
 
 
 def split_name(word: str) -> tuple[str, str]:
@@ -138,11 +135,10 @@ def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
     """Raises InputError unless a file has one line, or the links of one sentence, for each pair of
     the test set."""
     if lines != len(test.source):
-        remedy = "line n must belong to line n of the test set"
         raise InputError(
             f"has {lines:,} sentences, but test set {test.name} has {len(test.source):,}",
             file=file,
-            remedy=remedy,
+            remedy="line n must belong to line n of the test set",
         )
 
 
@@ -154,12 +150,12 @@ def name_runs(words: Sequence[str]) -> dict[str, Path]:
     """
     split = [split_name(word) for word in words]
     folders = [Path(path).resolve().name for _, path in split]
-    names = [
-        name or (folder if folders.count(folder) == 1 else path.rstrip("/"))
+    runs = [
+        (name or (folder if folders.count(folder) == 1 else path.rstrip("/")), Path(path))
         for (name, path), folder in zip(split, folders, strict=True)
     ]
-    require_different(names, "runs", "NAME=RUN")
-    return {name: Path(path) for name, (_, path) in zip(names, split, strict=True)}
+    require_different([name for name, _ in runs], "runs", "NAME=RUN")
+    return dict(runs)
 
 
 def read_systems(
@@ -232,8 +228,7 @@ def comparable(lines: Iterable[str], file: str | Path) -> list[str]:
 
 def require_different(names: Sequence[str], what: str, remedy: str) -> None:
     """Raises InputError if two names are the same, or become the same file name."""
-    twice = next(
-        (name for name, count in Counter(map(file_name, names)).items() if count > 1), None
-    )
-    if twice is not None:
-        raise InputError(f"two {what} are called {twice}", remedy=remedy)
+    files = list(map(file_name, names))
+    for name in files:
+        if files.count(name) > 1:
+            raise InputError(f"two {what} are called {name}", remedy=remedy)
