@@ -73,7 +73,7 @@ optimiser.learning_rate = 1e30
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Measured]]:
     """A folder with study.toml and out, and what came out."""
     folder = tmp_path_factory.mktemp("study")
-    return folder, run_study(study_in(folder, STUDY), say=lambda text: None, jobs=2)
+    return folder, run_study(study_in(folder, STUDY), jobs=2)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_diverged_run_is_shown_as_diverged(copy: Path) -> None:
     content["validations"][-1]["dev_nll"] = 1e6
     statistics.write_text(json.dumps(content), "utf-8")
     folder = study_in(copy, STUDY)
-    runs = run_study(folder, say=lambda text: None, only=["general"])
+    runs = run_study(folder, only=["general"])
     assert [(run.row["run"], run.row["status"]) for run in runs] == [
         ("general-1", "diverged"),
         ("general-2", "done"),
@@ -144,7 +144,7 @@ def test_what_is_finished_is_not_made_again(
     table = tomllib.loads(recipe.read_text("utf-8"))
     table["training"]["optimiser"] = table["optimiser"].pop("method")
     recipe.write_text(tomli_w.dumps(table), "utf-8")
-    runs = run_study(study_in(copy, STUDY), say=lambda text: None, only=["additive", "general"])
+    runs = run_study(study_in(copy, STUDY), only=["additive", "general"])
     before = scores(finished[0] / "out")
     assert {run.row["run"]: (run.row["status"], run.row["tests"]) for run in runs} == {
         name: row for name, row in before.items() if row[0] == "done"
@@ -158,7 +158,7 @@ def test_what_is_finished_is_not_made_again(
 )
 def test_another_corpus_is_refused(copy: Path, old: str, new: str) -> None:
     with refusal("belongs to other files or settings"):
-        run_study(study_in(copy, STUDY.replace(old, new)), say=lambda text: None)
+        run_study(study_in(copy, STUDY.replace(old, new)))
 
 
 def test_more_updates_are_more_to_do_also_after_a_kill(
@@ -168,8 +168,8 @@ def test_more_updates_are_more_to_do_also_after_a_kill(
     study = study_in(copy, once.replace("max_updates = 8", "max_updates = 10"))
     with monkeypatch.context() as killed:
         killed.setattr("rnnsearch.lab.run_study.Training.error", lambda _: "ended by SIGKILL")
-        run_study(study, say=lambda text: None, only=["additive"])
-    (first,) = run_study(study, say=lambda text: None, only=["additive"])
+        run_study(study, only=["additive"])
+    (first,) = run_study(study, only=["additive"])
     assert (first.row["status"], first.row["updates"]) == ("done", 10)
 
 
@@ -178,11 +178,11 @@ def test_weights_of_another_learning_rate_are_not_the_variants(copy: Path) -> No
     recipe = copy / "out" / "recipes" / "additive-1.toml"
     before = recipe.read_bytes()
     other = once.replace("[settings]", "[settings]\noptimiser.learning_rate = 0.5")
-    (run,) = run_study(study_in(copy, other), say=lambda text: None, only=["additive"])
+    (run,) = run_study(study_in(copy, other), only=["additive"])
     assert run.row["status"] == "failed"
     assert "was trained with optimiser.learning_rate = " in run.row["error"]
     assert recipe.read_bytes() == before
-    (run,) = run_study(study_in(copy, once), say=lambda text: None, only=["additive"])
+    (run,) = run_study(study_in(copy, once), only=["additive"])
     assert run.row["status"] == "done"
 
 
@@ -197,7 +197,7 @@ def test_variants_are_scored_by_the_datasets_letters(copy: Path) -> None:
     )
     results = copy / "out" / "results.jsonl"
     results.unlink()
-    run_study(study, say=lambda text: None, only=["additive"])
+    run_study(study, only=["additive"])
     assert scores(copy / "out")[name] == before
 
 
@@ -206,17 +206,17 @@ def test_results_that_are_not_rows_are_named(copy: Path, line: str) -> None:
     (copy / "out" / "results.jsonl").write_text(f"{line}\n", "utf-8")
     said = r"results\.jsonl: cannot be read: .* \(remove it: the same command writes it again\)"
     with refusal(said):
-        run_study(study_in(copy, STUDY), say=lambda text: None)
+        run_study(study_in(copy, STUDY))
 
 
 def test_a_missing_file_is_named_before_anything_is_made(tmp_path: Path) -> None:
     text = '[corpus]\ntrain = ["a.en", "a.fr"]\n[tests.t]\nsource = "t.en"\nreference = "t.fr"\n[variants.one]\n'
     with refusal(r"a\.en: no such file"):
-        run_study(study_in(tmp_path, text), say=lambda text: None)
+        run_study(study_in(tmp_path, text))
     (tmp_path / "a.en").write_text("a\n")
     (tmp_path / "a.fr").write_text("b\n")
     with refusal(r"t\.en"):
-        run_study(study_in(tmp_path, text), say=lambda text: None)
+        run_study(study_in(tmp_path, text))
     for name in ("t.en", "t.fr", "t.short"):
         write(tmp_path / name, ["a b"] * (2 if name == "t.short" else 3))
     write(tmp_path / "t.long", ["0-0"] * 4)
@@ -227,12 +227,10 @@ def test_a_missing_file_is_named_before_anything_is_made(tmp_path: Path) -> None
         ('systems.moses = "t.short"', r"t\.short.*2 .*3"),
     ):
         with refusal(said):
-            run_study(
-                study_in(tmp_path, text.replace("[var", f"{line}\n[var")), say=lambda text: None
-            )
+            run_study(study_in(tmp_path, text.replace("[var", f"{line}\n[var")))
     with refusal(r"t\.long has 4 lines and a\.en has 1|t\.long has 4 lines and .*a\.en has 1"):
         links = text.replace("[tests", 'links = "t.long"\npairs = 1\n[tests')
-        run_study(study_in(tmp_path, links), say=lambda text: None)
+        run_study(study_in(tmp_path, links))
     assert not (tmp_path / "out" / "store").exists()
     assert not (tmp_path / "out" / "runs").exists()
 
@@ -266,17 +264,17 @@ def test_nothing_of_a_test_is_in_the_links_of_training(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write(tmp_path / name, [f"alpha {name[0]} 1", f"beta {name[0]} 2"])
     study = study_in(tmp_path, LINKED)
-    run_study(study, say=lambda text: None)
+    run_study(study)
     assert [len(side) for side in seen] == [2, 2, 4, 4]
     for name in ("train", "t"):
         assert lines_of(tmp_path / f"out/corpus/{name}.links") == ["0-0 1-1 2-2"] * 2
-    run_study(study, say=lambda text: None)
+    run_study(study)
     assert len(seen) == 4
     for name in ("a/train.en", "b/train.en", "t.fr"):
         whole = (tmp_path / name).read_text()
         (tmp_path / name).write_text(whole.replace("alpha", "omega"))
         with refusal("belongs to other files or settings"):
-            run_study(study, say=lambda text: None)
+            run_study(study)
         (tmp_path / name).write_text(whole)
 
 
@@ -284,7 +282,7 @@ def test_a_folder_with_other_files_is_no_study(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()
     with refusal("out: belongs to other files or settings"):
-        run_study(study_in(tmp_path, STUDY), say=lambda text: None)
+        run_study(study_in(tmp_path, STUDY))
     assert names(tmp_path / "out") == ["mine"]
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import random
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
 from rnnsearch.builtin.corpus import CORPUS_PARTS
@@ -86,28 +86,43 @@ def write_corpus(
         if number in held_out:
             held[held_out[number]].update(map(_as_read, pair))
     learned = sum(part == "train" for part, _ in _parts(texts, held_out, held)) if most else 0
-    counts, place = Counter[str](), 0
+    places = count(1)
+
+    def is_kept(part: str) -> bool:
+        if part != "train" or not most:
+            return True
+        place = next(places)
+        return place * most // learned > (place - 1) * most // learned
+
+    kept = ((part, pair) for part, pair in _parts(texts, held_out, held) if is_kept(part))
+    counts = write_pairs(kept, folder, sides)
+    held_out_pairs = counts["dev"] + counts["test"]
+    return f"{counts['train']:,} pairs to learn from, {held_out_pairs:,} held out in stretches"
+
+
+def write_pairs(
+    pairs: Iterable[tuple[str, LinePair]],
+    folder: Path,
+    sides: Sequence[str],
+    parts: Sequence[str] = CORPUS_PARTS,
+) -> Counter[str]:
+    """Writes pairs, each with the name of its part, into the files PART.SIDE of a folder, and
+    returns the sizes of the parts. Pairs of other parts are counted only."""
+    counts = Counter[str]()
     folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         files = {
             part: [
-                stack.enter_context(
-                    (folder / f"{part}.{side}").open("w", encoding="utf-8", newline="\n")
-                )
+                stack.enter_context((folder / f"{part}.{side}").open("w", encoding="utf-8"))
                 for side in sides
             ]
-            for part in CORPUS_PARTS
+            for part in parts
         }
-        for part, pair in _parts(texts, held_out, held):
-            if part == "train" and most:
-                place += 1
-                if place * most // learned == (place - 1) * most // learned:
-                    continue
+        for part, pair in pairs:
             counts[part] += 1
             for file, line in zip(files.get(part, []), pair, strict=False):
                 file.write(f"{line}\n")
-    held_out_pairs = counts["dev"] + counts["test"]
-    return f"{counts['train']:,} pairs to learn from, {held_out_pairs:,} held out in stretches"
+    return counts
 
 
 def _parts(

@@ -7,13 +7,14 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -23,12 +24,13 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from rnnsearch.arguments import in_step
-from rnnsearch.builtin.corpus import generate, split, write_examples
+from rnnsearch.builtin.corpus import generate, write_examples
+from rnnsearch.builtin.corpus import write as write_builtin
 from rnnsearch.cli.answers import Loading
 from rnnsearch.config import stored
 from rnnsearch.errors import InputError
 from rnnsearch.lab.eflomal_links import link_texts
-from rnnsearch.lab.held_out import pairs_of, write_corpus
+from rnnsearch.lab.held_out import pairs_of, write_corpus, write_pairs
 from rnnsearch.lab.measures import MeasureOptions, Statistics, departure, system_statistics
 from rnnsearch.lab.metrics import DEPARTURE
 from rnnsearch.lab.outputs import Kind, open_run, run_answers
@@ -37,14 +39,8 @@ from rnnsearch.lab.test_set import TestSet
 from rnnsearch.run import CHECKPOINT, read_statistics
 from rnnsearch.settings import Settings
 from rnnsearch.system.cores import core_count
-from rnnsearch.system.files import (
-    content_key,
-    parse_json,
-    read_toml,
-    reading,
-    write_text,
-)
-from rnnsearch.system.progress import Progress, silent
+from rnnsearch.system.files import content_key, parse_json, read_toml, reading, write_text
+from rnnsearch.system.progress import Progress, note, silent
 from rnnsearch.system.work_folder import MakeOnce, work_folder
 from rnnsearch.text.codec import side_tokeniser
 from rnnsearch.text.formats.lines import read_lines
@@ -85,7 +81,6 @@ class Measured(NamedTuple):
 def run_study(
     folder: StudyFolder,
     *,
-    say: Callable[[str], None],
     jobs: int = 1,
     only: Sequence[str] = (),
     trust_code: bool = False,
@@ -93,9 +88,8 @@ def run_study(
 ) -> list[Measured]:
     """Trains and measures every run that is missing, and writes results.jsonl, a row for each run.
 
-    say: receives messages for a person. jobs: runs that are trained at the same time. only:
-    variants to run; empty for all. A run that fails has a row with its error, and the next call
-    tries it again.
+    jobs: runs that are trained at the same time. only: variants to run; empty for all. A run that
+    fails has a row with its error, and the next call tries it again.
     Raises InputError for a study that does not fit its files, and for a folder with other files,
     before anything is trained.
     """
@@ -105,27 +99,23 @@ def run_study(
             f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy
         )
     runs = [run for run in folder.runs if not only or run.variant in only]
-    found: dict[str, Measured] = {}
+    found, results = dict[str, Measured](), folder.path / "results.jsonl"
     with work_folder(folder.path, "experiment", study_key(folder)) as step:
-        tests = prepare_study(folder, step, say, progress)
-        rows = read_rows(folder.path / "results.jsonl")
+        tests = prepare_study(folder, step, progress)
+        rows = read_rows(results)
         with closing(train_runs(folder, runs, jobs)) as trained:
             for run, error in trained:
                 if error:
-                    measured = Measured(
-                        {**run.names, "status": "failed", "error": error, "tests": {}}, {}
-                    )
+                    failed = run.names | {"status": "failed", "error": error, "tests": {}}
+                    measured = Measured(failed, {})
                 else:
                     measured = measure_run(folder, run, tests, trust_code, progress)
-                found[run.name], rows[run.name] = measured, measured.row
-                lines = [
-                    json.dumps(rows[run.name]) + "\n" for run in folder.runs if run.name in rows
-                ]
-                write_text(folder.path / "results.jsonl", "".join(lines))
-                shown = ": ".join(
-                    measured.row[key] for key in ("status", "error") if key in measured.row
-                )
-                say(f"[{len(found)} of {len(runs)}] {run.name}: {shown}")
+                row = measured.row
+                found[run.name], rows[run.name] = measured, row
+                known = (rows[one.name] for one in folder.runs if one.name in rows)
+                write_text(results, "".join(f"{json.dumps(one)}\n" for one in known))
+                shown = ": ".join(row[key] for key in ("status", "error") if key in row)
+                note(f"[{len(found)} of {len(runs)}] {run.name}: {shown}")
     return [found[run.name] for run in runs]
 
 
@@ -153,9 +143,7 @@ def linked_tests(folder: StudyFolder) -> dict[str, tuple[Path, Path]]:
     }
 
 
-def prepare_study(
-    folder: StudyFolder, step: MakeOnce, say: Callable[[str], None], progress: Progress
-) -> dict[str, TestSet]:
+def prepare_study(folder: StudyFolder, step: MakeOnce, progress: Progress) -> dict[str, TestSet]:
     """Makes OUT/corpus, with the links, and OUT/store, if they are missing. Returns the test sets
     by name, which are read first where they are given."""
     tests = {name: folder.read_test(name) for name in folder.study.tests}
@@ -163,21 +151,28 @@ def prepare_study(
         if test.links and test.links != EFLOMAL:
             folder.read_links(name)
         folder.read_systems(name)
-    corpus = step("corpus", lambda out: write_study_corpus(folder, out, say, progress))
+    corpus = step("corpus", lambda out: write_study_corpus(folder, out, progress))
     tests |= {name: folder.read_test(name) for name in folder.tests if name not in tests}
     step("store", lambda out: write_study_store(folder, corpus, out, progress))
     return {name: tests[name] for name in folder.tests}
 
 
-def write_study_corpus(
-    folder: StudyFolder, out: Path, say: Callable[[str], None], progress: Progress
-) -> None:
-    """Writes train and dev as plain text, and the links."""
+def write_study_corpus(folder: StudyFolder, out: Path, progress: Progress) -> None:
+    """Writes train and dev as plain text, the links of train, and those of the tests by a second
+    run of eflomal on train and the tests together: nothing of a test is in what a network learns
+    from."""
     out.mkdir()
     write_parts(folder, out)
-    if method := folder.study.corpus.align:
-        say("making word links with eflomal")
-        link_study(folder, out, method, say, progress)
+    if not (method := folder.study.corpus.align):
+        return
+    note("making word links with eflomal")
+    learned = [out / f"train.{side}" for side in folder.sides]
+    link = partial(link_texts, settings=folder.corpus.data, method=method, progress=progress)
+    note(link(parallel_texts(learned), [out / "train.links"]).rstrip())
+    if tests := linked_tests(folder):
+        texts = parallel_texts([*learned, *chain.from_iterable(tests.values())])
+        with TemporaryDirectory(prefix="rnnsearch-") as work:
+            link(texts, [Path(work) / "train.links", *(out / f"{name}.links" for name in tests)])
 
 
 def write_study_store(folder: StudyFolder, corpus: Path, out: Path, progress: Progress) -> None:
@@ -192,52 +187,29 @@ def write_study_store(folder: StudyFolder, corpus: Path, out: Path, progress: Pr
     prepare_texts(parallel_texts(learned), out, dev=pairs, settings=settings, options=options)
 
 
-def link_study(
-    folder: StudyFolder, out: Path, method: str, say: Callable[[str], None], progress: Progress
-) -> None:
-    """Writes the links of train, and those of the tests by a second run of eflomal on train and the
-    tests together: nothing of a test is in what a network learns from."""
-    learned = [out / f"train.{side}" for side in folder.sides]
-    link = partial(link_texts, settings=folder.corpus.data, method=method, progress=progress)
-    say(link(parallel_texts(learned), [out / "train.links"]).rstrip())
-    if tests := linked_tests(folder):
-        texts = parallel_texts([*learned, *chain.from_iterable(tests.values())])
-        with TemporaryDirectory(prefix="rnnsearch-") as work:
-            link(texts, [Path(work) / "train.links", *(out / f"{name}.links" for name in tests)])
-
-
 def write_parts(folder: StudyFolder, out: Path) -> None:
     """Writes train and dev as plain text, with the links that are given."""
     inputs = folder.study.corpus
+    train, dev = ([folder.base / file for file in files] for files in (inputs.train, inputs.dev))
     if inputs.builtin:
-        parts = split(inputs.pairs or 12_000, inputs.held_out)
-        for name, examples in zip(("train", "dev", "test"), parts, strict=True):
-            write_examples(out, name, examples)
+        write_builtin(out, inputs.pairs or 12_000, inputs.held_out)
         if inputs.long_pairs:
             write_examples(out, "long", generate(inputs.long_pairs, seed=2, min_words=41))
-        return
-    if inputs.hold_out:
-        texts = parallel_texts([folder.base / file for file in inputs.train])
-        write_corpus(texts, out, folder.sides, inputs.pairs)
-        return
-    for name, files, count in (
-        ("train", inputs.train, inputs.pairs),
-        ("dev", inputs.dev, inputs.dev_pairs),
-    ):
-        texts = parallel_texts([folder.base / file for file in files]) if files else []
-        with ExitStack() as opened:
-            names = (out / f"{name}.{side}" for side in folder.sides)
-            sides = [
-                opened.enter_context(path.open("w", encoding="utf-8", newline="\n"))
-                for path in names
-            ]
-            for pair in islice(pairs_of(texts), count):
-                for file, line in zip(sides, pair, strict=True):
-                    file.write(f"{line}\n")
+    elif inputs.hold_out:
+        write_corpus(parallel_texts(train), out, folder.sides, inputs.pairs)
+    else:
+        parts = ("train", train, inputs.pairs), ("dev", dev, inputs.dev_pairs)
+        named = (
+            (name, pair)
+            for name, files, most in parts
+            if files
+            for pair in islice(pairs_of(parallel_texts(files)), most)
+        )
+        write_pairs(named, out, folder.sides, ("train", "dev"))
     if inputs.links:
         links = folder.base / inputs.links
-        texts = parallel_texts([folder.base / file for file in inputs.train])
-        pairs = in_step(read_lines(links), pairs_of(texts), (links, inputs.train[0]))
+        texts = pairs_of(parallel_texts(train))
+        pairs = in_step(read_lines(links), texts, (links, inputs.train[0]))
         lines = [line for line, _ in pairs][: inputs.pairs]
         write_text(out / "train.links", "".join(f"{line}\n" for line in lines))
 
@@ -323,12 +295,9 @@ class Training:
         code = self.process.returncode if self.process else 0
         if code <= 0:
             return f"ended by {signal.Signals(-code).name}" if code else ""
-        lines = self.log.read_text("utf-8", errors="replace").replace("\r", "\n").split("\n")
-        said = next(
-            (line for line in reversed(lines) if line.startswith("rnnsearch: ")),
-            f"exit code {code}",
-        )
-        return said.removeprefix("rnnsearch: ")
+        log = self.log.read_text("utf-8", errors="replace")
+        said = re.findall(r"(?:^|[\r\n])rnnsearch: ([^\r\n]*)", log)
+        return str(said[-1]) if said else f"exit code {code}"
 
 
 def _other_optimiser(before: Settings, run: StudyRun) -> str:
@@ -354,23 +323,19 @@ def measure_run(
     training, statistics, parameters = run.settings.training, dict[str, Statistics](), None
     loading = Loading(training.device, training.threads, trust_code)
     opened = open_run(run.name, run.path, loading=loading)
+    options = MeasureOptions(multi_bleu=side_tokeniser("target", opened.run.settings.data))
     for name, test in tests.items():
         files = folder.tests[name]
         kinds = [Kind.TRANSLATIONS] if files.translate else []
         kinds += [Kind.POSTERIOR] if files.gold else []
         answers = run_answers(opened, test, folder.path / "translations", progress, kinds)
-        options = MeasureOptions(multi_bleu=side_tokeniser("target", opened.run.settings.data))
         statistics[name] = system_statistics(test, answers.system, options)
         if files.links and answers.attends:
             statistics[name][DEPARTURE] = departure(answers.references, folder.read_links(name))
         parameters = answers.header.get("parameters", parameters)
     learned = read_statistics(run.path)
-    row = {
-        **run.names,
-        "status": "done",
-        "parameters": parameters,
-        **{key: learned.get(key) for key in LEARNED},
-    }
+    row = run.names | {"status": "done", "parameters": parameters}
+    row |= {key: learned.get(key) for key in LEARNED}
     nll = [one["dev_nll"] for one in learned.get("validations") or [] if "dev_nll" in one]
     if nll and not (math.isfinite(nll[-1]) and nll[-1] <= nll[0]):
         row |= {"status": "diverged", "error": f"development NLL {nll[0]:.1f} became {nll[-1]:.1f}"}

@@ -71,15 +71,12 @@ def report(
 
     test, system, gold, title = compared.test, compared.system, compared.gold or [], compared.title
     if compared.alignments:
-        other: dict[str, object]
-        other = {"RUN": runs, "--test": test, "--system": system, "--gold twice": len(gold) > 1}
-        other |= {"--beam": beam is not None, "--set": set_}
-        refuse(other, "cannot be used with --alignments")
-        print(
-            report_alignments(
-                compared.alignments, out, (gold or [""])[0], compared.gold_from, title
-            )
+        others = {"RUN": runs, "--test": test, "--system": system, "--gold twice": gold[1:]}
+        refuse(
+            others | {"--beam": beam is not None, "--set": set_}, "cannot be used with --alignments"
         )
+        first = (gold or [""])[0]
+        print(report_alignments(compared.alignments, out, first, compared.gold_from, title))
         return
     search = search_changes(set_, beam=beam)
     tests = read_test_sets(test or (), gold, compared.gold_from)
@@ -165,7 +162,6 @@ def reproduce(study: str = "paper", *, place: StudyPlace) -> None:
     """Reproduce the paper's experiment: prepare, train, translate, and report as in Section 5.
     After Ctrl-C, the same command continues."""
     from rnnsearch.lab.report import ReportOptions, make_report
-    from rnnsearch.lab.test_set import read_hypotheses
 
     folder, *others = place.open(study)
     if others:
@@ -177,9 +173,9 @@ def reproduce(study: str = "paper", *, place: StudyPlace) -> None:
     done = carry_out(folder, place.jobs, (), False)
     tests = [folder.read_test(name) for name, test in folder.tests.items() if test.translate]
     systems: dict[str, dict[str, Sequence[str]]] = {}
-    for test in tests if folder.sentences is None else []:  # a quick study has fewer lines
-        for system, path in folder.tests[test.name].systems.items():
-            systems.setdefault(system, {})[test.name] = read_hypotheses(path, len(test.source))
+    for test in tests:
+        for system, lines in folder.read_systems(test.name).items():
+            systems.setdefault(system, {})[test.name] = lines
     with progress_bar() as progress:
         page = make_report(
             {name: folder.path / "runs" / name for name in done},
@@ -203,9 +199,7 @@ def carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: b
     from rnnsearch.lab.run_study import run_study
 
     with progress_bar() as progress:
-        runs = run_study(
-            folder, say=say, jobs=jobs, only=only, trust_code=trust_code, progress=progress
-        )
+        runs = run_study(folder, jobs=jobs, only=only, trust_code=trust_code, progress=progress)
         markdown, page = write_study(folder, runs, command_line())
     print(markdown, end="")
     say(f"page: {page}")
