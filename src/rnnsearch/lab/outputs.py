@@ -49,8 +49,11 @@ PLAIN = ("text", "tokens", "source_tokens", "score", "finished", "parts")
 """Fields of a translation that are written as they are."""
 
 
+JsonObject = dict[str, Any]
 NumberedPair = tuple[int, str, str]
 """Line number from 0, source, reference."""
+SparseRows = list[list[tuple[int, int]]]
+"""(place, weight in millionths) of each weight that is written, for each row."""
 
 
 class Kind(StrEnum):
@@ -87,10 +90,8 @@ def as_line(output: OutputLine) -> str:
     """Returns one line of JSON, without its line feed. alignment, posterior: a list of (source
     position, weight in millionths) for each target word."""
     translation = output.translation
-    fields: dict[str, Any] = {
-        "number": output.number,
-        **{name: getattr(translation, name) for name in PLAIN},
-    }
+    fields: JsonObject = {"number": output.number}
+    fields |= {name: getattr(translation, name) for name in PLAIN}
     fields["log_probabilities"] = [round(value, 5) for value in translation.log_probabilities]
     if translation.confidence:
         fields["confidence"] = [round(value, 5) for value in translation.confidence]
@@ -115,10 +116,10 @@ def from_line(line: str) -> OutputLine:
     return OutputLine(fields["number"], translation, fields["seconds"], posterior)
 
 
-def read_outputs(path: Path) -> tuple[dict[str, Any], list[OutputLine]]:
+def read_outputs(path: Path) -> tuple[JsonObject, list[OutputLine]]:
     """Returns the header and the outputs of a file. Raises InputError, with the line, where it is
     damaged."""
-    header: dict[str, Any] = {}
+    header: JsonObject = {}
     outputs, number = [], 1
     with path.open("rb") as file:
         try:
@@ -134,7 +135,7 @@ def read_outputs(path: Path) -> tuple[dict[str, Any], list[OutputLine]]:
     return header, outputs
 
 
-def _sparse(weights: NDArray[np.float32]) -> list[list[tuple[int, int]]]:
+def _sparse(weights: NDArray[np.float32]) -> SparseRows:
     return [
         [
             (int(place), round(MILLION * float(row[place])))
@@ -144,7 +145,7 @@ def _sparse(weights: NDArray[np.float32]) -> list[list[tuple[int, int]]]:
     ]
 
 
-def _dense(rows: list[list[tuple[int, int]]], width: int) -> NDArray[np.float32]:
+def _dense(rows: SparseRows, width: int) -> NDArray[np.float32]:
     matrix = np.zeros((len(rows), width), dtype=np.float64)
     for i, row in enumerate(rows):
         for j, millionths in row:
@@ -190,7 +191,7 @@ class OpenedRun:
         return translator
 
     @property
-    def search(self) -> dict[str, Any]:
+    def search(self) -> JsonObject:
         """The settings that translations depend on, by their names without the table."""
         return self.settings.search.model_dump() | self.settings.translation.model_dump()
 
@@ -240,7 +241,7 @@ class OpenedRun:
 def open_run(
     name: str,
     path: Path,
-    search: dict[str, Any] | None = None,
+    search: JsonObject | None = None,
     loading: Loading = DEFAULT_LOADING,
 ) -> OpenedRun:
     """Opens a run. search: settings changed from its own. Raises InputError as `Run.open` and
@@ -267,19 +268,18 @@ def run_answers(
     forced = Outputs(run, test, Kind.POSTERIOR, folder)
     if Kind.POSTERIOR not in kinds and not forced.path.exists():  # a study may have made them
         forced = replace(forced, kind=Kind.REFERENCES)
-    found = dict[Kind, Sequence[OutputLine]]()
-    header, found[Kind.REFERENCES] = forced.read(progress)
-    lines: list[OutputLine] = []
+    header, found = forced.read(progress)
+    outputs, lines = {Kind.REFERENCES: found}, list[OutputLine]()
     if Kind.TRANSLATIONS in kinds:
-        translated = Outputs(run, test, Kind.TRANSLATIONS, folder)
+        translated = replace(forced, kind=Kind.TRANSLATIONS)
         header, lines = translated.read(progress)
-        found[Kind.TRANSLATIONS] = lines
+        outputs[Kind.TRANSLATIONS] = lines
         text = "".join(f"{line.translation.text}\n" for line in lines)
         write_text(translated.path.with_name(f"{file_name(test.name)}.txt"), text)
     if Kind.WITHOUT_UNK in kinds:
-        outputs = Outputs(run, test, Kind.WITHOUT_UNK, folder)
-        found[Kind.WITHOUT_UNK] = _without_unk(outputs, lines, progress)
-    return replace(run, outputs=found, header=header)
+        known = replace(forced, kind=Kind.WITHOUT_UNK)
+        outputs[Kind.WITHOUT_UNK] = _without_unk(known, lines, progress)
+    return replace(run, outputs=outputs, header=header)
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ class Outputs:
         return self.kind in (Kind.REFERENCES, Kind.POSTERIOR)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """The settings that the outputs depend on."""
         if self.forced:
             return {"rounds": ROUNDS} if self.kind == Kind.POSTERIOR else {}
@@ -310,14 +310,13 @@ class Outputs:
     def key(self) -> str:
         """A checksum of everything that the outputs depend on."""
         references = [] if self.kind == Kind.TRANSLATIONS else self.test.reference
-        settings = json.dumps(self.settings, sort_keys=True)
         return checksum(
             str(OUTPUT_FORMAT),
             package_version(),
             *sorted(edited_functions()),
             self.kind,
             self.run.run.checksum,
-            settings,
+            json.dumps(self.settings, sort_keys=True),
             *self.test.source,
             *references,
         )
@@ -349,7 +348,7 @@ class Outputs:
         )
         return len(codec.encode(line).ids)
 
-    def read(self, progress: Progress) -> tuple[dict[str, Any], list[OutputLine]]:
+    def read(self, progress: Progress) -> tuple[JsonObject, list[OutputLine]]:
         """Returns the header of the file, and the outputs in the order of the test set; those
         already in the file are not made again. Raises InputError for a file that is damaged or
         cannot be written."""

@@ -125,12 +125,10 @@ def try_corpus(
         note(f"training took {progress_of(run)[1] / 60:.1f} min")
         tests = [read_test_set("held-out text", *test)]
         report = make_report({"run": run}, tests, page / "report", progress=progress)
-        numbers = read_json(report.with_name("report.json"))
-        table = numbers["tables"]["table-1"]
-        (score,), display.made = table["rows"], table["made"]
-        display.score = score
-        display.write()
-        for signature in display.made:
+        table = read_json(report.with_name("report.json"))["tables"]["table-1"]
+        (score,), made = table["rows"], table["made"]
+        display.write(score, made)
+        for signature in made:
             note(signature)
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
@@ -147,14 +145,13 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
     common = [f"training.batch_size={batch}", "stopping.samples=0"]
     for size in ([], SMALLER):  # the smaller network if the whole one takes too long
         settings = load_config(RECIPE, [*common, *size, *overrides, "search.beam=1"])
-        update = bench_training(settings, words=words, length=length, repetitions=3).seconds
-        speed = bench_translation(
-            settings, words=words, length=length, repetitions=1
-        ).sentences_per_second
-        validation = len(corpus.dev_source_lines) / speed
-        if update * updates <= FOR_UPDATES * 60 * minutes:
+        sizes = {"words": words, "length": length}
+        update = bench_training(settings, **sizes, repetitions=3).seconds
+        search = bench_translation(settings, **sizes, repetitions=1)
+        validation = len(corpus.dev_source_lines) / search.sentences_per_second
+        share = min(1.0, FOR_UPDATES * 60 * minutes / (update * updates))
+        if share == 1:
             break
-    share = min(1.0, FOR_UPDATES * 60 * minutes / (update * updates))
     epochs, updates = share * epochs, max(1, round(share * updates))
     validations = max(2, min(VALIDATIONS, int(0.2 * update * updates / validation)))
     seconds = update * updates + validation * validations
@@ -170,8 +167,9 @@ def plan(corpus: Corpus, minutes: float, overrides: Sequence[str]) -> tuple[list
         f"stopping.max_updates={updates}",
         "stopping.max_epochs=0",
         f"stopping.max_minutes={minutes}",
+        f"stopping.validate_every={every}",
+        f"stopping.save_every={every}",
     ]
-    limits += [f"stopping.validate_every={every}", f"stopping.save_every={every}"]
     return [*common, *size, *limits, *overrides], text
 
 
@@ -222,8 +220,7 @@ class PageDisplay(Display):
 
     def __init__(self, run: Path, page: Path, corpus: Corpus, about: str) -> None:
         super().__init__()
-        self.run, self.page, self.about, self.score = run, page, about, dict[str, Any]()
-        self.made: Sequence[str] = ()
+        self.run, self.page, self.about = run, page, about
         lines = zip(corpus.dev_source_lines, corpus.dev_target_lines, strict=True)
         pairs = sorted(lines, key=lambda pair: len(pair[0]))
         quarter = len(pairs) // 4
@@ -235,23 +232,27 @@ class PageDisplay(Display):
     def samples(self, triples: Sequence[tuple[str, str, str]]) -> None:
         self.write()
 
-    def write(self) -> None:
-        """Writes the page: the scores or the state of training, the curves, and the sentences."""
+    def write(self, score: dict[str, Any] | None = None, made: Sequence[str] = ()) -> None:
+        """Writes the page: the state of training, or the scores when it has ended, with their
+        signatures; the curves, and the sentences."""
         with suppress(OSError, InputError):  # a failure of the page must not end training
             rows = read_statistics(self.run).get("validations", [])
-            state, score, done = "training begins", self.score, bool(self.score)
+            state = "training begins"
             if rows:
                 state = f"update {rows[-1]['update']:,} after {rows[-1]['seconds'] / 60:.1f} min"
-            heads = [Column(name, ".2f") for name in PAGE_SCORES if name in score]
-            row = [score[one.name] for one in heads]
-            scores = Table("scores", "On text that was held out", heads, [row], made=self.made)
-            blocks: list[Block] = [*([scores] if done else []), *curves(rows)]
+            blocks: list[Block] = [*curves(rows)]
+            if score:
+                state = "trained"
+                heads = [Column(name, ".2f") for name in PAGE_SCORES if name in score]
+                row = [score[one.name] for one in heads]
+                caption = "On text that was held out"
+                blocks.insert(0, Table("scores", caption, heads, [row], made=made))
             page = Document(
                 "A first try",
-                f"{'trained' if done else state}. {self.about}",
+                f"{state}. {self.about}",
                 [Section("learning", "Learning", blocks), *self.sentences(rows)],
-                beside=[("report/index.html", "the whole report")] if done else [],
-                refresh=0 if done else REFRESH,
+                beside=[("report/index.html", "the whole report")] if score else [],
+                refresh=0 if score else REFRESH,
             )
             write_text(self.page / PAGE, as_html(page))
 
@@ -260,12 +261,13 @@ class PageDisplay(Display):
         translations."""
         results = list[Translation]()
         if rows:
+            update = rows[-1]["update"]
             results = Translator.load(self.run).translate([source for source, _ in self.pairs])
-            if rows[-1]["update"] not in dict(self.growth):
-                self.growth.append((rows[-1]["update"], [one.text for one in results]))
+            if update not in dict(self.growth):
+                self.growth.append((update, [one.text for one in results]))
                 write_text(self.page / "growth.json", json.dumps(self.growth, ensure_ascii=False))
         for place, ((source, reference), result) in enumerate(zip_longest(self.pairs, results)):
-            grown = [(update, texts[place]) for update, texts in self.growth]
+            grown = [(when, texts[place]) for when, texts in self.growth]
             changed = [next(same) for _, same in groupby(grown, lambda one: one[1])][::-1][:8]
             heads = [Column("Update"), Column("Translation", numeric=False)]
             name = f"sentence-{place}"
