@@ -154,13 +154,7 @@ class Aligning(Task):
     translations or a Moses n-best list.
     """
 )
-def score(
-    runs: list[str],
-    *,
-    json: bool = False,
-    set_: Strings = None,
-    place: Place,
-) -> None:
+def score(runs: list[str], *, json: bool = False, set_: Strings = None, place: Place) -> None:
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by
     these scores."""
     from rnnsearch.cli.nbest import is_nbest, parse_nbest, rerank

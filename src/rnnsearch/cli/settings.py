@@ -30,12 +30,7 @@ _NAMES = {
     recipe NAME: Print this built-in recipe.
     study NAME: Print this built-in study.
     """)
-def settings(
-    name: str = "",
-    *,
-    recipe: str = "",
-    study: str = "",
-) -> None:
+def settings(name: str = "", *, recipe: str = "", study: str = "") -> None:
     """List all settings with defaults and descriptions, and the names of the built-in recipes and
     studies."""
     from rnnsearch.config import built_in

@@ -52,8 +52,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         os.fsync(handle)
         temporary.replace(path)
     except BaseException as error:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
+        temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and not error.filename:  # of a full disk
             error.filename = str(path)
         raise
@@ -182,9 +181,8 @@ def open_locked(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
     while True:
         handle = os.open(path, flags | os.O_NOFOLLOW, 0o666)
         found = os.fstat(handle)
-        if not stat.S_ISDIR(found.st_mode) and (
-            not stat.S_ISREG(found.st_mode) or found.st_nlink > 1
-        ):
+        is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        if not (is_file or stat.S_ISDIR(found.st_mode)):
             os.close(handle)
             raise OSError(
                 errno.EMLINK, "it is a link to another file, or no file; remove it", str(path)
@@ -317,12 +315,12 @@ def check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
     processes left count as nothing."""
     if out.exists() and not out.is_dir():
         raise InputError("is a file, not a folder", file=out, remedy="name another folder")
-    names = [one.name for one in out.iterdir()] if out.exists() else []
     ours = re.compile(rf"\.lock|\..+{re.escape(PARTIAL)}")
-    others = [name for name in names if not ours.fullmatch(name)]
+    others = out.exists() and any(not ours.fullmatch(one.name) for one in out.iterdir())
     if others and not replaceable(out):
-        what, remedy = "exists and is not empty", "name another folder for --out"
-        raise InputError(what, file=out, remedy=remedy)
+        raise InputError(
+            "exists and is not empty", file=out, remedy="name another folder for --out"
+        )
 
 
 def parse_toml(text: str) -> dict[str, Any]:

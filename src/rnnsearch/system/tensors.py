@@ -21,9 +21,16 @@ MOST_TENSORS = 50_000
 """Largest number of tensors; a header with more JSON objects is refused before it is parsed."""
 
 DTYPES = {
-    **{torch.int64: "I64", torch.float64: "F64", torch.float32: "F32", torch.int32: "I32"},
-    **{torch.bfloat16: "BF16", torch.float16: "F16", torch.int16: "I16", torch.int8: "I8"},
-    **{torch.uint8: "U8", torch.bool: "BOOL"},
+    torch.int64: "I64",
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.int32: "I32",
+    torch.bfloat16: "BF16",
+    torch.float16: "F16",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
 }
 """The format's names of types, in the order in which the library writes tensors."""
 _UNREADABLE = (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, AttributeError)
@@ -37,21 +44,18 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any
     The file also has a SHA-256, which `load_tensors` checks. Raises OSError if the disk is full.
     """
     # The library writes with mode 600, and the metadata in random order.
-    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    order = list(DTYPES)
-    ordered = sorted(whole, key=lambda name: (order.index(whole[name].dtype), name))
-    text = json.dumps(notes)
-    header: dict[str, Any] = {"__metadata__": {"notes": text, "sha256": _checksum(whole, text)}}
-    end = 0
-    for name in ordered:
-        begin, end = end, end + whole[name].nbytes
-        kind, shape = DTYPES[whole[name].dtype], list(whole[name].shape)
+    order, text, end = list(DTYPES), json.dumps(notes), 0
+    ordered = sorted(tensors.items(), key=lambda entry: (order.index(entry[1].dtype), entry[0]))
+    header: dict[str, Any] = {"__metadata__": {"notes": text, "sha256": _checksum(tensors, text)}}
+    for name, tensor in ordered:
+        begin, end = end, end + tensor.nbytes
+        kind, shape = DTYPES[tensor.dtype], list(tensor.shape)
         header[name] = {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
     head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
     with written_whole(path) as temporary, temporary.open("wb") as file:
         file.write(len(head).to_bytes(8, "little") + head)
-        file.writelines(_bytes_of(whole[name]) for name in ordered)
+        file.writelines(_bytes_of(tensor) for _, tensor in ordered)
 
 
 def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -177,10 +181,8 @@ def dequantise(
     for name, matrix in tensors.items():
         if matrix.dtype == torch.int8:
             scales = whole.pop(name + SCALE, torch.empty(0))
-            if matrix.dim() != 2 or (scales.dtype, scales.shape) != (
-                torch.float32,
-                matrix.shape[:1],
-            ):
+            fits = scales.dtype == torch.float32 and scales.shape == matrix.shape[:1]
+            if matrix.dim() != 2 or not fits:
                 raise InputError(f"does not hold the scales of the int8 matrix {name}", file=file)
             whole[name] = matrix.float() * scales.unsqueeze(1)
     if tied and EMBEDDING in whole:

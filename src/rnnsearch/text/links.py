@@ -46,42 +46,37 @@ def _grow(
     forward: set[Link],
     reverse: set[Link],
     *,
-    diagonal: bool,
-    final: Callable[[bool, bool], bool] | None,
+    neighbours: Sequence[tuple[int, int]] = _STRAIGHT + _DIAGONAL,
+    final: Callable[[Iterable[bool]], bool] | None = None,
 ) -> set[Link]:
     """Starts with the intersection. Adds neighbours from the union that have a word without a link,
     until there are none; then applies `final`.
 
-    final: decides whether to add a link of only one direction. It is called with (source word has a
-    link, target word has a link).
+    final: any or all; links of only one direction are added unless any or all of their words have a
+    link.
     """
-    union, grown = forward | reverse, forward & reverse
+    union, grown = sorted(forward | reverse, key=_by_target), forward & reverse
     sources, targets = {i for i, _ in grown}, {j for _, j in grown}
 
-    def add(link: Link) -> None:
-        grown.add(link)
-        sources.add(link[0])
-        targets.add(link[1])
+    def add(link: Link, covered: Callable[[Iterable[bool]], bool]) -> None:
+        if not covered((link[0] in sources, link[1] in targets)):
+            grown.add(link)
+            sources.add(link[0])
+            targets.add(link[1])
 
-    fresh = True
-    while fresh:
-        fresh = False
-        waiting = sorted(grown, key=_by_target, reverse=True)
+    before = -1
+    while before < len(grown):
+        before = len(grown)
         # By target, then source. A link added later in this order is visited in the same round.
-        while waiting:
-            i, j = waiting.pop()
-            for di, dj in _STRAIGHT + _DIAGONAL if diagonal else _STRAIGHT:
-                link = (i + di, j + dj)
-                if link in union and not (link[0] in sources and link[1] in targets):
-                    add(link)
-                    fresh = True
-                    if _by_target(link) > _by_target((i, j)):
-                        waiting = sorted([*waiting, link], key=_by_target, reverse=True)
-    if final is not None:
+        for i, j in union:
+            for di, dj in neighbours if (i, j) in grown else ():
+                if (link := (i + di, j + dj)) in forward or link in reverse:
+                    add(link, all)
+    if final:
         for alone in (forward - reverse, reverse - forward):
-            for link in sorted(alone - grown, key=_by_target):
-                if final(link[0] in sources, link[1] in targets):
-                    add(link)
+            for link in union:
+                if link in alone and link not in grown:
+                    add(link, final)
     return grown
 
 
@@ -90,14 +85,10 @@ def _by_target(link: Link) -> Link:
 
 
 METHODS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
-    "grow-diag-final-and": partial(
-        _grow, diagonal=True, final=lambda source, target: not (source or target)
-    ),
-    "grow-diag-final": partial(
-        _grow, diagonal=True, final=lambda source, target: not (source and target)
-    ),
-    "grow-diag": partial(_grow, diagonal=True, final=None),
-    "grow": partial(_grow, diagonal=False, final=None),
+    "grow-diag-final-and": partial(_grow, final=any),
+    "grow-diag-final": partial(_grow, final=all),
+    "grow-diag": _grow,
+    "grow": partial(_grow, neighbours=_STRAIGHT),
     "intersection": set.intersection,
     "union": set.union,
     "forward": lambda forward, reverse: forward,

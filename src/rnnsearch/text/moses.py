@@ -66,7 +66,7 @@ class LatinChunks:
             words[-1] += mark
         elif mark:
             words.append(mark)
-        return (*opening, *words, *closing, last) if last else (*opening, *words, *closing)
+        return (*opening, *words, *closing, *last)
 
 
 @cache
@@ -360,22 +360,21 @@ class Detokeniser:
         if word.isalnum() and word < "\u1100":  # an ordinary word, or m²
             return bool(self._is["raised"](word)), False
         after = words[place + 1] if place + 1 < len(words) else ""
-        between = before[-1:].isalnum() and after[:1].isalnum()
-        if word in ":–٫٬" and before[-1:].isdigit() and after[:1].isdigit():
-            return True, True
-        if self._is["escape"](word):
+        last, first = before[-1:], after[:1]
+        in_number = word in ":–٫٬" and last.isdigit() and first.isdigit()
+        if in_number or self._is["escape"](word):
             return True, True
         if self._is["cjk"](word[0]):
-            return bool(before and self._is["cjk"](before[-1])), False
+            return bool(self._is["cjk"](last)), False
         if self._is["opens"](word):
             return False, True
         if word[0] == "<" and (tag := self._is["tag"](word)):
             return self._enclosing(tag, words[place + 1 :], quotes)
         if self._is["spaced"](word):
-            return word in ("!", "?") and before[-1:] in ("!", "?"), False
+            return word in "!?" and last in ("!", "?"), False
         if self._is["ends"](word) or (place and self._is["contraction"](word)):
             return True, False
-        if self._is["elision"](word) and after[:1].isalpha():
+        if self._is["elision"](word) and first.isalpha():
             return False, True
         if self._is["emphasis"](word):
             paired = word in quotes or word in words[place + 1 :]
@@ -385,13 +384,10 @@ class Detokeniser:
         if word == "—" and self.language == "es":  # it begins speech, or stands around an insertion
             begins = "—" not in quotes and (not place or before in ".?!…»:")
             return (False, True) if begins else self._toggled(word, quotes)
-        if between and (
-            word in "/_"
-            or (word == "—" and self.language == "en")
-            or (word == "@" and "." in after)
-        ):
+        joins = word in ("—/_" if self.language == "en" else "/_") or (word == "@" and "." in after)
+        if joins and last.isalnum() and first.isalnum():
             return True, True
-        if self.language == "ko" and before[-1:] in "\"'”’)]»" and self._is["joined"](word):
+        if self.language == "ko" and last in "\"'”’)]»" and self._is["joined"](word):
             return True, False
         if word[0].isalnum():
             return False, False
@@ -427,30 +423,25 @@ class Detokeniser:
     ) -> tuple[bool, bool]:
         """Does as `_attached` for quotation marks and apostrophes."""
         word, before, later = words[place], words[place - 1] if place else "", words[place + 1 :]
-        after, kind = later[0] if later else "", KIND.get(word, word)
+        after, kind, last = later[0] if later else "", KIND.get(word, word), before[-1:]
         opened = quotes.get(kind, "")
-        if word in "'’" and before[-1:].isalnum():
+        if word in "'’" and last.isalnum():
             around = f"{before} {word} {after}"
-            if self._is["both"](around) or self._is["right"](around):
-                return bool(self._is["both"](around)), True
+            joined = bool(self._is["both"](around))
+            if joined or self._is["right"](around):
+                return joined, True
             if self.language == "it" and before.lower() in SHORTENED:
                 return True, False
             if self.language in ("en", "de"):
                 if self._is["joined"](after):
                     return True, True
-                if not opened and (
-                    word == "’" or (self.language == "en" and _possessive(words, place))
-                ):
+                ends = word == "’" or (self.language == "en" and _possessive(words, place))
+                if ends and not opened:
                     return True, False
-            elif (
-                word == "’"
-                and not opened
-                and not self._is["internal"](word)
-                and after[:1].isalpha()
-            ):
+            elif word == "’" and not (opened or self._is["internal"](word)) and after[:1].isalpha():
                 return True, True
         if kind == word:
-            if not opened and word not in later and before[-1:] in (*",.!?…",):
+            if last and last in ",.!?…" and not opened and word not in later:
                 return True, False  # the quotation began on an earlier line
             return self._toggled(word, quotes)
         if self.language == "fr" and kind == "«»":
@@ -460,7 +451,7 @@ class Detokeniser:
             return True, False
         if word in "”»’›":
             opens = word != "”" or self.language in ("fi", "sv")
-            if word == "’" and before[-1:].isalnum() and self._is["internal"](word):
+            if word == "’" and last.isalnum() and self._is["internal"](word):
                 return False, True  # nl: ’s avonds
             if not opens or not any(other in CLOSED_BY[word] for other in later):
                 return True, False

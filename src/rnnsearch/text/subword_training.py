@@ -18,10 +18,7 @@ _RUNNING_WORDS = 4_000_000  # sentencepiece takes some 150 bytes for each
 
 
 def train_subwords(
-    counts: Mapping[str, int],
-    kind: Literal["unigram", "bpe"],
-    size: int,
-    marks_words: bool = True,
+    counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, marks_words: bool = True
 ) -> Subwords:
     """Trains on words and their frequencies; the result depends only on the arguments.
 

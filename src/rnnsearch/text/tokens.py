@@ -43,17 +43,8 @@ ROMANIAN = {"ş": "ș", "ţ": "ț", "Ş": "Ș", "Ţ": "Ț"}
 spelling."""
 FULL_WIDTH_LANGUAGES = ("zh", "yue", "wuu", "ja")
 
-UNSPACED = {
-    "zh": 1.5,
-    "yue": 1.5,
-    "wuu": 1.5,
-    "ja": 2.0,
-    "th": 4.0,
-    "lo": 4.0,
-    "km": 4.0,
-    "my": 4.0,
-}
-UNSPACED |= {"bo": 1.5, "dz": 1.5}
+UNSPACED = dict.fromkeys(["zh", "yue", "wuu", "bo", "dz"], 1.5) | {"ja": 2.0}
+UNSPACED |= dict.fromkeys(["th", "lo", "km", "my"], 4.0)
 """Languages written without spaces → how many of its characters make about one word."""
 SPACE = "␣"
 """Begins a word of unspaced text that has a space before it."""

@@ -11,7 +11,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -51,13 +51,12 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
     .zst without the library that reads it.
     """
     require("the file", path, str, Path)
-    try:
+    suffix = ".zip" if _ZIP in str(path).lower() else Path(path).suffix.lower()
+    with _faults(path):
         if str(path) == STDIN:
             with _stdin() as stream:
                 yield stream
-        elif unpack := COMPRESSIONS.get(
-            ".zip" if _ZIP in str(path).lower() else Path(path).suffix.lower()
-        ):
+        elif unpack := COMPRESSIONS.get(suffix):
             with unpack(path) as packed, io.BufferedReader(packed, _BUFFER) as stream:
                 # Python's gzip and bz2 read a file of 0 bytes as valid and empty; a failed download
                 # leaves such a file.
@@ -67,6 +66,13 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
         else:
             with Path(path).open("rb") as stream:
                 yield stream
+
+
+@contextmanager
+def _faults(path: str | Path) -> Iterator[None]:
+    """Turns errors of opening, reading and decompressing into an InputError."""
+    try:
+        yield
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
         if isinstance(error, OSError) and error.errno is not None:  # gzip and bz2 give no number
             what, remedy = _FAULTS.get(type(error), (f"cannot be read: {error.strerror}", ""))
@@ -94,16 +100,9 @@ def texts_in_zip(path: str | Path) -> list[str]:
     InputError if it is damaged."""
     if not str(path).lower().endswith(".zip"):
         return []
-    with suppress(OSError):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
-                return [name for name in names if not Path(name).name.lower().startswith(_NOTES)]
-        except zipfile.BadZipFile as error:
-            raise InputError(
-                f"the compressed file is damaged or incomplete: {error}", file=path
-            ) from None
-    return []
+    with _faults(path), zipfile.ZipFile(path) as archive:
+        names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+    return [name for name in names if not Path(name).name.lower().startswith(_NOTES)]
 
 
 @contextmanager
