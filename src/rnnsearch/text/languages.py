@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -16,9 +16,8 @@ from typing import Any
 
 from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
-from rnnsearch.settings import DataSettings
 from rnnsearch.text.codec import SIDES
-from rnnsearch.text.formats.layout import Layout
+from rnnsearch.text.formats.layout import NAMED_LAYOUT, Layout
 from rnnsearch.text.formats.opening import is_on_disk, text_suffix
 from rnnsearch.text.formats.readers import BILINGUAL, languages_in, parallel_texts
 from rnnsearch.text.language_codes import LANGUAGES, base
@@ -104,7 +103,10 @@ def _is_bilingual(file: str | Path) -> bool:
 
 
 def with_languages(
-    files: Sequence[str | Path], recipe: str, overrides: Sequence[str], layout: Layout | None = None
+    files: Sequence[str | Path],
+    recipe: str,
+    overrides: Sequence[str],
+    layout: Layout = NAMED_LAYOUT,
 ) -> tuple[list[str], str]:
     """Returns the overrides, `section.key=value`, with both languages of the text, and a message
     that says what they are and why.
@@ -115,29 +117,38 @@ def with_languages(
     """
     data = load_config(recipe, overrides).data
     names, by = named_languages(files), "by the file's name"
-    layout = layout or Layout()
     if not any(names) and is_on_disk(files[0]) and (inside := languages_in(files[0], layout)):
         names, by = inside, "by the file"
-    sides = _first_lines(files, _places(layout, data, names))
-    reads = [_read_languages(lines) for lines in sides]
+    keys = "source_language", "target_language"
+    # The languages that are set or named are the keys of JSON lines, and the languages in a TMX
+    # file.
+    places = {
+        key: name if name and key not in data.model_fields_set else getattr(data, key)
+        for key, name in zip(keys, names, strict=True)
+    }
+    _, sides = next(_samples(files, replace(layout, **places)), ("", []))
+    sides = sides or [(), ()]
+    reads = list(map(_read_languages, sides))
     clear = list(map(_clear, reads))
     if not all(clear) or clear[0] == clear[1]:
         clear = ["", ""]
     found, how = [], []
-    for side, named, text in zip(SIDES, names, clear, strict=True):
-        key = f"{side}_language"
-        code, why = getattr(data, key), "as set"
+    for (key, code), named, read in zip(places.items(), names, clear, strict=True):
+        why = "as set"
         if key not in data.model_fields_set:
-            choices = (named, by), (text, "by the text"), (code, "assumed")
+            choices = (named, by), (read, "by the text"), (code, "assumed")
             code, why = next(choice for choice in choices if choice[0])
             found.append(f"data.{key}={code}")
         how.append((code, why))
     (source, why), (target, other) = how
-    if source == target and _has_lines(files, layout):
-        remedy = (
-            "the names end in the language: corpus.en corpus.fr; or --set data.target_language=fr"
-        )
-        raise InputError(f"both sides are in one language, {source}", remedy=remedy)
+    if source == target:
+        text = parallel_texts(files, layout=layout)[0]
+        if not all(map(is_on_disk, files)) or any(text.pairs()):
+            raise InputError(
+                f"both sides are in one language, {source}",
+                remedy="the names end in the language: corpus.en corpus.fr; or --set"
+                " data.target_language=fr",
+            )
     reasons = why if why == other else f"{why}, {other}"
     remedy = ": name others by --set data.source_language=… and data.target_language=…"
     said = f"{source} → {target} ({reasons}{remedy * ('assumed' in (why, other))})"
@@ -150,40 +161,23 @@ def language_doubts(
     """Returns lines that warn of texts in other languages than the layout's, from the text `first`
     on, counted from 0. can_name: whether settings may name other languages. Streams, and what
     cannot be read, are passed over."""
-    said, codes = "", (layout.source_language, layout.target_language)
+    codes = layout.source_language, layout.target_language
+    return "".join(
+        _doubts(sides, map(_read_languages, sides), codes, f"{name}: ", can_name)
+        for name, sides in _samples(files, layout, first)
+    )
+
+
+def _samples(
+    files: Sequence[str | Path], layout: Layout, first: int = 0
+) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Yields the name of each text from `first` on, and the first lines of its sides; no sides of
+    an empty text. Ends before streams, which can be read only once, and before a text that cannot
+    be read."""
     with suppress(InputError, OSError):
         on_disk = bool(files) and all(map(is_on_disk, files))
         for text in parallel_texts(files, layout=layout)[first:] if on_disk else []:
-            sides = list(zip(*islice(text.pairs(), SAMPLED), strict=True))
-            reads = map(_read_languages, sides)
-            said += _doubts(sides, reads, codes, f"{text.name}: ", can_name)
-    return said
-
-
-def _has_lines(files: Sequence[str | Path], layout: Layout) -> bool:
-    """Tells whether the text has lines, or is a stream. Raises InputError if it cannot be read."""
-    text = parallel_texts(files, layout=layout)[0]
-    return not all(map(is_on_disk, files)) or any(True for _ in text.pairs())
-
-
-def _places(layout: Layout, data: DataSettings, names: Sequence[str]) -> Layout:
-    """Returns the layout with the languages that are set or named: the keys of JSON lines, and the
-    languages of a TMX file."""
-    codes = [
-        name if name and key not in data.model_fields_set else getattr(data, key)
-        for key, name in zip(("source_language", "target_language"), names, strict=True)
-    ]
-    return replace(layout, source_language=codes[0], target_language=codes[1])
-
-
-def _first_lines(files: Sequence[str | Path], layout: Layout) -> list[list[str]]:
-    """Returns the first lines of each side. None of streams, which can be read only once, and of a
-    text that cannot be read, which whoever needs it reports."""
-    if all(map(is_on_disk, files)):
-        with suppress(InputError, OSError):
-            pairs = list(islice(parallel_texts(files, layout=layout)[0].pairs(), SAMPLED))
-            return [[pair[side] for pair in pairs] for side in (0, 1)]
-    return [[], []]
+            yield text.name, list(zip(*islice(text.pairs(), SAMPLED), strict=True))
 
 
 def _read_languages(lines: Sequence[str]) -> Counter[str]:
@@ -242,11 +236,10 @@ def _copy_doubt(source: Sequence[str], target: Sequence[str]) -> str:
 def _shift_doubt(source: Sequence[str], target: Sequence[str]) -> str:
     """Returns a warning if the lengths of the lines fit those of lines further down on the other
     side far better."""
-    sizes = [[*map(len, side)] for side in (source, target)]
     if len(source) < SAMPLED // 4:
         return ""
     fits = {
-        shift: _correlation(sizes[0][max(shift, 0) :], sizes[1][max(-shift, 0) :])
+        shift: _correlation(source[max(shift, 0) :], target[max(-shift, 0) :])
         for shift in range(-FARTHEST, FARTHEST + 1)
     }
     best = max(fits, key=fits.__getitem__)
@@ -257,8 +250,9 @@ def _shift_doubt(source: Sequence[str], target: Sequence[str]) -> str:
     return f"{what} (is a line missing?)"
 
 
-def _correlation(one: Sequence[int], other: Sequence[int]) -> float:
-    pairs = list(zip(one, other, strict=False))
+def _correlation(one: Sequence[str], other: Sequence[str]) -> float:
+    """Returns the correlation of the lengths of the lines, as far as both sides have some."""
+    pairs = zip(map(len, one), map(len, other), strict=False)
     sides = list(zip(*pairs, strict=True))
     return correlation(*sides) if all(len(set(side)) > 1 for side in sides) else 0.0
 
@@ -266,9 +260,9 @@ def _correlation(one: Sequence[int], other: Sequence[int]) -> float:
 def _doubt(side: str, code: str, read: Counter[str]) -> str:
     """Returns a warning if nearly all blocks, and several, are in one other language, and
     the model knows the one that they should be in."""
-    known = {one for one, _ in ranked_languages("a")}
+    known = dict(ranked_languages("a")).keys() - read
     for other, count in read.most_common(1):
-        if count >= max(3, 0.95 * read.total()) and base(code) in known - set(read):
+        if count >= max(3, 0.95 * read.total()) and base(code) in known:
             return f"the {side} text looks like {other}, not {code}"
     return ""
 

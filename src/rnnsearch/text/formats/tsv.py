@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from rnnsearch.errors import InputError
@@ -32,35 +33,31 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
     names: list[str] = []
     others = False
     for number, line in enumerate(raw_lines(path, warnings[0]), 1):
+        fault = partial(InputError, file=path, line=number)
         cells = line.split("\t")
         if line in ("", "\r"):
             warnings[0].note(EMPTY_LINE, number)
             yield "", ""
             continue
         if columns is None:
-            try:
-                columns, named = _columns(cells, layout)
-            except InputError as fault:
-                raise InputError(str(fault), file=path, line=number) from None
+            columns, named = _columns(cells, layout, fault)
             if named:
                 names = [cells[column] for column in columns]
                 warnings[0].note("line of column names", number)
                 continue
         if len(cells) <= max(columns):
-            what = f"has no column {max(columns) + 1}, but only {len(cells)}"
             remedy = (
                 "write TABs between the columns; correct or delete the line, or give other columns"
             )
             if cells[-1].startswith('"') and cells[-1].count('"') % 2:
                 remedy = "write each pair on one line, without quotation marks around line breaks"
-            raise InputError(what, file=path, line=number, remedy=remedy)
+            raise fault(f"has no column {max(columns) + 1}, but only {len(cells)}", remedy=remedy)
         pair = [cells[column].removesuffix("\r") for column in columns]
         if not layout.source and pair == names:
             if not first:
                 raise _no_text(columns[0], "the same words again and again", path)
             what = f"repeats the names of columns, {pair[0]} and {pair[1]}"
-            remedy = "delete the line, or give the numbers of two columns of text"
-            raise InputError(what, file=path, line=number, remedy=remedy)
+            raise fault(what, remedy="delete the line, or give the numbers of two columns of text")
         quoted = list(filter(_QUOTED_CELL.fullmatch, pair))
         if len(quoted) == 2 or any('""' in cell[1:-1] for cell in quoted):
             warnings[0].note(QUOTED, number)
@@ -76,20 +73,20 @@ def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
         _check_text(first, columns or (0, 1), others, path)
 
 
-def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
+def _columns(
+    cells: list[str], layout: Layout, fault: Callable[..., InputError]
+) -> tuple[tuple[int, int], bool]:
     """Returns the columns of both sides, counted from 0, and whether these cells are names of
     columns."""
     header = [cell.strip().casefold() for cell in cells]
-    languages = _language_names(layout.source_language), _language_names(layout.target_language)
-    roles = {"source", "src"}, {"target", "tgt", "trg"}
-    source_names, target_names = either = list(map(set.union, languages, roles))
+    languages = [_language_names(layout.source_language), _language_names(layout.target_language)]
+    roles = [{"source", "src"}, {"target", "tgt", "trg"}]
+    either = list(map(set.union, languages, roles))
     if layout.source.isdecimal() and layout.target.isdecimal():
         columns = int(layout.source) - 1, int(layout.target) - 1
-        there = [header[column] if column < len(header) else "" for column in columns]
+        there = [dict(enumerate(header)).get(column, "") for column in columns]
         orders = there, there[::-1]  # columns 2 and 1 of a file from the source to the target
-        return columns, any(
-            _is_name(one, source_names) and _is_name(other, target_names) for one, other in orders
-        )
+        return columns, any(all(map(_is_name, names, either)) for names in orders)
     for source, target in layout.names():
         if source.casefold() in header and target.casefold() in header:
             return (header.index(source.casefold()), header.index(target.casefold())), True
@@ -103,7 +100,7 @@ def _columns(cells: list[str], layout: Layout) -> tuple[tuple[int, int], bool]:
             return (0, 1), False
     what = f"does not name columns {layout.wanted()}; it has: {', '.join(cells)}"
     remedy = "give the names or numbers of two columns of text by --columns SOURCE TARGET"
-    raise InputError(what[:300], remedy=remedy)
+    raise fault(what[:300], remedy=remedy)
 
 
 def _check_text(
@@ -120,8 +117,11 @@ def _check_text(
 
 
 def _no_text(column: int, what: str, path: str | Path) -> InputError:
-    remedy = "give the numbers of two columns of text"
-    return InputError(f"column {column + 1} holds {what}", file=path, remedy=remedy)
+    return InputError(
+        f"column {column + 1} holds {what}",
+        file=path,
+        remedy="give the numbers of two columns of text",
+    )
 
 
 def _is_number(cell: str) -> bool:
@@ -150,11 +150,11 @@ def _is_name(cell: str, words: set[str]) -> bool:
 def column_languages(path: str | Path, layout: Layout) -> list[str]:
     """Returns the codes of the languages that name the columns of a file, in their order."""
     cells = list(map(str.strip, next(raw_lines(path), "").casefold().split("\t")))
-    given = [layout.source, layout.target]
+    given = [layout.source.casefold(), layout.target.casefold()]
     if all(map(str.isdecimal, given)):
         cells = [cells[int(one) - 1] for one in given if 0 < int(one) <= len(cells)]
-    elif all(given) and all(one.casefold() in cells for one in given):
-        cells = [one.casefold() for one in given]
+    elif all(given) and {*given} <= {*cells}:
+        cells = given
     found = (
         [code for code in LANGUAGES if _is_name(cell, _language_names(code))] for cell in cells
     )
