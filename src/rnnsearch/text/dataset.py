@@ -185,17 +185,14 @@ class Corpus:
         contents = read_contents(folder)
         _check_sums(folder)
         codecs = load_codecs(folder, contents.data)
-        numbers, linked = range(len(contents.train.shards)), contents.train.links
-        shards = {
-            kind: [map_rows(folder, shard_name(kind, number)) for number in numbers]
-            for kind in ((*SIDES, "links") if linked else SIDES)
-        }
-        source, target = (
-            SentenceIds(*shards[side], lengths=map_array(folder / f"train.{side}.lengths.npy"))
-            for side in SIDES
-        )
-        links = SentenceIds(*shards["links"]) if linked else None
-        pairs = Pairs(source, target, links)
+
+        def train(kind: str) -> SentenceIds:
+            names = (shard_name(kind, number) for number in range(len(contents.train.shards)))
+            path = folder / f"train.{kind}.lengths.npy"
+            lengths = None if kind == "links" else map_array(path)
+            return SentenceIds(*(map_rows(folder, name) for name in names), lengths=lengths)
+
+        pairs = Pairs(*map(train, (*SIDES, *["links"] * contents.train.links)))
         dev, lines = None, []
         if any(folder.glob("dev.*")):
             dev = Pairs(*(SentenceIds(map_rows(folder, f"dev.{side}")) for side in SIDES))
@@ -215,8 +212,8 @@ def write_rows(folder: Path, name: str, rows: Ragged, order: Integers) -> None:
     and <name>.offsets.npy."""
     offsets = offsets_of(rows.lengths[order])
     write_array(folder / f"{name}.offsets.npy", offsets.dtype, len(offsets), [offsets])
-    parts = (order[start : start + _WRITTEN] for start in range(0, len(order), _WRITTEN))
-    values = (rows.take(part).values for part in parts)
+    starts = range(0, len(order), _WRITTEN)
+    values = (rows.take(order[start : start + _WRITTEN]).values for start in starts)
     write_array(_values(folder, name), rows.values.dtype, int(offsets[-1]), values)
 
 
@@ -225,7 +222,7 @@ def write_array(path: Path, dtype: np.dtype[Any], length: int, chunks: Iterable[
     # Plain writes raise a clear OSError on a full disk; a memory map would crash the process, and
     # np.save gives no reason.
     header = {
-        "descr": np.lib.format.dtype_to_descr(dtype),
+        "descr": dtype.str,
         "fortran_order": False,
         "shape": (length,),
     }
@@ -273,8 +270,8 @@ def _damaged(what: str, file: Path) -> InputError:
 def write_contents(folder: Path, settings: DataSettings, shards: list[int], links: bool) -> None:
     """Writes the checksums, then data.toml. A folder without data.toml is no dataset, so it is
     written last."""
-    train = {"shards": shards, "links": links}
-    text = tomli_w.dumps({"format": STORE_FORMAT, "data": settings.model_dump(), "train": train})
+    contents = StoreContents(data=settings, train=TrainContents(shards=shards, links=links))
+    text = tomli_w.dumps({"format": STORE_FORMAT} | contents.model_dump())
     lines = [f"{file_checksum(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
     lines.append(f"{hashlib.sha256(text.encode()).hexdigest()}  {SETTINGS}\n")
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
@@ -323,13 +320,13 @@ def _check_sums(folder: Path) -> None:
             raise ValueError
     except (OSError, ValueError):
         raise _damaged("it cannot be read", folder / CHECKSUMS) from None
-    sizes: list[tuple[int, Path]] = []
+    sizes: dict[Path, int] = {}
     for path in (folder / name for name in expected):
         with reading(path, AGAIN):
             check_regular(path)
-            sizes.append((path.stat().st_size, path))
+            sizes[path] = path.stat().st_size
     left = CHECKED_BYTES
-    for size, path in sorted(sizes):
-        left -= size
+    for path in sorted(sizes, key=sizes.__getitem__):
+        left -= sizes[path]
         if left >= 0 and file_checksum(path) != expected[path.name]:
             raise _damaged("its checksum differs", path)

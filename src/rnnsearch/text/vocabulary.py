@@ -3,9 +3,10 @@ words."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import chain, islice, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -47,12 +48,12 @@ class Vocabulary:
         Equally frequent words are ordered by their spelling, so the order of the text does not
         matter.
         """
-        frequent = [
-            word
+        frequent = sorted(
+            (-count, word)
             for word, count in counts.items()
             if count >= minimum_count and word not in SPECIALS
-        ]
-        return cls(sorted(frequent, key=lambda word: (-counts[word], word))[:size])
+        )
+        return cls(word for _, word in frequent[:size])
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
@@ -94,12 +95,9 @@ class Vocabulary:
     def ids_starting(self, letters: str) -> list[int]:
         """Returns the ids of the words that start with these letters; the specials do not count as
         words."""
-        words, size = self._sorted, len(letters)
-        first, end = (
-            side(words, letters, key=lambda word: word[:size])
-            for side in (bisect_left, bisect_right)
-        )
-        return self.ids(words[first:end])
+        first = bisect_left(self._sorted, letters)
+        following = islice(self._sorted, first, None)
+        return self.ids(takewhile(lambda word: word.startswith(letters), following))
 
     @cached_property
     def _sorted(self) -> list[str]:
@@ -131,10 +129,9 @@ class WordFilter:
     @classmethod
     def of(cls, words: Iterable[str]) -> WordFilter:
         """Builds the filter of these words."""
-        distinct = set(words)
-        return cls(np.zeros(max(1, len(distinct) * BITS_PER_WORD // 8), dtype=np.uint8)).with_words(
-            distinct
-        )
+        words = set(words)
+        size = max(1, len(words) * BITS_PER_WORD // 8)
+        return cls(np.zeros(size, dtype=np.uint8)).with_words(words)
 
     def with_words(self, words: Iterable[str]) -> WordFilter:
         """Returns a filter with these words added. It is the same filter several times in a row, if
@@ -142,12 +139,10 @@ class WordFilter:
         words = set(words)
         new = sum(word not in self for word in words) if self.bits.any() else 0
         copies = 1 + 2 * new * BITS_PER_WORD // (8 * len(self.bits))
-        bits = np.tile(self.bits, copies)
-        places = np.fromiter(
-            (place for word in words for place in WordFilter(bits)._places(word)), dtype=np.int64
-        )
-        np.bitwise_or.at(bits, places >> 3, (1 << (places & 7)).astype(np.uint8))
-        return WordFilter(bits)
+        larger = WordFilter(np.tile(self.bits, copies))
+        places = np.fromiter(chain.from_iterable(map(larger._places, words)), dtype=np.int64)
+        np.bitwise_or.at(larger.bits, places >> 3, (1 << (places & 7)).astype(np.uint8))
+        return larger
 
     @classmethod
     def load(cls, path: Path) -> WordFilter:
