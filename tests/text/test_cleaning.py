@@ -4,7 +4,7 @@ import pytest
 from pairs import pairs_of
 
 from rnnsearch.settings import DataSettings
-from rnnsearch.text.cleaning import Cleaner, pair_digest
+from rnnsearch.text.cleaning import Cleaner
 
 
 def words(count: int) -> str:
@@ -43,4 +43,5 @@ def test_a_pair_is_dropped_for_a_reason(
 
 def test_both_sides_and_their_border_count() -> None:
     pairs = [("a b", "c"), ("a", "b c"), ("a", "c"), ("c", "a"), ("", "a"), ("a", "")]
-    assert len({pair_digest(pair) for pair in pairs * 2}) == len(pairs)
+    digest = Cleaner(DataSettings()).digest
+    assert len({digest(pair) for pair in pairs * 2}) == len(pairs)

@@ -128,8 +128,8 @@ class Aligning(Task):
         how = dict(self.how)
         each = {name: how.pop(name) for name in ("threshold", "batch_size")}
         aligner = Aligner(translator, back, scored=self.form == "matrices", **how)
-        answer = partial(aligner.stream, **each)
-        return Work(answer, lambda _, aligned: self.line(aligned), each["batch_size"])
+        stream = partial(aligner.stream, **each)
+        return Work(stream, lambda _, aligned: self.line(aligned), each["batch_size"])
 
     def key(self, runs: Runs) -> str:
         how = f"align {self.how} {len(self.reverse)}"
@@ -201,13 +201,9 @@ class Scoring(Task):
     doing = "scoring"
 
     def load(self, place: Place, runs: Runs) -> Work:
-        translator = place.load(runs)
-
-        def answer(pairs: Any, first: int) -> Any:
-            return translator.force(pairs, self.batch_size, first=first)
-
+        translator, size = place.load(runs), self.batch_size
         write = json_line if self.form == "json" else lambda _, result: f"{result.score:.5f}"
-        return Work(answer, write, self.batch_size)
+        return Work(lambda pairs, first: translator.force(pairs, size, first=first), write, size)
 
     def key(self, runs: Runs) -> str:
         return answers_key(runs, f"score {self.batch_size}", self.form, [])

@@ -5,17 +5,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from rnnsearch.errors import InputError
 
 SEPARATOR = " ||| "
 
 
-@dataclass(frozen=True, slots=True)
-class NbestEntry:
+class NbestEntry(NamedTuple):
     """One line of an n-best list. sentence: 0-based line of the source. rest: features and scores
     of the system that made the list."""
 

@@ -87,10 +87,9 @@ class SideBlock(NamedTuple):
     @classmethod
     def of(cls, sentences: Sequence[Sequence[str]]) -> SideBlock:
         """Returns the block of these sentences."""
-        places = {
-            word: place for place, word in enumerate(dict.fromkeys(chain.from_iterable(sentences)))
-        }
-        return cls(list(places), Ragged.of([[places[word] for word in each] for each in sentences]))
+        places: dict[str, int] = {}
+        rows = [[places.setdefault(word, len(places)) for word in each] for each in sentences]
+        return cls(list(places), Ragged.of(rows))
 
 
 class CleanBlock(NamedTuple):
@@ -160,26 +159,20 @@ class Cleaner:
 
     def __call__(self, chunk: Chunk) -> CleanedChunk:
         """Tokenises and filters the pairs of a chunk."""
-        kept: list[SidesWords] = []
-        links: list[list[int]] = []
         reasons: list[str] = []
-        digests: list[int] = []
+        kept: list[tuple[SidesWords, list[int], int]] = []
         repairs = Counter[str]()
         for number, (lines, _) in enumerate(chunk.pairs, chunk.first):
             repaired, words = self.tokenised(lines, repairs)
             reasons.append(reason := self.drop_reason(words))
-            found = (
-                self._links(chunk, number, repaired, words, bool(reason))
-                if chunk.link_words
-                else []
-            )
+            links = self._links(chunk, number, repaired, words, bool(reason))
             if not reason:
-                kept.append(words)
-                links.append(found)
-                digests.append(self.digest(repaired))
-        source, target = (SideBlock.of([words[side] for words in kept]) for side in (0, 1))
-        block = CleanBlock(chunk.text_index, source, target, Ragged.of(links))
-        return CleanedChunk(reasons, block, np.array(digests, np.uint64), repairs)
+                kept.append((words, links, self.digest(repaired)))
+        source, target = (SideBlock.of([words[side] for words, _, _ in kept]) for side in (0, 1))
+        rows = Ragged.of([links for _, links, _ in kept])
+        digests = np.array([digest for *_, digest in kept], np.uint64)
+        block = CleanBlock(chunk.text_index, source, target, rows)
+        return CleanedChunk(reasons, block, digests, repairs)
 
     def drop_reason(self, words: SidesWords) -> str:
         """Returns why a pair is dropped, "" if it is kept; duplicates are found later.
@@ -232,9 +225,11 @@ class Cleaner:
 
     def digest(self, repaired: Sequence[str]) -> int:
         """Returns a number that tells a pair from others, whatever its spaces, and in lowercase if
-        words are."""
+        words are. Neither line may hold a line feed."""
         sides = zip(self.tokenisers, repaired, strict=True)
-        return pair_digest([side.cased(" ".join(line.split())) for side, line in sides])
+        text = "\n".join(side.cased(" ".join(line.split())) for side, line in sides)
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST)
+        return int.from_bytes(digest.digest(), "big")
 
     def _link_words(self, repaired: Sequence[str], words: SidesWords) -> SidesWords:
         """Returns the words that links refer to if they do not refer to given words."""
@@ -246,10 +241,13 @@ class Cleaner:
     ) -> list[int]:
         """Returns the links of a pair between the tokeniser's words, as positions of source and
         target alternating. The links of a dropped pair are only checked."""
+        if not chunk.link_words:
+            return []
         file, (lines, line) = chunk.links_file, chunk.pairs[number - chunk.first]
         links = parse_links(line, file, number, swapped=self.links_reversed)
-        is_given = chunk.link_words == "given"
-        given = list(map(given_words, lines)) if is_given else self._link_words(repaired, words)
+        given: SidesWords = list(map(given_words, lines))
+        if chunk.link_words == "tokenised":
+            given = self._link_words(repaired, words)
         check_links(links, list(map(len, given)), file, number, chunk.link_words)
         if dropped or not links:
             return []
@@ -267,13 +265,6 @@ class Cleaner:
                 raise InputError(what, file=file, line=number, remedy=remedy)
             ranges.append(found)
         return list(chain.from_iterable(project(links, *ranges)))
-
-
-def pair_digest(lines: Sequence[str]) -> int:
-    """Returns a number that tells a pair of lines from others. Neither line may hold a line
-    feed."""
-    text = "\n".join(lines).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=DIGEST).digest(), "big")
 
 
 def read_chunks(
@@ -393,8 +384,8 @@ def _shown(text: TextReport, chunk: Chunk, place: int) -> ShownPair:
 def count_words(report: SideReport, block: SideBlock, repeat: int, counts: Counter[str]) -> None:
     """Adds the words of a block, as often as it is used, to the report and to their frequencies."""
     words, (values, lengths) = block.words, block.sentences
-    times = np.bincount(values, minlength=len(words)) * repeat
-    counts.update({word: count for word, count in zip(words, times.tolist(), strict=True) if count})
+    times = zip(words, np.bincount(values, minlength=len(words)) * repeat, strict=True)
+    counts.update({word: int(count) for word, count in times if count})
     report.sentences += repeat * len(lengths)
     report.words += repeat * len(values)
     report.distinct_words = len(counts)

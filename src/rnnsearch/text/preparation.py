@@ -10,7 +10,7 @@ likely.
 from __future__ import annotations
 
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -390,11 +390,10 @@ class Buckets:
     def write_shards(self, store: Path, linked: bool) -> Iterator[int]:
         """Writes every bucket's pairs in random order, and their lengths; yields the number of
         pairs of each shard."""
-        kinds = [*SIDES, "links"] if linked else SIDES
-        lengths: dict[str, list[Integers]] = {kind: [] for kind in kinds}
+        lengths = defaultdict[str, list[Integers]](list)
         filled = [(number, path) for number, path in enumerate(self.paths) if path.exists()]
         for shard, (number, path) in enumerate(filled):
-            for place, kind in enumerate(kinds):
+            for place, kind in enumerate((*SIDES, "links") if linked else SIDES):
                 rows = _read_bucket(path, place)
                 # The first bucket's numbers are those of the seed alone.
                 order = np.random.default_rng([self._seed, number]).permutation(len(rows.lengths))

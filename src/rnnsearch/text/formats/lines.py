@@ -30,35 +30,32 @@ feeds."""
 
 NO_LINES = {
     suffix: remedy
-    for suffixes, remedy in (
-        (".sgm .sgml", "write the text between <seg> and </seg>, one segment per line"),
-        (".xlf .xliff", "save it as TMX, as translation tools do"),
-        (
-            ".srt .vtt .sbv .ass .ssa .lrc .sub",
-            "write one sentence per line, without numbers and times",
+    for remedy, suffixes in {
+        "write the text between <seg> and </seg>, one segment per line": ".sgm .sgml",
+        "save it as TMX, as translation tools do": ".xlf .xliff",
+        "write one sentence per line, without numbers and times": (
+            ".srt .vtt .sbv .ass .ssa .lrc .sub"
         ),
-        (
-            ".po .pot .json .jsonl .ndjson .properties .strings .resx .ftl .ini .toml .yaml .yml"
-            " .tex .xml .svg .tmx .tbx .sdlxliff .csv .ipynb .plist .stringsdict .ics .vcf .js",
-            "write its texts alone, one sentence per line",
+        "write its texts alone, one sentence per line": """
+            .po .pot .json .jsonl .ndjson .properties .strings .resx .ftl .ini .toml .yaml .yml
+            .tex .xml .svg .tmx .tbx .sdlxliff .csv .ipynb .plist .stringsdict .ics .vcf .js""",
+        "save it as text, one sentence per line": (
+            ".doc .docm .docx .eml .epub .odp .ods .odt .pdf .ppt .pptx .rtf .xls .xlsx"
         ),
-        (
-            ".doc .docm .docx .eml .epub .odp .ods .odt .pdf .ppt .pptx .rtf .xls .xlsx",
-            "save it as text, one sentence per line",
+        "add --format html to `translate`, or save it as text, one sentence per line": (
+            ".htm .html .xhtml"
         ),
-        (
-            ".htm .html .xhtml",
-            "add --format html to `translate`, or save it as text, one sentence per line",
-        ),
-        (".tar .tgz .tbz .tbz2 .txz .7z .rar", "unpack it, and name the texts in it"),
-        (".tsv", "give one column, for example with `cut -f 1`"),
-    )
+        "unpack it, and name the texts in it": ".tar .tgz .tbz .tbz2 .txz .7z .rar",
+        "give one column, for example with `cut -f 1`": ".tsv",
+    }.items()
     for suffix in suffixes.split()
 }
 """Suffix of a file whose lines are not sentences → what to do with it."""
 
 _BOM = "\ufeff"
-_BYTE_ORDER_MARKS = {b"\xff\xfe\0\0": "utf-32-le", b"\0\0\xfe\xff": "utf-32-be"} | {
+_BYTE_ORDER_MARKS = {
+    b"\xff\xfe\0\0": "utf-32-le",
+    b"\0\0\xfe\xff": "utf-32-be",
     b"\xff\xfe": "utf-16-le",
     b"\xfe\xff": "utf-16-be",
 }
@@ -278,12 +275,12 @@ def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
         warnings.note(LOST, number)
     if kept.isprintable():
         return kept
-    kinds = {"\t": "tab", "\r": ""}
-    for kind in sorted(
-        {kinds.get(one, "control character") for one in _CONTROL.findall(kept)} - {""}
-    ):
-        warnings.note(kind, number)
-    for _ in range(kept.count("\r")):
+    controls = _CONTROL.findall(kept)
+    if not {*controls} <= {"\t", "\r"}:
+        warnings.note("control character", number)
+    if "\t" in controls:
+        warnings.note("tab", number)
+    for _ in range(controls.count("\r")):
         warnings.note(RETURNS, number)
     return _CONTROL.sub(" ", kept)
 
