@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 MOST_REPETITIONS = 1_000
 """Maximum of --repeat: more would be a mistake and fill the disk."""
 _VOCABULARY_SETTINGS = (
-    *("source_language", "target_language", "tokeniser", "lowercase"),
-    *("subwords", "vocabulary_size", "minimum_count"),
+    "source_language target_language tokeniser lowercase subwords vocabulary_size minimum_count"
 )
 """Settings of [data] that a vocabulary was made with."""
 
@@ -124,7 +123,7 @@ def data_options(
     sides, own = text.columns or ("", ""), [*(text.set_ or ())]
     if run is not None:
         settings = load_config(text.recipe, own).data
-        kept = run.settings.data.model_dump(include=set(_VOCABULARY_SETTINGS))
+        kept = run.settings.data.model_dump(include=set(_VOCABULARY_SETTINGS.split()))
         for override in own:
             key = override.partition("=")[0].strip().removeprefix("data.")
             if key in kept and kept[key] != getattr(settings, key):

@@ -33,10 +33,8 @@ _OTHERS = """
 _CODES = {three: code for code, (_, three) in LANGUAGES.items()}
 _CODES |= {name.lower(): code for code, (name, _) in LANGUAGES.items()}
 _CODES |= dict(row.split() for row in _OTHERS.split(","))
-POINTED_ORDINALS = (
-    *("cs", "da", "de", "et", "fi", "hr", "hu", "is"),
-    *("lv", "nb", "nn", "no", "sk", "sl", "sr", "tr"),
-)
+_POINTED_ORDINALS = "cs da de et fi hr hu is lv nb nn no sk sl sr tr"
+POINTED_ORDINALS = tuple(_POINTED_ORDINALS.split())
 """Languages in which a full stop after digits makes an ordinal."""
 
 

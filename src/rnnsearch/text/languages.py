@@ -23,7 +23,7 @@ from rnnsearch.text.formats.readers import BILINGUAL, languages_in, parallel_tex
 from rnnsearch.text.language_codes import LANGUAGES, base
 from rnnsearch.text.tokens import UNSPACED
 
-WORDS_TOO = {"am", "be", "he", "is", "it", "my", "no", "or", "so", "to"}
+WORDS_TOO = "am be he is it my no or so to"
 """Codes of languages that are English words, too."""
 SAMPLED, BLOCK = 400, 20
 """Pairs from which languages are identified, in blocks of so many lines."""
@@ -91,7 +91,7 @@ def named_languages(files: Sequence[str | Path]) -> list[str]:
     ends = [*map(language_of, (pairs if len(pairs) > 1 else files)[:2]), ""][:2]
     if ends[0] == ends[1] and base(ends[0]) not in LANGUAGES:  # corpus.en.tok corpus.fr.tok
         ends = ["", ""]
-    sure = len(known) == 2 or not {*known} <= WORDS_TOO  # en-uz.tsv, but not my-own.tsv
+    sure = len(known) == 2 or not {*known} <= {*WORDS_TOO.split()}  # en-uz.tsv, but not my-own.tsv
     first = sure and not (language_of(files[0]) and all(ends))
     return list(named.groups()) if named and first else ends
 

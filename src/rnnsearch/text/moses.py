@@ -301,7 +301,8 @@ ESCAPE = r"""(?:\\(?:[nrt"'*_]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+"""
 _RAISED = "[²³¹⁰⁴-⁹⁺⁻]+"  # m²
 _LINK = r"\][(\[].*|\[\^.*\]"  # [words](address), [words][1], words[^1]
 _ELIDED = "(?:[A-Za-z]|.*qu|.*ll) ['’] [«“\"]"  # d’« un »
-SHORTENED = frozenset(["po", "mo", "be", "va", "da", "fa", "sta", "di", "to"])
+_SHORTENED = "po mo be va da fa sta di to"
+SHORTENED = frozenset(_SHORTENED.split())
 """Italian words that end in an apostrophe: un po' di."""
 
 

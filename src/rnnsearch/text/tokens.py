@@ -43,8 +43,11 @@ ROMANIAN = {"ş": "ș", "ţ": "ț", "Ş": "Ș", "Ţ": "Ț"}
 spelling."""
 FULL_WIDTH_LANGUAGES = ("zh", "yue", "wuu", "ja")
 
-UNSPACED = dict.fromkeys(["zh", "yue", "wuu", "bo", "dz"], 1.5) | {"ja": 2.0}
-UNSPACED |= dict.fromkeys(["th", "lo", "km", "my"], 4.0)
+UNSPACED = {
+    code: characters
+    for codes, characters in {"zh yue wuu bo dz": 1.5, "ja": 2.0, "th lo km my": 4.0}.items()
+    for code in codes.split()
+}
 """Languages written without spaces → how many of its characters make about one word."""
 SPACE = "␣"
 """Begins a word of unspaced text that has a space before it."""
