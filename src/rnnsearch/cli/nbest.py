@@ -43,11 +43,9 @@ def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Itera
             )
         sentence, text, *rest = (field.strip() for field in line.split("|||"))
         if not before <= int(sentence) < sentences:
-            what = f"sentence {sentence} of {sentences}" + (
-                f" comes after sentence {before}" if int(sentence) < before else ""
-            )
             raise InputError(
-                what,
+                f"sentence {sentence} of {sentences}"
+                + (f" comes after sentence {before}" if int(sentence) < before else ""),
                 file=file,
                 line=number,
                 remedy="numbers start at 0, in the order of the source lines",

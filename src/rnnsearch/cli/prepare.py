@@ -127,9 +127,9 @@ def data_options(
         for override in own:
             key = override.partition("=")[0].strip().removeprefix("data.")
             if key in kept and kept[key] != getattr(settings, key):
-                what = f"data.{key} does not fit the vocabulary of {run.path}"
                 raise InputError(
-                    what, remedy=f"it was made with data.{key} = {kept[key]}: do not set it"
+                    f"data.{key} does not fit the vocabulary of {run.path}",
+                    remedy=f"it was made with data.{key} = {kept[key]}: do not set it",
                 )
         own += [f"data.{key}={json.dumps(value)}" for key, value in kept.items()]
     own, said = with_languages(files, text.recipe, own, Layout(kind, *sides))

@@ -96,8 +96,7 @@ def translate(
     lines_only = place.out is not None or alignment_plots or wanted.prefix
     if form in PAGES:
         if lines_only or search.get("search.nbest", 1) > 1:
-            what = f"--format {form} writes a page only"
-            raise InputError(what, remedy="write it with > FILE")
+            raise InputError(f"--format {form} writes a page only", remedy="write it with > FILE")
         from rnnsearch.text.formats.lines import raw_lines
 
         print(part(form)(load(names), "\n".join(raw_lines(file)), search))

@@ -143,8 +143,7 @@ class LineFile:
         """Returns the content of the state file. Raises InputError if it is damaged or a link, by
         which another file would be written."""
         if self.state_file.is_symlink():
-            what = "is a link to another file"
-            raise InputError(what, file=self.state_file, remedy="remove it")
+            raise InputError("is a link to another file", file=self.state_file, remedy="remove it")
         if not self.state_file.exists():
             return FileState()
         with reading(self.state_file, "remove it to begin anew", "is damaged"):

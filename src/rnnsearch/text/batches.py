@@ -62,12 +62,10 @@ class BatchOrder:
             raise InputError(what, remedy="raise training.max_length, or prepare another corpus")
         positions = int(longest[self.kept].max())
         if settings.batch_tokens is not None and positions > settings.batch_tokens:
-            what = (
-                f"training.batch_tokens = {settings.batch_tokens} cannot hold a pair of {positions}"
-                " positions"
-            )
             raise InputError(
-                what, remedy="raise training.batch_tokens or lower training.max_length"
+                f"training.batch_tokens = {settings.batch_tokens} cannot hold a pair of {positions}"
+                " positions",
+                remedy="raise training.batch_tokens or lower training.max_length",
             )
 
     def __len__(self) -> int:

@@ -182,14 +182,12 @@ def _check_codec_sums(folder: Path, expected: Mapping[str, str]) -> None:
                 what, file=folder / name, remedy="remove it, or copy the whole folder again"
             )
         if found.get(name) != expected[name]:
-            what = (
-                "is not what was written: its checksum differs" if name in found else "is missing"
+            raise InputError(
+                "is not what was written: its checksum differs" if name in found else "is missing",
+                file=folder / name,
+                remedy="copy it again; to keep a change of your own, delete [run.checksums] from"
+                " config.toml",
             )
-            remedy = (
-                "copy it again; to keep a change of your own, delete [run.checksums] from"
-                " config.toml"
-            )
-            raise InputError(what, file=folder / name, remedy=remedy)
 
 
 def side_tokeniser(side: Side, settings: DataSettings) -> Tokeniser:

@@ -170,11 +170,11 @@ class Clauses:
     def check(self, lines: int, remedy: str) -> None:
         """Raises InputError if most letters are in such words. lines: how many were counted."""
         if 2 * self.in_clauses > self.letters:
-            what = (
+            raise InputError(
                 f"{self.lines:,} of {lines:,} {self.side} lines are not split into words, the first"
-                f" is {self.first}"
+                f" is {self.first}",
+                remedy=f"split them into words first, or {remedy}",
             )
-            raise InputError(what, remedy=f"split them into words first, or {remedy}")
 
 
 def tokeniser_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:

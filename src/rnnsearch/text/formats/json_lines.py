@@ -81,8 +81,7 @@ def _parse_record(line: str) -> Record:
     except ValueError as error:
         raise InputError(f"is not valid JSON: {error}", remedy=remedy) from None
     if isinstance(record, list):
-        remedy = "write JSON lines: one object on each line"
-        raise InputError("is a JSON array", remedy=remedy)
+        raise InputError("is a JSON array", remedy="write JSON lines: one object on each line")
     if not isinstance(record, dict):
         raise InputError(f"is JSON, but not an object: {line[:40]}", remedy=remedy)
     return record
