@@ -148,7 +148,7 @@ class LineFile:
             return FileState()
         with reading(self.state_file, "remove it to begin anew", "is damaged"):
             state = read_json(self.state_file)
-            kinds = {name: type(value) for name, value in FileState()._asdict().items()}
+            kinds = {"key": str, "items": int, "checksum": str, "size": int}
             found = isinstance(state, dict) and {name: type(value) for name, value in state.items()}
             if found != kinds or min(state["items"], state["size"]) < 0:
                 raise ValueError("it is not a state")

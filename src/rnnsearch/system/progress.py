@@ -30,17 +30,14 @@ class LastingStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        try:
-            return self._stream.write(text)
         # ValueError: a closed stream, or characters that its encoding lacks
-        except (OSError, ValueError):
-            return len(text)
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
 
     def flush(self) -> None:
-        try:
+        with suppress(OSError, ValueError):
             self._stream.flush()
-        except (OSError, ValueError):
-            return
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

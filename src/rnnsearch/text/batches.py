@@ -100,26 +100,20 @@ class BatchOrder:
     def _epoch(self, epoch: int, skipped: int) -> Iterator[tuple[int, PairNumbers, bool]]:
         """Yields (batches done including this one, its pairs, whether it is the epoch's last),
         without the first `skipped`."""
-        size = self.settings.batch_size * self.settings.pool_batches
+        settings, order, first = self.settings, self.kept, 0
+        size = settings.batch_size * settings.pool_batches
         pools = -(-self.pairs // size)
-        # Without `batch_tokens`, all pools give the same number of batches, so earlier pools need
-        # not be cut.
-        first = (
-            0
-            if self.settings.batch_tokens
-            else min(skipped // self.settings.pool_batches, pools - 1)
-        )
-        order = (
-            self._random(epoch, 0).permutation(self.kept) if self.settings.reshuffle else self.kept
-        )
-        done = first * self.settings.pool_batches
+        if not settings.batch_tokens:
+            # All pools give the same number of batches, so earlier pools need not be cut.
+            first = min(skipped // settings.pool_batches, pools - 1)
+        if settings.reshuffle:
+            order = self._random(epoch, 0).permutation(order)
+        done = first * settings.pool_batches
         for number in range(first, pools):
-            begin, end = number * size, min((number + 1) * size, self.pairs)
-            batches = self._cut(order[begin:end])
-            if self.settings.reshuffle:
-                batches = [
-                    batches[i] for i in self._random(epoch, number + 1).permutation(len(batches))
-                ]
+            batches = self._cut(order[number * size : (number + 1) * size])
+            if settings.reshuffle:
+                places = self._random(epoch, number + 1).permutation(len(batches))
+                batches = [batches[i] for i in places]
             for batch in batches:
                 done += 1
                 if done > skipped:

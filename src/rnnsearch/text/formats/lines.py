@@ -221,7 +221,7 @@ def read_pairs(
         raise InputError(
             "both sides cannot come from standard input", remedy="name a file for one of them"
         )
-    return in_step(_lines_of(source, warnings[0]), _lines_of(target, warnings[1]), names)
+    return in_step(*map(_lines_of, (source, target), warnings), names)
 
 
 def check_pairs(source: str | Path, target: str | Path) -> None:

@@ -6,7 +6,7 @@ import codecs
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -76,15 +76,12 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
             for variant in unit.iterfind("{*}tuv")
         ]
         languages |= {language for language, _ in variants}
-        source, target = (
-            [
-                segment
-                for language, segment in variants
-                if segment is not None and _matches(language, code)
-            ]
+        segments = [
+            [each for language, each in variants if each is not None and _matches(language, code)]
             for code in wanted
-        )
-        yield _segment_text(source, number, warnings[0]), _segment_text(target, number, warnings[1])
+        ]
+        source, target = map(_segment_text, segments, repeat(number), warnings)
+        yield source, target
     for code in wanted if number else ():
         if not any(_matches(language, code) for language in languages):
             there = ", ".join(sorted(languages))
@@ -94,7 +91,7 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
 
 
 def _variant_language(variant: ET.Element) -> str:
-    return _language_code(variant.get(_LANGUAGE) or variant.get("lang") or "")
+    return _language_code(variant.get(_LANGUAGE) or variant.get("lang", ""))
 
 
 def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
@@ -194,7 +191,7 @@ def _in_one(found: re.Match[bytes]) -> bytes:
     numbers = re.findall(r"(x?)(\w+);", found.group().decode())
     text = "".join(chr(int(digits, 16 if hexadecimal else 10)) for hexadecimal, digits in numbers)
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return "".join(f"&#{ord(one)};" for one in whole).encode()
+    return whole.encode("ascii", "xmlcharrefreplace")
 
 
 def _tag(element: ET.Element) -> str:
