@@ -15,6 +15,7 @@ from torch import Tensor
 from rnnsearch.errors import InputError
 from rnnsearch.system.files import check_regular, checksum, parse_json, written_whole
 
+Tensors = Mapping[str, Tensor]
 LARGEST_HEADER = 1 << 24
 """Largest size of a header (names, shapes and notes), in bytes."""
 MOST_TENSORS = 50_000
@@ -37,7 +38,7 @@ _UNREADABLE = (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, A
 """Errors that a damaged or forged file can cause."""
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: dict[str, Any]) -> None:
+def save_tensors(path: Path, tensors: Tensors, notes: dict[str, Any]) -> None:
     """Writes tensors and JSON notes into one safetensors file, whole or not at all. Tensors that
     share memory are all written. Equal ones give equal bytes.
 
@@ -91,7 +92,7 @@ def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, 
     return tensors, notes
 
 
-def difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
+def difference(found: Tensors, expected: Tensors) -> str:
     """Describes the first difference in names, shapes and dtypes; "" if there is none."""
     for name in [*expected, *found]:
         there, wanted = (_kind_and_shape(tensors.get(name)) for tensors in (found, expected))
@@ -118,7 +119,7 @@ def _bytes_of(tensor: Tensor) -> memoryview:
     return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
 
 
-def _checksum(tensors: Mapping[str, Tensor], notes: str) -> str:
+def _checksum(tensors: Tensors, notes: str) -> str:
     """Returns the checksum of the notes, and of each tensor's name, dtype, shape and data, sorted
     by name."""
     parts: list[str | memoryview] = [notes]
@@ -155,7 +156,7 @@ def quantised(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return (weights / scales).round_().to(torch.int8), scales.squeeze(1)
 
 
-def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
+def quantise(tensors: Tensors, *, tied: bool) -> dict[str, Tensor]:
     """Quantises float32 tensors to int8 matrices with scales; vectors and matrices with few rows
     are unchanged.
 
@@ -172,9 +173,7 @@ def quantise(tensors: Mapping[str, Tensor], *, tied: bool) -> dict[str, Tensor]:
     return kept
 
 
-def dequantise(
-    tensors: Mapping[str, Tensor], *, tied: bool, file: Path | None = None
-) -> dict[str, Tensor]:
+def dequantise(tensors: Tensors, *, tied: bool, file: Path | None = None) -> dict[str, Tensor]:
     """Returns the float32 tensors of `quantise`'s result; others are unchanged. Raises InputError
     for missing or wrong scales. tied: as in `quantise`. file: in the message."""
     whole = dict(tensors)

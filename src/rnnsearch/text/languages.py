@@ -18,7 +18,7 @@ from rnnsearch.config import load_config
 from rnnsearch.errors import InputError
 from rnnsearch.text.codec import SIDES
 from rnnsearch.text.formats.layout import NAMED_LAYOUT, Layout
-from rnnsearch.text.formats.opening import is_on_disk, text_suffix
+from rnnsearch.text.formats.opening import FilePath, is_on_disk, text_suffix
 from rnnsearch.text.formats.readers import BILINGUAL, languages_in, parallel_texts
 from rnnsearch.text.language_codes import LANGUAGES, base
 from rnnsearch.text.tokens import UNSPACED
@@ -74,14 +74,14 @@ def ranked_languages(text: str) -> list[tuple[str, float]]:
     return [(str(code), float(probability)) for code, probability in ranked]
 
 
-def language_of(file: str | Path) -> str:
+def language_of(file: FilePath) -> str:
     """Returns the language code that a file's name ends in, or the empty string."""
     code = text_suffix(Path(file))[1:]
     others = "txt", "src", "tgt", "trg", *BILINGUAL
     return code if re.fullmatch("[a-z]{2,3}", code) and code not in others else ""
 
 
-def named_languages(files: Sequence[str | Path]) -> list[str]:
+def named_languages(files: Sequence[FilePath]) -> list[str]:
     """Returns the language codes in the names of the first text's files, corpus.en corpus.fr or
     corpus.en-fr.tsv; empty strings without. A bilingual file whose name has none is passed over. In
     corpus.fr-en.en corpus.fr-en.fr, the ends of the names tell the order."""
@@ -96,14 +96,14 @@ def named_languages(files: Sequence[str | Path]) -> list[str]:
     return list(named.groups()) if named and first else ends
 
 
-def _is_bilingual(file: str | Path) -> bool:
+def _is_bilingual(file: FilePath) -> bool:
     """Tells whether a file has both sides: by its format, or as an archive named for none."""
     archive = str(file).lower().endswith(".zip") and not language_of(file)
     return archive or text_suffix(file)[1:] in BILINGUAL
 
 
 def with_languages(
-    files: Sequence[str | Path],
+    files: Sequence[FilePath],
     recipe: str,
     overrides: Sequence[str],
     layout: Layout = NAMED_LAYOUT,
@@ -122,7 +122,7 @@ def with_languages(
     keys = "source_language", "target_language"
     # The languages that are set or named are the keys of JSON lines, and the languages in a TMX
     # file.
-    places = {
+    places: dict[str, Any] = {
         key: name if name and key not in data.model_fields_set else getattr(data, key)
         for key, name in zip(keys, names, strict=True)
     }
@@ -156,7 +156,7 @@ def with_languages(
 
 
 def language_doubts(
-    files: Sequence[str | Path], layout: Layout, first: int = 0, can_name: bool = True
+    files: Sequence[FilePath], layout: Layout, first: int = 0, can_name: bool = True
 ) -> str:
     """Returns lines that warn of texts in other languages than the layout's, from the text `first`
     on, counted from 0. can_name: whether settings may name other languages. Streams, and what
@@ -169,7 +169,7 @@ def language_doubts(
 
 
 def _samples(
-    files: Sequence[str | Path], layout: Layout, first: int = 0
+    files: Sequence[FilePath], layout: Layout, first: int = 0
 ) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
     """Yields the name of each text from `first` on, and the first lines of its sides; no sides of
     an empty text. Ends before streams, which can be read only once, and before a text that cannot

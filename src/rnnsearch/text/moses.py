@@ -306,6 +306,12 @@ SHORTENED = frozenset(_SHORTENED.split())
 """Italian words that end in an apostrophe: un po' di."""
 
 
+Spaces = tuple[bool, bool]
+"""Whether a word has no space before it, and none after it."""
+Quotes = dict[str, str]
+"""The open quotation marks, marks of emphasis and tags: kind → mark."""
+
+
 class Detokeniser:
     """The detokeniser of one language: Moses's rules, and some for typographic and other scripts'
     marks.
@@ -344,7 +350,7 @@ class Detokeniser:
         """Returns the line that these words make."""
         words = f" {' '.join(words)} ".replace(" @-@ ", "-").split()
         pieces: list[str] = []
-        quotes: dict[str, str] = {}  # those that are open: kind → mark
+        quotes: Quotes = {}
         right = True
         for place, word in enumerate(words):
             left, attached = self._attached(words, place, quotes)
@@ -353,9 +359,7 @@ class Detokeniser:
             right = attached
         return "".join(pieces).strip()
 
-    def _attached(
-        self, words: Sequence[str], place: int, quotes: dict[str, str]
-    ) -> tuple[bool, bool]:
+    def _attached(self, words: Sequence[str], place: int, quotes: Quotes) -> Spaces:
         """Tells whether a word has no space before it, and none after it."""
         word, before = words[place], words[place - 1] if place else ""
         if word.isalnum() and word < "\u1100":  # an ordinary word, or m²
@@ -398,9 +402,7 @@ class Detokeniser:
         left = bool(self._is["left"](around))
         return left, not left and bool(self._is["right"](around))
 
-    def _enclosing(
-        self, tag: re.Match[str], later: Sequence[str], quotes: dict[str, str]
-    ) -> tuple[bool, bool]:
+    def _enclosing(self, tag: re.Match[str], later: Sequence[str], quotes: Quotes) -> Spaces:
         """Does as `_attached` for a tag; one without its counterpart stands alone."""
         closing = f"</{tag[2]}>"
         opened = quotes.pop(closing, "")
@@ -412,16 +414,14 @@ class Detokeniser:
         quotes |= {closing: opened} if opened else {}
         return False, paired
 
-    def _toggled(self, mark: str, quotes: dict[str, str]) -> tuple[bool, bool]:
+    def _toggled(self, mark: str, quotes: Quotes) -> Spaces:
         """Closes the mark if it is open, and opens it otherwise."""
         closes = bool(quotes.pop(mark, ""))
         if not closes:
             quotes[mark] = mark
         return closes, not closes
 
-    def _quotation(
-        self, words: Sequence[str], place: int, quotes: dict[str, str]
-    ) -> tuple[bool, bool]:
+    def _quotation(self, words: Sequence[str], place: int, quotes: Quotes) -> Spaces:
         """Does as `_attached` for quotation marks and apostrophes."""
         word, before, later = words[place], words[place - 1] if place else "", words[place + 1 :]
         after, kind, last = later[0] if later else "", KIND.get(word, word), before[-1:]

@@ -88,11 +88,11 @@ class PrepareOptions:
 
 
 def prepare(
-    source: Lines | Iterable[tuple[str, str]],
+    source: Lines | Iterable[LinePair],
     target: Lines | None,
     out: str | Path,
     *,
-    dev: tuple[Lines | Iterable[tuple[str, str]], Lines | None] | None = None,
+    dev: tuple[Lines | Iterable[LinePair], Lines | None] | None = None,
     settings: DataSettings,
     options: PrepareOptions = PrepareOptions(),
 ) -> PreparationReport:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
@@ -18,6 +17,7 @@ from rnnsearch.text.formats.lines import (
     plain_field,
     raw_lines,
 )
+from rnnsearch.text.formats.opening import FilePath
 
 Record = dict[str, Any]
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -25,7 +25,7 @@ _MISSING = object()
 
 
 def read_json_lines(
-    path: str | Path, layout: Layout, warnings: SideWarnings = UNREPORTED
+    path: FilePath, layout: Layout, warnings: SideWarnings = UNREPORTED
 ) -> Iterator[LinePair]:
     """Yields the texts at two keys of each object. An empty line is a pair of empty sides; null is
     an empty side.

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from rnnsearch.errors import InputError
 
 Format = Literal["", "lines", "tsv", "tmx", "jsonl"]
+
 LinePair = tuple[str, str]
 
 OPTIONS = (

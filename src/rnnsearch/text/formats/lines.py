@@ -16,12 +16,13 @@ from typing import TypeVar
 
 from rnnsearch.arguments import given_lines, given_pairs, in_step
 from rnnsearch.errors import InputError, InputWarning, escaped
-from rnnsearch.text.formats.opening import STDIN, is_on_disk, opened, text_suffix
+from rnnsearch.text.formats.layout import LinePair
+from rnnsearch.text.formats.opening import STDIN, FilePath, is_on_disk, opened, text_suffix
 from rnnsearch.text.moses import ENTITY, SURROGATES
 
 LineOrPair = TypeVar("LineOrPair")
 
-Lines = str | Path | Iterable[str]
+Lines = FilePath | Iterable[str]
 """A file of lines, or the lines themselves."""
 
 LONGEST_LINE = 1 << 24
@@ -111,7 +112,7 @@ UNREPORTED: SideWarnings = (IGNORED, IGNORED)
 """They collect warnings that are not reported."""
 
 
-def read_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[str]:
+def read_lines(path: FilePath, warnings: InputWarnings = IGNORED) -> Iterator[str]:
     """Yields the lines of a UTF-8 text, one by one, from a file that `opened` can open.
 
     A byte order mark at the start and a carriage return at the end of a line are dropped; other
@@ -130,7 +131,7 @@ def read_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[
     )
 
 
-def raw_lines(path: str | Path, warnings: InputWarnings = IGNORED) -> Iterator[str]:
+def raw_lines(path: FilePath, warnings: InputWarnings = IGNORED) -> Iterator[str]:
     """Yields the lines with their control characters, for formats whose columns or quotes must be
     found first.
 
@@ -184,14 +185,14 @@ def _wide_encoding(sample: bytes) -> str:
     return found
 
 
-def warned_lines(path: str | Path) -> Iterator[str]:
+def warned_lines(path: FilePath) -> Iterator[str]:
     """Does as `read_lines`, and issues an InputWarning for each of FAULTS that the text has, at its
     end."""
     found = InputWarnings()
     return _warned(read_lines(path, found), [(path, found)])
 
 
-def warned_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
+def warned_pairs(source: FilePath, target: FilePath) -> Iterator[LinePair]:
     """Does as `read_pairs`, with the warnings of `warned_lines`."""
     found = InputWarnings(), InputWarnings()
     return _warned(
@@ -200,7 +201,7 @@ def warned_pairs(source: str | Path, target: str | Path) -> Iterator[tuple[str, 
 
 
 def _warned(
-    items: Iterator[LineOrPair], texts: list[tuple[str | Path, InputWarnings]]
+    items: Iterator[LineOrPair], texts: list[tuple[FilePath, InputWarnings]]
 ) -> Iterator[LineOrPair]:
     yield from items
     for path, found in texts:
@@ -213,7 +214,7 @@ def _warned(
 
 def read_pairs(
     source: Lines, target: Lines, warnings: SideWarnings = UNREPORTED
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[LinePair]:
     """Yields the lines of two sides, each a file or lines, in step. Raises InputError as
     `read_lines` does, for lines that are not text, and, at the end, if one side has more lines."""
     names = name_of(source), name_of(target)
@@ -221,10 +222,10 @@ def read_pairs(
         raise InputError(
             "both sides cannot come from standard input", remedy="name a file for one of them"
         )
-    return in_step(*map(_lines_of, (source, target), warnings), names)
+    return in_step(_lines_of(source, warnings[0]), _lines_of(target, warnings[1]), names)
 
 
-def check_pairs(source: str | Path, target: str | Path) -> None:
+def check_pairs(source: FilePath, target: FilePath) -> None:
     """Raises InputError if two files have different numbers of lines. It is called before long
     work; pipes are not counted.
 
@@ -236,7 +237,7 @@ def check_pairs(source: str | Path, target: str | Path) -> None:
             pass
 
 
-def count_lines(path: str | Path) -> int | None:
+def count_lines(path: FilePath) -> int | None:
     """Counts lines without decoding them. Returns None if the file can be read only once, or not to
     its end."""
     lines, last = 0, b"\n"
@@ -286,8 +287,8 @@ def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
 
 
 def plain_pairs(
-    pairs: Iterable[tuple[str, str]], warnings: SideWarnings = UNREPORTED
-) -> Iterator[tuple[str, str]]:
+    pairs: Iterable[LinePair], warnings: SideWarnings = UNREPORTED
+) -> Iterator[LinePair]:
     """Yields given pairs of lines as `read_pairs` does those of files."""
     for number, (source, target) in enumerate(given_pairs(pairs), 1):
         yield plain_given(source, number, warnings[0]), plain_given(target, number, warnings[1])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.lines import raw_lines
+from rnnsearch.text.formats.opening import FilePath
 from rnnsearch.word_links import GoldLinks, Link
 
 # At most nine digits: no text has such positions, and a wrong file gives one clear error. A score
@@ -20,13 +20,13 @@ _NUMBERED = re.compile(r"\s*([0-9]{1,9})(?:[:.](?=\s|$)|\s*\|\|\||\s*$|\s+(?=[0-
 _SCORE = re.compile(r"\s*-?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?\s*")
 
 
-def read_link_lines(path: str | Path) -> Iterator[str]:
+def read_link_lines(path: FilePath) -> Iterator[str]:
     """Yields the word links of each pair, as a line for `parse_links`. Raises InputError as
     `raw_lines` and `link_fields` do."""
     return link_fields(raw_lines(path), path)
 
 
-def link_fields(lines: Iterable[str], file: Path | str) -> Iterator[str]:
+def link_fields(lines: Iterable[str], file: FilePath) -> Iterator[str]:
     """Yields the links of each line of a file, for `parse_links`: without a sentence number before
     them, and without text and score in further fields (fast_align): `source ||| target ||| links`,
     with or without `||| score`, and `links ||| score`.
@@ -53,7 +53,7 @@ def link_fields(lines: Iterable[str], file: Path | str) -> Iterator[str]:
         yield line
 
 
-def parse_links(line: str, file: Path | str, number: int, *, swapped: bool = False) -> list[Link]:
+def parse_links(line: str, file: FilePath, number: int, *, swapped: bool = False) -> list[Link]:
     """Reads a line of Pharaoh format: `0-0 1-2` is [(0, 0), (1, 2)]; an empty line has no links. A
     score may follow a link: `0-0:0.9`. In a line of JSON, the links are at the key `links`, as such
     text or as [[0, 0], [1, 2]].
@@ -69,7 +69,7 @@ def parse_links(line: str, file: Path | str, number: int, *, swapped: bool = Fal
     return links
 
 
-def parse_gold_links(line: str, file: Path | str, number: int, *, first: int = 0) -> GoldLinks:
+def parse_gold_links(line: str, file: FilePath, number: int, *, first: int = 0) -> GoldLinks:
     """Reads a line as `parse_links` does; possible links are written `3?4` or `3p4`. first: the
     position of the first word, 0 or 1. Raises InputError for anything else."""
     sure: set[Link] = set()
@@ -85,7 +85,7 @@ def parse_gold_links(line: str, file: Path | str, number: int, *, first: int = 0
     return GoldLinks(frozenset(sure), frozenset(possible))
 
 
-def _items(line: str, file: Path | str, number: int) -> Iterator[tuple[int, str, int]]:
+def _items(line: str, file: FilePath, number: int) -> Iterator[tuple[int, str, int]]:
     items = _json_items(line, file, number) if line.lstrip().startswith("{") else line.split()
     for item in items:
         match = _PHARAOH_ITEM.fullmatch(item)
@@ -94,7 +94,7 @@ def _items(line: str, file: Path | str, number: int) -> Iterator[tuple[int, str,
         yield int(match[1]), match[2], int(match[3])
 
 
-def _json_items(line: str, file: Path | str, number: int) -> list[str]:
+def _json_items(line: str, file: FilePath, number: int) -> list[str]:
     try:
         links = json.loads(line)["links"]
         if isinstance(links, str):
@@ -107,7 +107,7 @@ def _json_items(line: str, file: Path | str, number: int) -> list[str]:
         ) from None
 
 
-def _not_a_link(item: str, file: Path | str, number: int) -> InputError:
+def _not_a_link(item: str, file: FilePath, number: int) -> InputError:
     remedy = (
         "write links source-target, counted from 0, for example 0-0 1-2; possible links, 3?4, are"
         " for gold files only"

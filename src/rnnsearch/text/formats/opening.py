@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from rnnsearch.arguments import require
 from rnnsearch.errors import InputError
 
+FilePath = str | Path
 STDIN = "-"
 
 _ZIP = ".zip/"
@@ -31,19 +32,19 @@ _FAULTS: dict[type[OSError], tuple[str, str]] = {
 }
 
 
-def is_on_disk(path: str | Path) -> bool:
+def is_on_disk(path: FilePath) -> bool:
     """Tells whether a file can be read twice, unlike standard input or a pipe."""
     return str(path) != STDIN and Path(path).is_file()
 
 
-def text_suffix(path: str | Path) -> str:
+def text_suffix(path: FilePath) -> str:
     """Returns the suffix of a file's name without that of its compression, in lowercase."""
     name = Path(str(path).lower())
     return Path(name.stem).suffix if name.suffix in COMPRESSIONS else name.suffix
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[BinaryIO]:
+def opened(path: FilePath) -> Iterator[BinaryIO]:
     """Yields the bytes of a file: a plain one, a .gz, .bz2, .xz or .zst file, the only text in a
     .zip file, `archive.zip/name` for one of several, or standard input for `-`.
 
@@ -69,7 +70,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _faults(path: str | Path) -> Iterator[None]:
+def _faults(path: FilePath) -> Iterator[None]:
     """Turns errors of opening, reading and decompressing into an InputError."""
     try:
         yield
@@ -95,7 +96,7 @@ def _stdin() -> Iterator[BinaryIO]:
             yield stream
 
 
-def texts_in_zip(path: str | Path) -> list[str]:
+def texts_in_zip(path: FilePath) -> list[str]:
     """Returns the names of the texts in a .zip file, without notes; none for another file. Raises
     InputError if it is damaged."""
     if not str(path).lower().endswith(".zip"):
@@ -106,7 +107,7 @@ def texts_in_zip(path: str | Path) -> list[str]:
 
 
 @contextmanager
-def _open_zip(path: str | Path) -> Iterator[Any]:
+def _open_zip(path: FilePath) -> Iterator[Any]:
     """Opens the only text in a .zip file, or `archive.zip/name`."""
     begin, ending, name = re.split(r"(\.zip)(?:/|$)", str(path), maxsplit=1, flags=re.IGNORECASE)
     texts = texts_in_zip(outer := begin + ending)
@@ -125,7 +126,7 @@ def _open_zip(path: str | Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _open_zstandard(path: str | Path) -> Iterator[Any]:
+def _open_zstandard(path: FilePath) -> Iterator[Any]:
     """Opens by Python's own module from 3.14 on, or by its backport for older versions."""
     for module in ("compression.zstd", "backports.zstd"):
         try:
@@ -142,7 +143,7 @@ def _open_zstandard(path: str | Path) -> Iterator[Any]:
     raise InputError(what, file=path, remedy="pip install 'rnnsearch[zstd]'")
 
 
-COMPRESSIONS: dict[str, Callable[[str | Path], Any]] = {
+COMPRESSIONS: dict[str, Callable[[FilePath], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,

@@ -13,11 +13,11 @@ from rnnsearch.errors import InputError, escaped
 from rnnsearch.text.formats.json_lines import read_json_lines
 from rnnsearch.text.formats.layout import NAMED_LAYOUT, Format, Layout, LinePair
 from rnnsearch.text.formats.lines import NO_LINES, UNREPORTED, SideWarnings, read_pairs
-from rnnsearch.text.formats.opening import STDIN, text_suffix, texts_in_zip
+from rnnsearch.text.formats.opening import STDIN, FilePath, text_suffix, texts_in_zip
 from rnnsearch.text.formats.tmx import read_tmx, unit_languages
 from rnnsearch.text.formats.tsv import column_languages, read_tsv
 
-BILINGUAL: dict[Format, Callable[[str | Path, Layout, SideWarnings], Iterator[LinePair]]] = {
+BILINGUAL: dict[Format, Callable[[FilePath, Layout, SideWarnings], Iterator[LinePair]]] = {
     "tsv": read_tsv,
     "tmx": read_tmx,
     "jsonl": read_json_lines,
@@ -50,7 +50,7 @@ class ParallelText(NamedTuple):
 
 
 def parallel_texts(
-    names: Sequence[str | Path], *, layout: Layout = NAMED_LAYOUT
+    names: Sequence[FilePath], *, layout: Layout = NAMED_LAYOUT
 ) -> list[ParallelText]:
     """Returns the parallel texts that the arguments of a command name, in their order.
 
@@ -116,7 +116,7 @@ def _sides_in_zip(name: str, layout: Layout) -> tuple[str, str] | None:
     return (found[0], found[1]) if len(found) == 2 and found[0] != found[1] else None
 
 
-def languages_in(path: str | Path, layout: Layout) -> list[str]:
+def languages_in(path: FilePath, layout: Layout) -> list[str]:
     """Returns the codes of the two languages of the first units of a TMX file, or of the names of a
     TSV file's columns; nothing if there are not two, or for another file."""
     suffix, found = text_suffix(Path(path)), list[str]()

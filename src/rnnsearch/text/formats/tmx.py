@@ -7,13 +7,12 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from itertools import islice, repeat
-from pathlib import Path
 from typing import Any
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.layout import OPTIONS, Layout, LinePair
 from rnnsearch.text.formats.lines import LONGEST_LINE, InputWarnings, SideWarnings, plain_field
-from rnnsearch.text.formats.opening import opened
+from rnnsearch.text.formats.opening import FilePath, opened
 from rnnsearch.text.language_codes import base
 
 _FEW_UNITS = 20
@@ -51,7 +50,7 @@ _REFERENCE = (
 _REFERRED = re.compile(rb"(?:%b)+" % _REFERENCE)
 
 
-def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
+def read_tmx(path: FilePath, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
     """Yields the segments of two languages in each unit, in whatever encoding the file declares.
     Warnings have the number of the unit instead of a line.
 
@@ -91,7 +90,7 @@ def read_tmx(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterat
 
 
 def _variant_language(variant: ET.Element) -> str:
-    return _language_code(variant.get(_LANGUAGE) or variant.get("lang", ""))
+    return _language_code(variant.get(_LANGUAGE) or variant.get("lang") or "")
 
 
 def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWarnings) -> str:
@@ -111,7 +110,7 @@ def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWa
     return plain_field(text, number, warnings)
 
 
-def _units(path: str | Path) -> Iterator[ET.Element]:
+def _units(path: FilePath) -> Iterator[ET.Element]:
     """Yields the units. Each is removed from the tree afterwards, because a whole memory may be too
     large."""
     parser: Any = ET.XMLPullParser(("start", "end"))
@@ -170,7 +169,7 @@ def _is_declared_wrongly(declared: str, chunk: bytes) -> bool:
     return declared.upper().startswith(("UTF-16", "UTF-32", "UCS"))
 
 
-def _chunks(path: str | Path) -> Iterator[bytes]:
+def _chunks(path: FilePath) -> Iterator[bytes]:
     """Yields the bytes of the file, and at its end none. U+0080, a control character that XML
     allows, stands for those that it does not, except in UTF-16."""
     with opened(path) as stream:
@@ -206,7 +205,7 @@ def _matches(language: str, wanted: str) -> bool:
     return wanted in (language, language.partition("-")[0])
 
 
-def unit_languages(path: str | Path) -> list[str]:
+def unit_languages(path: FilePath) -> list[str]:
     """Returns the codes of the languages of the first units, in their order, repeated."""
     units = islice(_units(path), _FEW_UNITS)
     return [base(_variant_language(one)) for unit in units for one in unit.iterfind("{*}tuv")]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 from rnnsearch.errors import InputError
 from rnnsearch.text.formats.layout import Layout, LinePair
 from rnnsearch.text.formats.lines import EMPTY_LINE, SideWarnings, plain_line, raw_lines
+from rnnsearch.text.formats.opening import FilePath
 from rnnsearch.text.language_codes import LANGUAGES, base
 
 QUOTED = "quotation marks around whole cells, which stay (is it quoted as CSV is?)"
@@ -20,7 +20,7 @@ _SENTENCE = re.compile(r"[,;!?…]|\.$")
 _FEW = 20  # pairs of a table from which a column is judged
 
 
-def read_tsv(path: str | Path, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
+def read_tsv(path: FilePath, layout: Layout, warnings: SideWarnings) -> Iterator[LinePair]:
     """Yields two columns between TABs. Nothing is quoted: a quotation mark is a character of the
     text, and those around both cells, or around others that are doubled, are noted. An empty line
     is a pair of empty sides.
@@ -104,7 +104,7 @@ def _columns(
 
 
 def _check_text(
-    pairs: Sequence[LinePair], columns: tuple[int, int], others: bool, path: str | Path
+    pairs: Sequence[LinePair], columns: tuple[int, int], others: bool, path: FilePath
 ) -> None:
     """Raises InputError if a column of these first pairs is constant, or holds numbers or
     identifiers below a line that may be its name. others: whether the file has other columns; then
@@ -116,7 +116,7 @@ def _check_text(
             raise _no_text(column, what, path)
 
 
-def _no_text(column: int, what: str, path: str | Path) -> InputError:
+def _no_text(column: int, what: str, path: FilePath) -> InputError:
     return InputError(
         f"column {column + 1} holds {what}",
         file=path,
@@ -147,7 +147,7 @@ def _is_name(cell: str, words: set[str]) -> bool:
     )
 
 
-def column_languages(path: str | Path, layout: Layout) -> list[str]:
+def column_languages(path: FilePath, layout: Layout) -> list[str]:
     """Returns the codes of the languages that name the columns of a file, in their order."""
     cells = list(map(str.strip, next(raw_lines(path), "").casefold().split("\t")))
     given = [layout.source.casefold(), layout.target.casefold()]
