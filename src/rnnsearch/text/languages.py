@@ -23,6 +23,8 @@ from rnnsearch.text.formats.readers import BILINGUAL, languages_in, parallel_tex
 from rnnsearch.text.language_codes import LANGUAGES, base
 from rnnsearch.text.tokens import UNSPACED
 
+SideLines = Sequence[str]
+"""The first lines of one side of a text."""
 WORDS_TOO = "am be he is it my no or so to"
 """Codes of languages that are English words, too."""
 SAMPLED, BLOCK = 400, 20
@@ -170,7 +172,7 @@ def language_doubts(
 
 def _samples(
     files: Sequence[FilePath], layout: Layout, first: int = 0
-) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+) -> Iterator[tuple[str, list[SideLines]]]:
     """Yields the name of each text from `first` on, and the first lines of its sides; no sides of
     an empty text. Ends before streams, which can be read only once, and before a text that cannot
     be read."""
@@ -180,7 +182,7 @@ def _samples(
             yield text.name, list(zip(*islice(text.pairs(), SAMPLED), strict=True))
 
 
-def _read_languages(lines: Sequence[str]) -> Counter[str]:
+def _read_languages(lines: SideLines) -> Counter[str]:
     """Returns how many blocks of these lines are in each language."""
     blocks = ("\n".join(lines[first : first + BLOCK]) for first in range(0, len(lines), BLOCK))
     return Counter(
@@ -195,7 +197,7 @@ def _clear(read: Counter[str]) -> str:
 
 
 def _doubts(
-    sides: Sequence[Sequence[str]],
+    sides: Sequence[SideLines],
     reads: Iterable[Counter[str]],
     codes: Sequence[str],
     name: str = "",
@@ -213,7 +215,7 @@ def _doubts(
     return "".join(f"\n  warning    {name}{doubt}" for doubt in doubts if doubt)
 
 
-def _split_doubt(code: str, lines: Sequence[str]) -> str:
+def _split_doubt(code: str, lines: SideLines) -> str:
     """Returns a warning if text of a language without spaces has one at every few letters."""
     letters = sum(map(str.isalpha, text := "\n".join(lines)))
     spaces = len(re.findall(r"(?<=[^\W\d_a-zA-Z]) (?=[^\W\d_a-zA-Z])", text))
@@ -223,7 +225,7 @@ def _split_doubt(code: str, lines: Sequence[str]) -> str:
     return f"the {code} text is split into words, and would be split again ({remedy})"
 
 
-def _copy_doubt(source: Sequence[str], target: Sequence[str]) -> str:
+def _copy_doubt(source: SideLines, target: SideLines) -> str:
     """Returns a warning if a fifth of the pairs has the same text on both sides."""
     pairs = zip(source, target, strict=True)
     same = sum(one == other for one, other in pairs if any(map(str.isalpha, one)))
@@ -233,7 +235,7 @@ def _copy_doubt(source: Sequence[str], target: Sequence[str]) -> str:
     return f"{same} of {len(source)} lines are the same on both sides ({remedy})"
 
 
-def _shift_doubt(source: Sequence[str], target: Sequence[str]) -> str:
+def _shift_doubt(source: SideLines, target: SideLines) -> str:
     """Returns a warning if the lengths of the lines fit those of lines further down on the other
     side far better."""
     if len(source) < SAMPLED // 4:
@@ -250,7 +252,7 @@ def _shift_doubt(source: Sequence[str], target: Sequence[str]) -> str:
     return f"{what} (is a line missing?)"
 
 
-def _correlation(one: Sequence[str], other: Sequence[str]) -> float:
+def _correlation(one: SideLines, other: SideLines) -> float:
     """Returns the correlation of the lengths of the lines, as far as both sides have some."""
     pairs = zip(map(len, one), map(len, other), strict=False)
     sides = list(zip(*pairs, strict=True))
@@ -267,7 +269,7 @@ def _doubt(side: str, code: str, read: Counter[str]) -> str:
     return ""
 
 
-def _script_doubt(side: str, code: str, lines: Sequence[str]) -> str:
+def _script_doubt(side: str, code: str, lines: SideLines) -> str:
     """Returns a warning if most letters of the lines are not of the language's script."""
     expected = next(
         (script for script, codes in _SCRIPTS.items() if base(code) in codes.split()), ""

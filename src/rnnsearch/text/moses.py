@@ -26,6 +26,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
+Words = Sequence[str]
 LETTERS = "A-Za-zÀ-ÖØ-öø-ž"
 """Letters of European languages in Latin script, as the inside of a character class. Both Moses and
 Python count them as letters, lowercase or uppercase."""
@@ -137,7 +138,7 @@ class FastMoses:
         self.language, self.latin = language, LatinChunks(language)
         self._cached = lru_cache(_CACHE_SIZE)(self._chunk)
         self._cached_ending = cache(self._key_ending)
-        self._rejoined: Callable[[str, Sequence[str]], Sequence[str]]
+        self._rejoined: Callable[[str, Words], Words]
         self._rejoined = WholeWords(language) if whole else lambda text, words: words
 
     @cached_property
@@ -180,7 +181,7 @@ class FastMoses:
         A space and `a` or `0` after it: the next chunk begins with a lowercase letter or a digit.
         """
         chunk, space, following = key.removeprefix(" ").partition(" ")
-        words: Sequence[str] = self.latin.words(key)
+        words: Words = self.latin.words(key)
         if not words:
             if not space:
                 following = _BESIDE
@@ -238,7 +239,7 @@ class WholeWords:
             parts += f"|{_AFTER[language]}{alnum}"
         return "[\U0001f1e6-\U0001f1ff]{2}|" + rf"\S(?:{parts})+"
 
-    def __call__(self, text: str, words: Sequence[str]) -> Sequence[str]:
+    def __call__(self, text: str, words: Words) -> Words:
         """Returns the words with their parts together. words: as Moses's rules cut the text."""
         if not self._cut.search(text):
             return words
@@ -346,7 +347,7 @@ class Detokeniser:
         character, and the last three are of a sign between two words."""
         self._is = {kind: re.compile(pattern).fullmatch for kind, pattern in self.patterns.items()}
 
-    def line(self, words: Sequence[str]) -> str:
+    def line(self, words: Words) -> str:
         """Returns the line that these words make."""
         words = f" {' '.join(words)} ".replace(" @-@ ", "-").split()
         pieces: list[str] = []
@@ -359,29 +360,29 @@ class Detokeniser:
             right = attached
         return "".join(pieces).strip()
 
-    def _attached(self, words: Sequence[str], place: int, quotes: Quotes) -> Spaces:
+    def _attached(self, words: Words, place: int, quotes: Quotes) -> Spaces:
         """Tells whether a word has no space before it, and none after it."""
-        word, before = words[place], words[place - 1] if place else ""
+        word, before, fits = words[place], words[place - 1] if place else "", self._is
         if word.isalnum() and word < "\u1100":  # an ordinary word, or m²
-            return bool(self._is["raised"](word)), False
+            return bool(fits["raised"](word)), False
         after = words[place + 1] if place + 1 < len(words) else ""
         last, first = before[-1:], after[:1]
         in_number = word in ":–٫٬" and last.isdigit() and first.isdigit()
-        if in_number or self._is["escape"](word):
+        if in_number or fits["escape"](word):
             return True, True
-        if self._is["cjk"](word[0]):
-            return bool(self._is["cjk"](last)), False
-        if self._is["opens"](word):
+        if fits["cjk"](word[0]):
+            return bool(fits["cjk"](last)), False
+        if fits["opens"](word):
             return False, True
-        if word[0] == "<" and (tag := self._is["tag"](word)):
+        if word[0] == "<" and (tag := fits["tag"](word)):
             return self._enclosing(tag, words[place + 1 :], quotes)
-        if self._is["spaced"](word):
+        if fits["spaced"](word):
             return word in "!?" and last in ("!", "?"), False
-        if self._is["ends"](word) or (place and self._is["contraction"](word)):
+        if fits["ends"](word) or (place and fits["contraction"](word)):
             return True, False
-        if self._is["elision"](word) and first.isalpha():
+        if fits["elision"](word) and first.isalpha():
             return False, True
-        if self._is["emphasis"](word):
+        if fits["emphasis"](word):
             paired = word in quotes or word in words[place + 1 :]
             return self._toggled(word, quotes) if paired else (False, False)
         if not word.strip("'\"`") or word in KIND:
@@ -389,20 +390,20 @@ class Detokeniser:
         if word == "—" and self.language == "es":  # it begins speech, or stands around an insertion
             begins = "—" not in quotes and (not place or before in ".?!…»:")
             return (False, True) if begins else self._toggled(word, quotes)
-        joins = word in ("—/_" if self.language == "en" else "/_") or (word == "@" and "." in after)
-        if joins and last.isalnum() and first.isalnum():
+        joins = word in "/_" or (word == "—" and self.language == "en")
+        if (joins or (word == "@" and "." in after)) and last.isalnum() and first.isalnum():
             return True, True
-        if self.language == "ko" and last in "\"'”’)]»" and self._is["joined"](word):
+        if self.language == "ko" and last in "\"'”’)]»" and fits["joined"](word):
             return True, False
         if word[0].isalnum():
             return False, False
         around = f"{before} {word} {after}"
-        if self._is["both"](around):
+        if fits["both"](around):
             return True, True
-        left = bool(self._is["left"](around))
-        return left, not left and bool(self._is["right"](around))
+        left = bool(fits["left"](around))
+        return left, not left and bool(fits["right"](around))
 
-    def _enclosing(self, tag: re.Match[str], later: Sequence[str], quotes: Quotes) -> Spaces:
+    def _enclosing(self, tag: re.Match[str], later: Words, quotes: Quotes) -> Spaces:
         """Does as `_attached` for a tag; one without its counterpart stands alone."""
         closing = f"</{tag[2]}>"
         opened = quotes.pop(closing, "")
@@ -421,25 +422,25 @@ class Detokeniser:
             quotes[mark] = mark
         return closes, not closes
 
-    def _quotation(self, words: Sequence[str], place: int, quotes: Quotes) -> Spaces:
+    def _quotation(self, words: Words, place: int, quotes: Quotes) -> Spaces:
         """Does as `_attached` for quotation marks and apostrophes."""
         word, before, later = words[place], words[place - 1] if place else "", words[place + 1 :]
         after, kind, last = later[0] if later else "", KIND.get(word, word), before[-1:]
-        opened = quotes.get(kind, "")
+        opened, fits = quotes.get(kind, ""), self._is
         if word in "'’" and last.isalnum():
             around = f"{before} {word} {after}"
-            joined = bool(self._is["both"](around))
-            if joined or self._is["right"](around):
+            joined = bool(fits["both"](around))
+            if joined or fits["right"](around):
                 return joined, True
             if self.language == "it" and before.lower() in SHORTENED:
                 return True, False
             if self.language in ("en", "de"):
-                if self._is["joined"](after):
+                if fits["joined"](after):
                     return True, True
                 ends = word == "’" or (self.language == "en" and _possessive(words, place))
                 if ends and not opened:
                     return True, False
-            elif word == "’" and not (opened or self._is["internal"](word)) and after[:1].isalpha():
+            elif word == "’" and not (opened or fits["internal"](word)) and after[:1].isalpha():
                 return True, True
         if kind == word:
             if last and last in ",.!?…" and not opened and word not in later:
@@ -452,7 +453,7 @@ class Detokeniser:
             return True, False
         if word in "”»’›":
             opens = word != "”" or self.language in ("fi", "sv")
-            if word == "’" and last.isalnum() and self._is["internal"](word):
+            if word == "’" and last.isalnum() and fits["internal"](word):
                 return False, True  # nl: ’s avonds
             if not opens or not any(other in CLOSED_BY[word] for other in later):
                 return True, False
@@ -460,7 +461,7 @@ class Detokeniser:
         return False, True
 
 
-def _possessive(words: Sequence[str], place: int) -> bool:
+def _possessive(words: Words, place: int) -> bool:
     """Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another
     closes."""
     plural = [one.endswith("s") for one, mark in pairwise(words[place - 1 :]) if mark == "'"]

@@ -12,13 +12,15 @@ import numpy as np
 from rnnsearch.errors import InputError
 from rnnsearch.text.subwords import Subwords, spelt
 
+Frequencies = Mapping[str, int]
+"""Word → how often it occurs."""
 _SEED = 1
 _LINE = 40  # words
 _RUNNING_WORDS = 4_000_000  # sentencepiece takes some 150 bytes for each
 
 
 def train_subwords(
-    counts: Mapping[str, int], kind: Literal["unigram", "bpe"], size: int, marks_words: bool = True
+    counts: Frequencies, kind: Literal["unigram", "bpe"], size: int, marks_words: bool = True
 ) -> Subwords:
     """Trains on words and their frequencies; the result depends only on the arguments.
 
@@ -58,7 +60,7 @@ def train_subwords(
     return Subwords(model.getvalue())
 
 
-def _of_common_characters(counts: Mapping[str, int], most: int) -> Mapping[str, int]:
+def _of_common_characters(counts: Frequencies, most: int) -> Frequencies:
     """Cuts words at all but the `most` most frequent characters, which become no subwords: without
     that, Chinese and Japanese characters would leave no room for longer subwords, or exceed their
     number."""
@@ -76,7 +78,7 @@ def _of_common_characters(counts: Mapping[str, int], most: int) -> Mapping[str, 
     return parts
 
 
-def _running_text(counts: Mapping[str, int], several: bool = True) -> Iterator[str]:
+def _running_text(counts: Frequencies, several: bool = True) -> Iterator[str]:
     """Yields lines of one word or several in random order, each word as often as it occurs, or only
     every n-th occurrence if there are too many."""
     ordered = _ordered(counts)
@@ -89,7 +91,7 @@ def _running_text(counts: Mapping[str, int], several: bool = True) -> Iterator[s
         yield " ".join(words[number] for number in running[start : start + size].tolist())
 
 
-def _ordered(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+def _ordered(counts: Frequencies) -> list[tuple[str, int]]:
     """Returns (spelling, frequency), most frequent first. The order does not depend on the order of
     the text."""
     return [
