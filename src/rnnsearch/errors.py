@@ -17,10 +17,10 @@ class InputError(Exception):
     def __init__(
         self,
         what: str,
+        remedy: str = "",
         *,
         file: Path | str | None = None,
         line: int | None = None,
-        remedy: str = "",
     ) -> None:
         place = (
             ""

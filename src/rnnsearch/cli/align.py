@@ -106,7 +106,7 @@ def align_options(set_: Strings, run: str | Path, reverse: Sequence[Path]) -> di
     how["method"] = how.pop("symmetrise")
     if not reverse and (how["method"] == PRODUCT or "symmetrise" in changes.get("align", {})):
         what = f"align.symmetrise = {how['method']} needs a run from target to source"
-        raise InputError(what, remedy="add --reverse-run RUN")
+        raise InputError(what, "add --reverse-run RUN")
     if reverse:
         check_reverse(forward, Run.open(reverse[0]), reverse[0])
     return {"batch_size": 256} | changes.get("search", {}) | how
@@ -167,7 +167,7 @@ def score(runs: list[str], *, json: bool = False, set_: Strings = None, place: P
     if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
         if json or place.out is not None:
             what = "--json and --out cannot be used with an n-best list"
-            raise InputError(what, file=target, remedy="write it with > FILE")
+            raise InputError(what, "write it with > FILE", file=target)
         score_pairs = partial(place.load(names).score, batch_size=batch_size)
         lines = list(read_lines(source))
         for line in rerank(score_pairs, lines, parse_nbest(read_lines(target), len(lines), target)):
@@ -180,7 +180,7 @@ def score(runs: list[str], *, json: bool = False, set_: Strings = None, place: P
     first = list(islice(pairs, 1))
     if first and is_nbest(first[0][1]):
         what = "an n-best list cannot come through a pipe"
-        raise InputError(what, file=target, line=1, remedy="write it to a file first")
+        raise InputError(what, "write it to a file first", file=target, line=1)
     deque(answered(place, task, names, source, chain(first, pairs)), maxlen=0)
 
 
@@ -212,8 +212,6 @@ class Scoring(Task):
 def runs_and_texts(words: list[str]) -> tuple[list[Path], str, str]:
     """Returns the runs and the two texts of RUN... SRC TGT."""
     if len(words) < 3:
-        raise InputError(
-            "a run, a source text and a target text are needed", remedy="give RUN SRC TGT"
-        )
+        raise InputError("a run, a source text and a target text are needed", "give RUN SRC TGT")
     *runs, source, target = words
     return [Path(run) for run in runs], source, target

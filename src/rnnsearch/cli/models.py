@@ -71,7 +71,7 @@ def save_as_model(run: Path, out: Path | None, int8: bool, card: Path | None) ->
     from rnnsearch.translation.translator import Translator
 
     if out is None:
-        raise InputError("--save needs a folder to write", remedy="add --out DIR")
+        raise InputError("--save needs a folder to write", "add --out DIR")
     described = read_card(card) if card else ModelCard()
     if not described.examples:
         described = described.model_copy(update={"examples": examples_of(folder_of(run))})

@@ -37,18 +37,18 @@ def parse_nbest(lines: Iterable[str], sentences: int, file: str | Path) -> Itera
         if not is_nbest(line):
             raise InputError(
                 "is not a line of an n-best list",
+                "write id ||| hypothesis ||| …",
                 file=file,
                 line=number,
-                remedy="write id ||| hypothesis ||| …",
             )
         sentence, text, *rest = (field.strip() for field in line.split("|||"))
         if not before <= int(sentence) < sentences:
             raise InputError(
                 f"sentence {sentence} of {sentences}"
                 + (f" comes after sentence {before}" if int(sentence) < before else ""),
+                "numbers start at 0, in the order of the source lines",
                 file=file,
                 line=number,
-                remedy="numbers start at 0, in the order of the source lines",
             )
         before = int(sentence)
         yield NbestEntry(before, text, tuple(rest))

@@ -163,7 +163,7 @@ class CliCommand(TyperCommand):
                 and option.nargs > 0
                 and not (option.multiple or getattr(option, "is_flag", False))
             ):
-                raise InputError(f"{option.opts[0]} is given {times} times", remedy="give it once")
+                raise InputError(f"{option.opts[0]} is given {times} times", "give it once")
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -199,9 +199,9 @@ def _with_set(args: Sequence[str]) -> Iterator[str]:
             continue
         key, value = setting.groups()
         if value is None and (value := next(rest, "--")).startswith("--"):
-            raise InputError(f"--{key} needs a value", remedy=f"for example --{key} 12")
+            raise InputError(f"--{key} needs a value", f"for example --{key} 12")
         if key in seen:
-            raise InputError(f"--{key} is given twice", remedy="give it once")
+            raise InputError(f"--{key} is given twice", "give it once")
         seen.add(key)
         yield from ("--set", f"{key}={value}")
 
@@ -254,7 +254,7 @@ def one_of(word: str, option: str, allowed: Iterable[str]) -> str:
     allowed = tuple(allowed)
     if word not in allowed:
         remedy = f"{did_you_mean(word, allowed)} use one of: {', '.join(allowed)}".strip()
-        raise InputError(f"{option} does not know '{word}'", remedy=remedy)
+        raise InputError(f"{option} does not know '{word}'", remedy)
     return word
 
 
@@ -263,14 +263,14 @@ def output_format(format_: str, allowed: Sequence[str], short: str = "", default
     Raises InputError if both are given and differ, and for one that is not allowed."""
     if format_ and short and format_ != short:
         what = f"--format {format_} and the short form of --format {short} are different outputs"
-        raise InputError(what, remedy="give one")
+        raise InputError(what, "give one")
     return one_of(format_ or short or default or allowed[0], "--format", allowed)
 
 
 def refuse(options: Mapping[str, object], why: str, remedy: str = "remove one of them") -> None:
     """Raises InputError for the first option that is given. options: name → whether it is given."""
     for name in filter(options.get, options):
-        raise InputError(f"{name} {why}", remedy=remedy)
+        raise InputError(f"{name} {why}", remedy)
 
 
 def is_run(word: str) -> bool:

@@ -82,7 +82,7 @@ def prepare(
             f"--repeat takes whole numbers from 1 to {MOST_REPETITIONS:,} with commas between them"
         )
         raise InputError(
-            f"{what}, not {more.repeat!r}", remedy="give one number per corpus, as in --repeat 1,3"
+            f"{what}, not {more.repeat!r}", "give one number per corpus, as in --repeat 1,3"
         )
     run = Run.open(more.vocabulary) if more.vocabulary else None
     settings, layout, languages = data_options(files, text, run, more.dev or ())
@@ -129,7 +129,7 @@ def data_options(
             if key in kept and kept[key] != getattr(settings, key):
                 raise InputError(
                     f"data.{key} does not fit the vocabulary of {run.path}",
-                    remedy=f"it was made with data.{key} = {kept[key]}: do not set it",
+                    f"it was made with data.{key} = {kept[key]}: do not set it",
                 )
         own += [f"data.{key}={json.dumps(value)}" for key, value in kept.items()]
     own, said = with_languages(files, text.recipe, own, Layout(kind, *sides))

@@ -74,7 +74,7 @@ def listed(name: str, width: int) -> Iterator[str]:
             f"{suggested_key(Settings, name.split('.'))} sections:"
             f" {', '.join(Settings.model_fields)}"
         )
-        raise InputError(f"there is no setting '{name}'", remedy=remedy.strip())
+        raise InputError(f"there is no setting '{name}'", remedy.strip())
 
 
 def described_keys(table: type[BaseModel], mark: str = "") -> list[tuple[str, str, str, str]]:

@@ -42,7 +42,7 @@ def train(
     settings = load_config(recipe, tuple(set_ or ()))
     if any(change.strip().startswith("data.") for change in set_ or ()):
         what = "the data settings of a prepared dataset are fixed"
-        raise InputError(what, file=data, remedy="use these --set options with `rnnsearch prepare`")
+        raise InputError(what, "use these --set options with `rnnsearch prepare`", file=data)
     # torch reads this at import. It silences torch's messages about broken connections.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from rnnsearch.text.dataset import Corpus

@@ -91,12 +91,12 @@ def translate(
     if is_run(file) or (not names and file != "-"):
         names, file = runs, "-"
     if not names:
-        raise InputError("there is no run to load", remedy="give RUN [FILE]")
+        raise InputError("there is no run to load", "give RUN [FILE]")
     load = partial(place.load, dictionary=dictionary, glossary=glossary)
     lines_only = place.out is not None or alignment_plots or wanted.prefix
     if form in PAGES:
         if lines_only or search.get("search.nbest", 1) > 1:
-            raise InputError(f"--format {form} writes a page only", remedy="write it with > FILE")
+            raise InputError(f"--format {form} writes a page only", "write it with > FILE")
         from rnnsearch.text.formats.lines import raw_lines
 
         print(part(form)(load(names), "\n".join(raw_lines(file)), search))

@@ -82,7 +82,7 @@ def writing(path: Path | None) -> Iterator[None]:
     except OSError as error:
         remedy = "check path, permissions and free space"
         what = f"cannot be written: {error.strerror or error}"
-        raise InputError(what, file=error.filename or path, remedy=remedy) from None
+        raise InputError(what, remedy, file=error.filename or path) from None
 
 
 def is_stream(path: Path) -> bool:
@@ -104,11 +104,11 @@ def end_of_link(path: Path) -> Path:
     if it does not exist yet. Raises InputError for a folder, for a link to itself, and for `-`."""
     if path == Path("-"):
         raise InputError(
-            "an output is not named -", remedy="name /dev/stdout to print, or give the whole path"
+            "an output is not named -", "name /dev/stdout to print, or give the whole path"
         )
     file = Path(os.path.realpath(path)) if path.is_symlink() else path
     if file.is_dir() or file.is_symlink():
-        raise InputError("is not a regular file", file=path, remedy="name another file")
+        raise InputError("is not a regular file", "name another file", file=path)
     return file
 
 
@@ -116,9 +116,7 @@ def prepare_output(file: Path, overwrite: bool) -> None:
     """Makes the folder of a file to be written. Raises InputError if the file exists and may not be
     replaced."""
     if end_of_link(file).exists() and not overwrite and not is_stream(file):
-        raise InputError(
-            "already exists", file=file, remedy="choose another file, or add --overwrite"
-        )
+        raise InputError("already exists", "choose another file, or add --overwrite", file=file)
     make_folder(file.parent)
 
 
@@ -128,7 +126,7 @@ def refuse_inputs(outputs: Sequence[Path], inputs: Sequence[str | Path]) -> None
     taken = {Path(one).resolve(): "is an input" for one in inputs}
     for file in outputs:
         if what := taken.get(file.resolve(), ""):
-            raise InputError(what, file=file, remedy="name another file to write")
+            raise InputError(what, "name another file to write", file=file)
         if not is_stream(file):
             taken[file.resolve()] = "is named twice"
 
@@ -137,7 +135,7 @@ def make_folder(folder: Path) -> None:
     """Makes a folder and those above it. Raises InputError if one of them is a file."""
     for path in (folder, *folder.parents):
         if path.is_file():
-            raise InputError("is a file, not a folder", file=path, remedy="name another folder")
+            raise InputError("is a file, not a folder", "name another folder", file=path)
     folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -169,7 +167,7 @@ def content_key(files: Sequence[Path], *others: str) -> str:
     for file in files:
         if not file.is_file():
             raise InputError(
-                "is no file on disk", file=file, remedy="check the path; write a pipe to a file"
+                "is no file on disk", "check the path; write a pipe to a file", file=file
             )
     return checksum(*map(file_checksum, files), *others)
 
@@ -192,7 +190,7 @@ def open_locked(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
         except BlockingIOError:
             os.close(handle)
             raise InputError(
-                "another command is writing it", file=path, remedy="wait for it, or end it"
+                "another command is writing it", "wait for it, or end it", file=path
             ) from None
         except OSError:
             return handle
@@ -219,7 +217,7 @@ def only_one(folder: Path, doing: str) -> Iterator[None]:
         number = path.read_text("ascii", "replace").strip() if path.exists() else "?"
         what = f"another process ({number}) is {doing} here"
         raise InputError(
-            what, file=folder, remedy="wait for it or end it, or name another folder"
+            what, "wait for it or end it, or name another folder", file=folder
         ) from None
     try:
         os.truncate(handle, 0)
@@ -261,10 +259,10 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
     """
     out = out.resolve()
     if not out.name:
-        raise InputError("is the root of the file system", file=out, remedy="name another folder")
+        raise InputError("is the root of the file system", "name another folder", file=out)
     if out.is_mount():
         what = "is a mount point, which no new folder can replace"
-        raise InputError(what, file=out, remedy="name a folder in it")
+        raise InputError(what, "name a folder in it", file=out)
     folder, replaced = (
         out.with_name(f".{out.name}{ending}") for ending in (PARTIAL, REPLACED_ENDING)
     )
@@ -277,9 +275,7 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
             folder.mkdir()
         except FileExistsError:
             if folder.lstat().st_uid != os.geteuid():
-                raise InputError(
-                    "belongs to another user", file=folder, remedy="remove it"
-                ) from None
+                raise InputError("belongs to another user", "remove it", file=folder) from None
         handle = open_locked(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             shutil.rmtree(replaced, ignore_errors=True)
@@ -291,7 +287,7 @@ def whole_folder(out: Path, replaceable: Callable[[Path], bool]) -> Iterator[Pat
             except InputError as error:
                 kept = folder.rename(out.with_name(f"{out.name}.finished"))
                 raise InputError(
-                    f"{error}; the new folder is {kept}", remedy="keep one of the two"
+                    f"{error}; the new folder is {kept}", "keep one of the two"
                 ) from None
             if out.exists():
                 out.rename(replaced)
@@ -314,13 +310,11 @@ def check_folder(out: Path, replaceable: Callable[[Path], bool]) -> None:
     """Raises InputError if something is at `out` that may not be replaced. A lock and what killed
     processes left count as nothing."""
     if out.exists() and not out.is_dir():
-        raise InputError("is a file, not a folder", file=out, remedy="name another folder")
+        raise InputError("is a file, not a folder", "name another folder", file=out)
     ours = re.compile(rf"\.lock|\..+{re.escape(PARTIAL)}")
     others = out.exists() and any(not ours.fullmatch(one.name) for one in out.iterdir())
     if others and not replaceable(out):
-        raise InputError(
-            "exists and is not empty", file=out, remedy="name another folder for --out"
-        )
+        raise InputError("exists and is not empty", "name another folder for --out", file=out)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -379,12 +373,12 @@ def reading(
         yield
     except PermissionError as error:
         what = f"cannot be read: {error.strerror}"
-        raise InputError(what, file=file, remedy="check its permissions") from None
+        raise InputError(what, "check its permissions", file=file) from None
     except (OSError, ValueError) as error:
         if damaged and isinstance(error, ValueError):
             raise InputError(f"{damaged}: {error}", file=file) from None
         what = str(getattr(error, "strerror", None) or error)
-        raise InputError(f"{unread}: {what}", file=file, remedy=remedy) from None
+        raise InputError(f"{unread}: {what}", remedy, file=file) from None
 
 
 def check_regular(path: Path) -> None:

@@ -76,7 +76,7 @@ class LineFile:
             if state.key not in ("", self.key):
                 if not self.overwrite:
                     what = "was begun with another run, version or settings"
-                    raise InputError(what, file=self.path, remedy="add --overwrite to begin anew")
+                    raise InputError(what, "add --overwrite to begin anew", file=self.path)
                 self.state_file.unlink()
             elif state.size <= self._file.seek(0, os.SEEK_END):
                 self.before = state
@@ -105,9 +105,7 @@ class LineFile:
                 self._count(item)
             if self._items.hexdigest() != self.before.checksum:
                 what = "was begun with another text"
-                raise InputError(
-                    what, file=self.path, remedy=f"remove {self.state_file} to begin anew"
-                )
+                raise InputError(what, f"remove {self.state_file} to begin anew", file=self.path)
         return rest
 
     def blocks(self, items: Iterable[Entry], batch_size: int) -> Iterator[list[Entry]]:
@@ -143,7 +141,7 @@ class LineFile:
         """Returns the content of the state file. Raises InputError if it is damaged or a link, by
         which another file would be written."""
         if self.state_file.is_symlink():
-            raise InputError("is a link to another file", file=self.state_file, remedy="remove it")
+            raise InputError("is a link to another file", "remove it", file=self.state_file)
         if not self.state_file.exists():
             return FileState()
         with reading(self.state_file, "remove it to begin anew", "is damaged"):

@@ -82,7 +82,7 @@ def check_memory(needed: int, what: str) -> None:
         line = (
             f"{what} need {needed / 1e9:,.1f} GB of memory, and this machine has {there / 1e9:,.1f}"
         )
-        raise InputError(line, remedy="choose smaller sizes or a smaller vocabulary")
+        raise InputError(line, "choose smaller sizes or a smaller vocabulary")
 
 
 def usable_device(name: str) -> torch.device:
@@ -90,14 +90,13 @@ def usable_device(name: str) -> torch.device:
     and for kinds of devices that rnnsearch does not support."""
     require("device", name, str)
     if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", name):
-        raise InputError(f"device {name!r} cannot be used", remedy="cpu, cuda or cuda:N")
+        raise InputError(f"device {name!r} cannot be used", "cpu, cuda or cuda:N")
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # the latter from a torch built for CPUs only
         raise InputError(
-            f"device {name!r} cannot be used: {str(error).splitlines()[0]}",
-            remedy="cpu, cuda or cuda:N",
+            f"device {name!r} cannot be used: {str(error).splitlines()[0]}", "cpu, cuda or cuda:N"
         ) from None
     return device
 

@@ -84,7 +84,7 @@ def load_tensors(path: Path, remedy: str) -> tuple[dict[str, Tensor], dict[str, 
         if metadata.get("sha256") not in (None, _checksum(tensors, metadata["notes"])):
             raise ValueError("it does not hold what was written (its checksum differs)")
     except FileNotFoundError:
-        raise InputError("is missing", file=path, remedy=remedy) from None
+        raise InputError("is missing", remedy, file=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
     except _UNREADABLE as error:

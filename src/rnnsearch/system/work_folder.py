@@ -41,7 +41,7 @@ def work_folder(folder: Path, doing: str, key: str) -> Iterator[MakeOnce]:
     with only_one(folder, f"running {doing}"):
         if any(folder.glob("[!.]*")) and not (about.exists() and read_earlier(about) == key):
             what = "belongs to other files or settings"
-            raise InputError(what, file=folder, remedy="name another folder with --out")
+            raise InputError(what, "name another folder with --out", file=folder)
         yield step
 
 

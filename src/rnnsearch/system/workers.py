@@ -45,7 +45,7 @@ def ordered_map(
             yield _first(waiting)
     except BrokenProcessPool:
         remedy = 'use one worker; a script with several needs `if __name__ == "__main__":`'
-        raise InputError("a worker process ended before its work was done", remedy=remedy) from None
+        raise InputError("a worker process ended before its work was done", remedy) from None
     finally:
         executor.shutdown(cancel_futures=True)
 

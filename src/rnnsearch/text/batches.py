@@ -59,13 +59,13 @@ class BatchOrder:
         if not self.pairs:
             within = f"within training.max_length = {settings.max_length}"
             what = f"none of the {len(source_lengths)} pairs has both sides {within}"
-            raise InputError(what, remedy="raise training.max_length, or prepare another corpus")
+            raise InputError(what, "raise training.max_length, or prepare another corpus")
         positions = int(longest[self.kept].max())
         if settings.batch_tokens is not None and positions > settings.batch_tokens:
             raise InputError(
                 f"training.batch_tokens = {settings.batch_tokens} cannot hold a pair of {positions}"
                 " positions",
-                remedy="raise training.batch_tokens or lower training.max_length",
+                "raise training.batch_tokens or lower training.max_length",
             )
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class BatchOrder:
             if done < 0:
                 what = "the dataset or batch settings have changed: "
                 what += f"epoch {epoch} has no batch {skipped + 1}"
-                raise InputError(what, remedy="resume with those that the run began with")
+                raise InputError(what, "resume with those that the run began with")
             epoch, skipped = epoch + 1, 0
 
     @functools.cached_property

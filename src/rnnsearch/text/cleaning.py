@@ -211,7 +211,7 @@ class Cleaner:
             what = (
                 "its links seem to count words from 1: none has position 0, and some are too large"
             )
-            raise InputError(what, file=file, remedy=f"count from 0: {FROM_ZERO}")
+            raise InputError(what, f"count from 0: {FROM_ZERO}", file=file)
         return recognise(counts)
 
     def tokenised(
@@ -262,7 +262,7 @@ class Cleaner:
                     f" the {side}: {' '.join(tokens)[:60]!r}"
                 )
                 remedy = "give tokenised text and set data.tokeniser=space, or remove the pair"
-                raise InputError(what, file=file, line=number, remedy=remedy)
+                raise InputError(what, remedy, file=file, line=number)
             ranges.append(found)
         return list(chain.from_iterable(project(links, *ranges)))
 
@@ -412,18 +412,16 @@ def stored_arrays(path: Path) -> Iterator[list[Integers]]:
             except (TypeError, ValueError):
                 what = "was changed by another program during the preparation"
                 remedy = "prepare again, in a folder in which no one else writes"
-                raise InputError(what, file=path, remedy=remedy) from None
+                raise InputError(what, remedy, file=path) from None
 
 
 def _check_not_empty(report: PreparationReport) -> None:
     names = ", ".join(text.name for text in report.texts)
     if not report.pairs_read:
-        raise InputError(
-            f"{names}: the texts are empty", remedy="give files with one sentence per line"
-        )
+        raise InputError(f"{names}: the texts are empty", "give files with one sentence per line")
     if not report.pairs_used:
         reasons = ", ".join(
             f"{tally.reason}: {tally.pairs:,}" for tally in report.dropped if tally.pairs
         )
         remedy = "check the files and the [data] settings"
-        raise InputError(f"all pairs of {names} were dropped ({reasons})", remedy=remedy)
+        raise InputError(f"all pairs of {names} were dropped ({reasons})", remedy)

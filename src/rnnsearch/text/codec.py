@@ -178,15 +178,13 @@ def _check_codec_sums(folder: Path, expected: Mapping[str, str]) -> None:
     for name in sorted(expected.keys() | found.keys()):
         if name not in expected:
             what = "does not belong to this run or model: config.toml has no checksum of it"
-            raise InputError(
-                what, file=folder / name, remedy="remove it, or copy the whole folder again"
-            )
+            raise InputError(what, "remove it, or copy the whole folder again", file=folder / name)
         if found.get(name) != expected[name]:
             raise InputError(
                 "is not what was written: its checksum differs" if name in found else "is missing",
-                file=folder / name,
-                remedy="copy it again; to keep a change of your own, delete [run.checksums] from"
+                "copy it again; to keep a change of your own, delete [run.checksums] from"
                 " config.toml",
+                file=folder / name,
             )
 
 

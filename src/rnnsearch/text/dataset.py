@@ -253,9 +253,7 @@ def map_array(path: Path) -> NDArray[Any]:
         # A plain array over the map: slicing np.memmap is ten times slower.
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror or error}", file=path, remedy=AGAIN
-        ) from None
+        raise InputError(f"cannot be read: {error.strerror or error}", AGAIN, file=path) from None
     except Exception as error:  # numpy parses the header as Python source: any error is possible
         raise _damaged(str(error), path) from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -264,7 +262,7 @@ def map_array(path: Path) -> NDArray[Any]:
 
 
 def _damaged(what: str, file: Path) -> InputError:
-    return InputError(f"is damaged: {what}", file=file, remedy=AGAIN)
+    return InputError(f"is damaged: {what}", AGAIN, file=file)
 
 
 def write_contents(folder: Path, settings: DataSettings, shards: list[int], links: bool) -> None:
@@ -282,10 +280,9 @@ def read_contents(folder: Path) -> StoreContents:
     """Reads data.toml. Raises InputError unless this is a dataset of this format."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
-        raise InputError(what, file=folder, remedy=REMEDY)
+        raise InputError(what, REMEDY, file=folder)
     if not (path := folder / SETTINGS).exists():
-        what = "is not a prepared dataset: it has no data.toml"
-        raise InputError(what, file=folder, remedy=REMEDY)
+        raise InputError("is not a prepared dataset: it has no data.toml", REMEDY, file=folder)
     with reading(path, AGAIN, "is damaged"):
         table = read_toml(path)
     if (theirs := table.pop("format", None)) != STORE_FORMAT:
@@ -293,7 +290,7 @@ def read_contents(folder: Path) -> StoreContents:
             f"is a prepared dataset of format {theirs}, and this version reads format"
             f" {STORE_FORMAT}"
         )
-        raise InputError(what, file=folder, remedy="prepare it again with this version")
+        raise InputError(what, "prepare it again with this version", file=folder)
     try:
         return StoreContents.model_validate(table)
     except ValidationError as error:

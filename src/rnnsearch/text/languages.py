@@ -148,7 +148,7 @@ def with_languages(
         if not all(map(is_on_disk, files)) or any(text.pairs()):
             raise InputError(
                 f"both sides are in one language, {source}",
-                remedy="the names end in the language: corpus.en corpus.fr; or --set"
+                "the names end in the language: corpus.en corpus.fr; or --set"
                 " data.target_language=fr",
             )
     reasons = why if why == other else f"{why}, {other}"

@@ -36,9 +36,7 @@ def symmetrise(
     reverse. If each direction links a word at most once, the growing methods give exactly the links
     of Moses's symal. Raises InputError for another method, and for what is no links."""
     if not isinstance(method, str) or method not in METHODS:
-        raise InputError(
-            f"there is no method {method!r}", remedy=f"use one of {', '.join(METHODS)}"
-        )
+        raise InputError(f"there is no method {method!r}", f"use one of {', '.join(METHODS)}")
     return sorted(METHODS[method](given_links(forward, "forward"), given_links(reverse, "reverse")))
 
 
@@ -173,7 +171,7 @@ class Clauses:
             raise InputError(
                 f"{self.lines:,} of {lines:,} {self.side} lines are not split into words, the first"
                 f" is {self.first}",
-                remedy=f"split them into words first, or {remedy}",
+                f"split them into words first, or {remedy}",
             )
 
 
@@ -206,7 +204,7 @@ def check_links(
                     remedy = (
                         f"links count the {counted} from 0; if the file counts from 1: {FROM_ZERO}"
                     )
-                raise InputError(what, file=file, line=number, remedy=remedy)
+                raise InputError(what, remedy, file=file, line=number)
 
 
 def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:

@@ -104,8 +104,7 @@ def prepare(
     InputError as `prepare_texts` does, and for lines that are not text."""
     if dev is not None and (not isinstance(dev, list | tuple) or len(dev) != 2):
         raise InputError(
-            "dev is not the two sides of a text",
-            remedy="give dev=(source, target), or dev=(pairs, None)",
+            "dev is not the two sides of a text", "give dev=(source, target), or dev=(pairs, None)"
         )
     development = [] if dev is None else [_parallel_text(*dev)]
     return prepare_texts(
@@ -171,7 +170,7 @@ def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) 
         if (codec.subwords is None) != (settings.subwords == "none"):
             has = "words" if codec.subwords is None else "subwords"
             what = f"the {side} vocabulary has {has}, but data.subwords = {settings.subwords}"
-            raise InputError(what, remedy="give the data settings of its run")
+            raise InputError(what, "give the data settings of its run")
     require_number("options.workers", options.workers, 1)
     for times in options.repeat:
         require_number("a number of options.repeat", times, 1)
@@ -181,11 +180,11 @@ def _check_options(texts: int, settings: DataSettings, options: PrepareOptions) 
     ):
         if given and len(given) != texts:
             remedy = "give one for each corpus, in the same order"
-            raise InputError(f"{len(given)} {what} given for {texts} corpora", remedy=remedy)
+            raise InputError(f"{len(given)} {what} given for {texts} corpora", remedy)
     unspaced = any(side_tokeniser(side, settings).unspaced for side in SIDES)
     if options.links and unspaced and settings.subwords != "none":
         what = "word links of text without spaces count characters, but subwords are not characters"
-        raise InputError(what, remedy="add --set data.subwords=none")
+        raise InputError(what, "add --set data.subwords=none")
 
 
 def _parallel_text(source: Any, target: Lines | None) -> ParallelText:
@@ -193,8 +192,7 @@ def _parallel_text(source: Any, target: Lines | None) -> ParallelText:
     if target is None:
         return ParallelText("pairs in memory", partial(plain_pairs, source))
     if source is target and isinstance(source, Iterator):
-        what = "source and target are the same iterator"
-        raise InputError(what, remedy="give two, or pairs and None")
+        raise InputError("source and target are the same iterator", "give two, or pairs and None")
     return ParallelText(
         f"{name_of(source)} | {name_of(target)}", partial(read_pairs, source, target)
     )
@@ -217,7 +215,7 @@ def make_codec(
         )
         if len(vocabulary) == 2:
             what = f"no {side} word occurs at least {settings.minimum_count} times"
-            raise InputError(what, remedy="lower data.minimum_count")
+            raise InputError(what, "lower data.minimum_count")
     else:
         options.progress(f"training {side} subwords", 0, None)
         kind, size = settings.subwords, settings.vocabulary_size
@@ -324,7 +322,7 @@ def read_dev(
         here = list(text.pairs(about.warnings))
         if not here:
             what = f"{text.name}: the development files are empty"
-            raise InputError(what, remedy="give files with one sentence per line, or no --dev")
+            raise InputError(what, "give files with one sentence per line, or no --dev")
         about.pairs_read = about.pairs_kept = len(here)
         pairs += here
         for number, pair in enumerate(here, 1):

@@ -56,7 +56,7 @@ def train_subwords(
         )
     except RuntimeError as error:
         what = f"sentencepiece cannot make {size} {kind} subwords of this text: {error}"
-        raise InputError(what, remedy="lower data.vocabulary_size, or give more text") from None
+        raise InputError(what, "lower data.vocabulary_size, or give more text") from None
     return Subwords(model.getvalue())
 
 

@@ -66,7 +66,7 @@ class Vocabulary:
                 "a vocabulary begins with </s> and <unk>, and has each word once, on a line of"
                 " its own"
             )
-            raise InputError("is not a vocabulary", file=path, remedy=remedy)
+            raise InputError("is not a vocabulary", remedy, file=path)
         return cls(lines[2:-1])
 
     def save(self, path: Path) -> None:
@@ -148,7 +148,7 @@ class WordFilter:
     def load(cls, path: Path) -> WordFilter:
         """Reads what `save` wrote. Raises InputError if the file cannot be read or is empty."""
         if not (content := read_file(path)):
-            raise InputError("is empty", file=path, remedy="copy the model again")
+            raise InputError("is empty", "copy the model again", file=path)
         return cls(np.frombuffer(content, dtype=np.uint8))
 
     def save(self, path: Path) -> None:

@@ -57,7 +57,7 @@ def _find_keys(record: Record, layout: Layout) -> tuple[str, str]:
         ):
             return source, target
     what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
-    raise InputError(what[:400], remedy=f"give the keys of the text{OPTIONS}")
+    raise InputError(what[:400], f"give the keys of the text{OPTIONS}")
 
 
 def _text_at(record: Record, key: str) -> str | None:
@@ -71,7 +71,7 @@ def _text_at(record: Record, key: str) -> str | None:
         what = f"has an incomplete character (a lone surrogate) at the key '{key}'"
     else:
         return value
-    raise InputError(what, remedy="correct or delete it")
+    raise InputError(what, "correct or delete it")
 
 
 def _parse_record(line: str) -> Record:
@@ -79,11 +79,11 @@ def _parse_record(line: str) -> Record:
     try:
         record = parse_json(line)
     except ValueError as error:
-        raise InputError(f"is not valid JSON: {error}", remedy=remedy) from None
+        raise InputError(f"is not valid JSON: {error}", remedy) from None
     if isinstance(record, list):
-        raise InputError("is a JSON array", remedy="write JSON lines: one object on each line")
+        raise InputError("is a JSON array", "write JSON lines: one object on each line")
     if not isinstance(record, dict):
-        raise InputError(f"is JSON, but not an object: {line[:40]}", remedy=remedy)
+        raise InputError(f"is JSON, but not an object: {line[:40]}", remedy)
     return record
 
 

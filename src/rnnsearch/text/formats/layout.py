@@ -41,12 +41,12 @@ class Layout:
         formats = get_args(Format)
         if self.format not in formats:
             remedy = f"name one of: {', '.join(filter(None, formats))}"
-            raise InputError(f"there is no format '{self.format}'", remedy=remedy)
+            raise InputError(f"there is no format '{self.format}'", remedy)
         if bool(self.source) != bool(self.target) or (self.source and self.source == self.target):
             what = "source and target each need a column, key or language of their own"
-            raise InputError(what, remedy="give both, or neither")
+            raise InputError(what, "give both, or neither")
         if any(name and not name.strip("0") for name in (self.source, self.target)):
-            raise InputError("columns are counted from 1", remedy="give another column")
+            raise InputError("columns are counted from 1", "give another column")
 
     def names(self) -> list[tuple[str, str]]:
         """Returns the possible names of columns and keys: the given ones, or else the usual

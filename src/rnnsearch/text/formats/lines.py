@@ -123,7 +123,7 @@ def read_lines(path: FilePath, warnings: InputWarnings = IGNORED) -> Iterator[st
     """
     if remedy := NO_LINES.get(suffix := text_suffix(path)):
         raise InputError(
-            f"cannot be read: the lines of {suffix} are not sentences", file=path, remedy=remedy
+            f"cannot be read: the lines of {suffix} are not sentences", remedy, file=path
         )
     return (
         plain_line(line, number, warnings)
@@ -142,21 +142,19 @@ def raw_lines(path: FilePath, warnings: InputWarnings = IGNORED) -> Iterator[str
             stream.peek(_SAMPLE)[:_SAMPLE] if hasattr(stream, "peek") else b""
         ):
             remedy = f"convert it with `iconv -f {encoding} -t utf-8`"
-            raise InputError(
-                f"the file is {encoding[:6].upper()}", file=path, line=1, remedy=remedy
-            )
+            raise InputError(f"the file is {encoding[:6].upper()}", remedy, file=path, line=1)
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 what = f"the line is longer than {LONGEST_LINE:,} bytes"
-                raise InputError(what, file=path, line=number, remedy="is this a text file?")
+                raise InputError(what, "is this a text file?", file=path, line=number)
             try:
                 line = raw.decode("utf-8")
             except UnicodeDecodeError as error:
                 what = f"byte {error.start + 1} of the line is not UTF-8"
-                raise InputError(what, file=path, line=number, remedy=_NOT_UTF8) from None
+                raise InputError(what, _NOT_UTF8, file=path, line=number) from None
             if number == 1 and line[:-1].count("\r") > 2 and not line.endswith("\n"):
                 remedy = f"convert it with `tr '\\r' '\\n' < {path}`"
-                raise InputError("the line ends are CR alone", file=path, line=1, remedy=remedy)
+                raise InputError("the line ends are CR alone", remedy, file=path, line=1)
             if number == 1 and line.startswith(_BOM):
                 line = line.removeprefix(_BOM)
                 warnings.note("byte order mark", number)
@@ -220,7 +218,7 @@ def read_pairs(
     names = name_of(source), name_of(target)
     if names == (STDIN, STDIN):
         raise InputError(
-            "both sides cannot come from standard input", remedy="name a file for one of them"
+            "both sides cannot come from standard input", "name a file for one of them"
         )
     return in_step(_lines_of(source, warnings[0]), _lines_of(target, warnings[1]), names)
 

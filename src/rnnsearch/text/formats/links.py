@@ -43,7 +43,7 @@ def link_fields(lines: Iterable[str], file: FilePath) -> Iterator[str]:
             if match is None or int(match[1]) != number - 1 + start:
                 remedy = "number every sentence, in order, or none"
                 what = f"does not begin with the sentence's number {number - 1 + start}"
-                raise InputError(what, file=file, line=number, remedy=remedy)
+                raise InputError(what, remedy, file=file, line=number)
             line = line[match.end() :]
         fields = line.split("|||")
         if len(fields) in (3, 4):
@@ -80,7 +80,7 @@ def parse_gold_links(line: str, file: FilePath, number: int, *, first: int = 0) 
                 f"the link {source}{marker}{target} is of position 0, but the links count from"
                 f" {first}"
             )
-            raise InputError(what, file=file, line=number, remedy="count from 0")
+            raise InputError(what, "count from 0", file=file, line=number)
         (sure if marker == "-" else possible).add((source - first, target - first))
     return GoldLinks(frozenset(sure), frozenset(possible))
 
@@ -102,9 +102,7 @@ def _json_items(line: str, file: FilePath, number: int) -> list[str]:
         return [f"{source!r}-{target!r}" for source, target in links]
     except (ValueError, TypeError, KeyError, RecursionError):
         remedy = 'write an object with the links, for example {"links": [[0, 0], [1, 2]]}'
-        raise InputError(
-            "is no JSON with word links", file=file, line=number, remedy=remedy
-        ) from None
+        raise InputError("is no JSON with word links", remedy, file=file, line=number) from None
 
 
 def _not_a_link(item: str, file: FilePath, number: int) -> InputError:
@@ -113,4 +111,4 @@ def _not_a_link(item: str, file: FilePath, number: int) -> InputError:
         " for gold files only"
     )
     shown = item if len(item) <= 30 else item[:29] + "…"
-    return InputError(f"{shown!r} is not a link", file=file, line=number, remedy=remedy)
+    return InputError(f"{shown!r} is not a link", remedy, file=file, line=number)

@@ -80,7 +80,7 @@ def _faults(path: FilePath) -> Iterator[None]:
         else:
             what = f"the compressed file is damaged or incomplete: {error}"
             remedy = "copy or download it again; if it is plain text, rename it"
-        raise InputError(what, file=path, remedy=remedy) from None
+        raise InputError(what, remedy, file=path) from None
 
 
 @contextmanager
@@ -115,14 +115,12 @@ def _open_zip(path: FilePath) -> Iterator[Any]:
     with zipfile.ZipFile(outer) as archive:
         if len(names) != 1 or names[0] not in archive.namelist():
             what = f"has no such text; it has {len(texts)}: {', '.join(texts)}"
-            raise InputError(what[:200], file=path, remedy=f"name one of them, as in {outer}/NAME")
+            raise InputError(what[:200], f"name one of them, as in {outer}/NAME", file=path)
         try:
             with archive.open(names[0]) as member:
                 yield member
         except (RuntimeError, NotImplementedError) as error:  # encrypted, or an unknown compression
-            raise InputError(
-                f"cannot be read: {error}", file=path, remedy="unpack it yourself"
-            ) from None
+            raise InputError(f"cannot be read: {error}", "unpack it yourself", file=path) from None
 
 
 @contextmanager
@@ -140,7 +138,7 @@ def _open_zstandard(path: FilePath) -> Iterator[Any]:
         except zstandard.ZstdError as error:
             raise EOFError(str(error)) from None
     what = "reading .zst needs the package backports.zstd"
-    raise InputError(what, file=path, remedy="pip install 'rnnsearch[zstd]'")
+    raise InputError(what, "pip install 'rnnsearch[zstd]'", file=path)
 
 
 COMPRESSIONS: dict[str, Callable[[FilePath], Any]] = {

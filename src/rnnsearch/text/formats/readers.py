@@ -61,13 +61,11 @@ def parallel_texts(
     """
     if not names:
         raise InputError(
-            "no corpus is named", remedy="name a source and a target file, or a bilingual file"
+            "no corpus is named", "name a source and a target file, or a bilingual file"
         )
     files = [(str(name), _format(str(name), layout)) for name in names]
     if [name for name, _ in files].count(STDIN) > 1:
-        raise InputError(
-            "standard input can be read only once", remedy="name a file in place of one `-`"
-        )
+        raise InputError("standard input can be read only once", "name a file in place of one `-`")
     texts = []
     while files:
         name, format = files.pop(0)
@@ -84,7 +82,7 @@ def parallel_texts(
                 f" ({', '.join(_SUFFIXES)}, or any file with its format)"
             )
             after = f": the next file, {files[0][0]}, is a bilingual file" if files else ""
-            raise InputError(f"has no target text{after}", file=name, remedy=remedy)
+            raise InputError(f"has no target text{after}", remedy, file=name)
         texts.append(ParallelText(escaped(name), reader))
     return texts
 
@@ -94,14 +92,14 @@ def _format(name: str, layout: Layout) -> Format:
     InputError if it does not exist or is not read."""
     suffix = text_suffix(name)
     if name != STDIN and ".zip/" not in name.lower() and not Path(name).exists():
-        raise InputError("no such file", file=name, remedy="check the path")
+        raise InputError("no such file", "check the path", file=name)
     if Path(name).is_dir():
         remedy = f"name the files in it; if they are a dataset or Parquet, {_CONVERT}"
-        raise InputError("is a folder, not a text file", file=name, remedy=remedy)
+        raise InputError("is a folder, not a text file", remedy, file=name)
     if suffix not in _SUFFIXES and len(inner := texts_in_zip(name)) == 1:
         suffix = text_suffix(inner[0])
     if not layout.format and suffix in _NOT_READ.keys() - _SUFFIXES.keys():
-        raise InputError(f"{suffix} files are not read", file=name, remedy=_NOT_READ[suffix])
+        raise InputError(f"{suffix} files are not read", _NOT_READ[suffix], file=name)
     return layout.format or _SUFFIXES.get(suffix, "lines")
 
 

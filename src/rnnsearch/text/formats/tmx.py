@@ -86,7 +86,7 @@ def read_tmx(path: FilePath, layout: Layout, warnings: SideWarnings) -> Iterator
             there = ", ".join(sorted(languages))
             what = f"none of the {number:,} units has the language '{code}'; there are: {there}"
             remedy = f"give the languages as the file writes them{OPTIONS}"
-            raise InputError(what[:300], file=path, remedy=remedy)
+            raise InputError(what[:300], remedy, file=path)
 
 
 def _variant_language(variant: ET.Element) -> str:
@@ -128,20 +128,18 @@ def _units(path: FilePath) -> Iterator[ET.Element]:
                 if event == "start":
                     if not inside and _tag(element) != "tmx":
                         what = f"is no TMX file: its first element is <{_tag(element)[:40]}>"
-                        raise InputError(what, file=path, remedy="is its name right?")
+                        raise InputError(what, "is its name right?", file=path)
                     inside.append(element)
                 elif _tag(inside.pop()) == "tu":
                     if any(_tag(outer) == "tu" for outer in inside):
-                        raise InputError(
-                            "a unit <tu> stands inside another", file=path, remedy=_AGAIN
-                        )
+                        raise InputError("a unit <tu> stands inside another", _AGAIN, file=path)
                     size = 0
                     yield element
                     inside[-1].remove(element)
             size += len(chunk)
             if size > LONGEST_LINE:
                 what = f"a unit, or what is between two, is longer than {LONGEST_LINE:,} bytes"
-                raise InputError(what, file=path, remedy="is this a translation memory?")
+                raise InputError(what, "is this a translation memory?", file=path)
     except ET.ParseError as error:
         message, _, _ = str(error).partition(": line")
         what, remedy = f"is not valid XML: {message} (column {error.position[1] + 1})", _AGAIN
@@ -150,11 +148,11 @@ def _units(path: FilePath) -> Iterator[ET.Element]:
             remedy = (
                 f"correct encoding= in its first line, or convert it, as with iconv -t {declared}"
             )
-        raise InputError(what, file=path, line=error.position[0], remedy=remedy) from None
+        raise InputError(what, remedy, file=path, line=error.position[0]) from None
     # encodings that Python does not know, or of several bytes
     except (LookupError, ValueError) as error:
         what = f"its encoding cannot be read: {error}"
-        raise InputError(what, file=path, remedy="convert it to UTF-8") from None
+        raise InputError(what, "convert it to UTF-8", file=path) from None
 
 
 def _is_declared_wrongly(declared: str, chunk: bytes) -> bool:

@@ -51,13 +51,13 @@ def read_tsv(path: FilePath, layout: Layout, warnings: SideWarnings) -> Iterator
             )
             if cells[-1].startswith('"') and cells[-1].count('"') % 2:
                 remedy = "write each pair on one line, without quotation marks around line breaks"
-            raise fault(f"has no column {max(columns) + 1}, but only {len(cells)}", remedy=remedy)
+            raise fault(f"has no column {max(columns) + 1}, but only {len(cells)}", remedy)
         pair = [cells[column].removesuffix("\r") for column in columns]
         if not layout.source and pair == names:
             if not first:
                 raise _no_text(columns[0], "the same words again and again", path)
             what = f"repeats the names of columns, {pair[0]} and {pair[1]}"
-            raise fault(what, remedy="delete the line, or give the numbers of two columns of text")
+            raise fault(what, "delete the line, or give the numbers of two columns of text")
         quoted = list(filter(_QUOTED_CELL.fullmatch, pair))
         if len(quoted) == 2 or any('""' in cell[1:-1] for cell in quoted):
             warnings[0].note(QUOTED, number)
@@ -100,7 +100,7 @@ def _columns(
             return (0, 1), False
     what = f"does not name columns {layout.wanted()}; it has: {', '.join(cells)}"
     remedy = "give the names or numbers of two columns of text by --columns SOURCE TARGET"
-    raise fault(what[:300], remedy=remedy)
+    raise fault(what[:300], remedy)
 
 
 def _check_text(
@@ -118,9 +118,7 @@ def _check_text(
 
 def _no_text(column: int, what: str, path: FilePath) -> InputError:
     return InputError(
-        f"column {column + 1} holds {what}",
-        file=path,
-        remedy="give the numbers of two columns of text",
+        f"column {column + 1} holds {what}", "give the numbers of two columns of text", file=path
     )
 
 
