@@ -6,7 +6,7 @@ from __future__ import annotations
 import json as json_
 import shutil
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -50,7 +50,6 @@ def align(
     (source-target, from 0), or what --format says."""
     from rnnsearch.run import Run
     from rnnsearch.text.formats.layout import Layout
-    from rnnsearch.text.formats.lines import check_pairs, warned_pairs
     from rnnsearch.text.languages import language_doubts
 
     form = output_format(format_, ALIGN_FORMATS, "matrices" if json else "")
@@ -59,9 +58,7 @@ def align(
     reverse = reverse_run or []
     task = Aligning(form, align_options(set_, runs[0], reverse), reverse)
     names, source, target = runs_and_texts(runs)
-    check_pairs(source, target)
-    say_if_empty(source, target)
-    place.keep(source, target)
+    pairs = checked_pairs(place, source, target)
     data = Run.open(names[0]).settings.data
     layout = Layout("lines", "", "", data.source_language, data.target_language)
     named = data.tokeniser != "space"  # which ignores the languages
@@ -69,7 +66,18 @@ def align(
         note(doubts.removeprefix("\n"))
     if task.how["words"] == "given":
         check_split(runs[0], source, target)
-    deque(answered(place, task, names, source, warned_pairs(source, target)), maxlen=0)
+    deque(answered(place, task, names, source, pairs), maxlen=0)
+
+
+def checked_pairs(place: Place, source: str, target: str) -> Iterator[tuple[str, str]]:
+    """Yields the pairs of two texts. Before, raises InputError if their numbers of lines differ,
+    and if the answers would replace one of them."""
+    from rnnsearch.text.formats.lines import check_pairs, warned_pairs
+
+    check_pairs(source, target)
+    say_if_empty(source, target)
+    place.keep(source, target)
+    return warned_pairs(source, target)
 
 
 def check_split(run: str | Path, source: str, target: str) -> None:
@@ -158,25 +166,21 @@ def score(runs: list[str], *, json: bool = False, set_: Strings = None, place: P
     """Print log p(y|x) of each sentence pair, in nats. An n-best list is printed again, sorted by
     these scores."""
     from rnnsearch.cli.nbest import is_nbest, parse_nbest, rerank
-    from rnnsearch.text.formats.lines import check_pairs, read_lines, warned_pairs
+    from rnnsearch.text.formats.lines import read_lines
     from rnnsearch.text.formats.opening import is_on_disk
 
-    batch_size = score_batch(set_)
-    task = Scoring("json" if json else "text", batch_size)
+    task = Scoring("json" if json else "text", score_batch(set_))
     names, source, target = runs_and_texts(runs)
     if is_on_disk(target) and is_nbest(next(read_lines(target), "")):
         if json or place.out is not None:
             what = "--json and --out cannot be used with an n-best list"
             raise InputError(what, "write it with > FILE", file=target)
-        score_pairs = partial(place.load(names).score, batch_size=batch_size)
+        score_pairs = partial(place.load(names).score, batch_size=task.batch_size)
         lines = list(read_lines(source))
         for line in rerank(score_pairs, lines, parse_nbest(read_lines(target), len(lines), target)):
             print(line)
         return
-    check_pairs(source, target)
-    say_if_empty(source, target)
-    place.keep(source, target)
-    pairs = warned_pairs(source, target)
+    pairs = checked_pairs(place, source, target)
     first = list(islice(pairs, 1))
     if first and is_nbest(first[0][1]):
         what = "an n-best list cannot come through a pipe"

@@ -163,8 +163,9 @@ class Translating(Task):
 
         def answer(items: Iterable[Line], first: int) -> Iterator[Translation]:
             lines, prefix = sides(items)
-            how: dict[str, Any] = {"full_batches": full, "first": first, "settings": self.search}
-            results = translator.stream(lines, prefix=prefix, **how)
+            results = translator.stream(
+                lines, prefix=prefix, first=first, full_batches=full, settings=self.search
+            )
             return with_plots(results, self.plots, first) if self.plots else results
 
         batch_size = changed(translator.settings, self.search).search.batch_size
@@ -199,17 +200,21 @@ def translate_lines(
     place.keep(file, *(str(one) for one in (prefix, task.glossary, task.dictionary) if one))
     run = Run.open(runs[0])
     limit = changed(run.settings, task.search).translation.max_source_length
-
-    def observe(results: Iterator[Translation], first: int) -> Iterator[Translation]:
-        return noted(results, run.source, limit, say, first)
-
     if place.out is not None and is_on_disk(file):
         deque(read_lines(file), maxlen=0)  # a line that cannot be read is found before the work
     items: Iterable[Line] = warned_lines(file)
     if prefix is not None:
         check_pairs(file, prefix)
         items = warned_pairs(file, prefix)
-    deque(answered(place, task, [run, *runs[1:]], file, items, observe), maxlen=0)
+    done = answered(
+        place,
+        task,
+        [run, *runs[1:]],
+        file,
+        items,
+        lambda results, first: noted(results, run.source, limit, say, first),
+    )
+    deque(done, maxlen=0)
 
 
 def with_plots(results: Iterable[Translation], folder: Path, first: int) -> Iterator[Translation]:

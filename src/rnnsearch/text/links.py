@@ -118,30 +118,24 @@ class PairWordCounts(NamedTuple):
     tokenised: Sequence[int]
 
 
-def recognise(pairs: Iterable[PairWordCounts]) -> LinkWords:
+def recognise(pairs: Sequence[PairWordCounts]) -> LinkWords:
     """Returns the words that these links refer to.
 
     They are the tokeniser's words only if all links fit these, and some links do not fit the given
     words. A few pairs of ordinary text are enough: the final full stop, a word only to the
     tokeniser, is nearly always linked.
     """
-    fits_given = True
-    for links, given, tokenised in pairs:
-        if not _fit(links, tokenised):
-            return "given"
-        fits_given = fits_given and _fit(links, given)
-    return "given" if fits_given else "tokenised"
+    fits_given = all(_fit(links, given) for links, given, _ in pairs)
+    fits_tokenised = all(_fit(links, tokenised) for links, _, tokenised in pairs)
+    return "tokenised" if fits_tokenised and not fits_given else "given"
 
 
 def count_from_one(pairs: Iterable[PairWordCounts]) -> bool:
     """Tells whether links seem to count words from 1: no link has position 0, and a link refers to
     the word after the last given word of its sentence."""
-    beyond = False
-    for links, given, _ in pairs:
-        if any(0 in link for link in links):
-            return False
-        beyond = beyond or any(link[side] == given[side] for link in links for side in (0, 1))
-    return beyond
+    found = [(link, given) for links, given, _ in pairs for link in links]
+    beyond = any(link[side] == given[side] for link, given in found for side in (0, 1))
+    return beyond and not any(0 in link for link, _ in found)
 
 
 def _fit(links: Sequence[Link], words: Sequence[int]) -> bool:
@@ -161,9 +155,11 @@ class Clauses:
         """Counts the words of a line."""
         lengths = [len(word) for word in words if not word.isascii()]
         long = sum(length for length in lengths if length > self.longest)
-        self.letters, self.in_clauses = self.letters + sum(lengths), self.in_clauses + long
+        self.letters += sum(lengths)
+        self.in_clauses += long
         self.lines += long > 0
-        self.first = self.first or (f"line {line:,} of {file}" if long else "")
+        if long and not self.first:
+            self.first = f"line {line:,} of {file}"
 
     def check(self, lines: int, remedy: str) -> None:
         """Raises InputError if most letters are in such words. lines: how many were counted."""
@@ -191,20 +187,17 @@ def check_links(
     for link in links:
         for side, position, size in zip(("source", "target"), link, words, strict=True):
             if position >= size:
-                what = (
-                    f"the link {link[0]}-{link[1]} (source-target) refers to {side} word"
-                    f" {position}, but the line has {size} words"
-                )
                 counted = "words between spaces" if count == "given" else "tokeniser's words"
-                remedy = (
-                    f"links count the {counted} from 0; if the file lists target-source, add"
-                    " --links-reversed"
-                )
+                hint = "lists target-source, add --links-reversed"
                 if position == size:
-                    remedy = (
-                        f"links count the {counted} from 0; if the file counts from 1: {FROM_ZERO}"
-                    )
-                raise InputError(what, remedy, file=file, line=number)
+                    hint = f"counts from 1: {FROM_ZERO}"
+                raise InputError(
+                    f"the link {link[0]}-{link[1]} (source-target) refers to {side} word"
+                    f" {position}, but the line has {size} words",
+                    f"links count the {counted} from 0; if the file {hint}",
+                    file=file,
+                    line=number,
+                )
 
 
 def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | None:

@@ -350,10 +350,11 @@ def count_repeated(digests: Path, asked: NDArray[np.uint64], report: Preparation
 def encode_dev(lines: Sequence[str], side: Side, codec: Codec, folder: Path) -> SideReport:
     """Writes ids and text of one side of the development pairs. The target's is spelt as training
     text is, for the network writes it so."""
-    if side == "target" and codec.tokeniser.normalised:
-        lines = [normalise(line, codec.tokeniser.language) for line in lines]
-    block = SideBlock.of([codec.tokeniser.words(line) for line in lines])
-    report = SideReport(codec.tokeniser.unit)
+    tokeniser = codec.tokeniser
+    if side == "target" and tokeniser.normalised:
+        lines = [normalise(line, tokeniser.language) for line in lines]
+    block = SideBlock.of(list(map(tokeniser.words, lines)))
+    report = SideReport(tokeniser.unit)
     count_words(report, block, 1, Counter())
     encoded = EncodedSide(block, codec)
     encoded.count(report)

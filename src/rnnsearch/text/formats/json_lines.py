@@ -42,7 +42,7 @@ def read_json_lines(
         try:
             record = _parse_record(line)
             keys = keys or _find_keys(record, layout)
-            source, target = _text_at(record, keys[0]), _text_at(record, keys[1])
+            source, target = (_text_at(record, key) for key in keys)
         except InputError as fault:
             raise InputError(str(fault), file=path, line=number) from None
         yield plain_field(source, number, warnings[0]), plain_field(target, number, warnings[1])
@@ -50,12 +50,9 @@ def read_json_lines(
 
 def _find_keys(record: Record, layout: Layout) -> tuple[str, str]:
     """Returns the first names of the layout that this record has."""
-    for source, target in layout.names():
-        if (
-            _nested_value(record, source) is not _MISSING
-            and _nested_value(record, target) is not _MISSING
-        ):
-            return source, target
+    for names in layout.names():
+        if _MISSING not in [_nested_value(record, name) for name in names]:
+            return names
     what = f"does not have the keys {layout.wanted()}; it has: {', '.join(record)}"
     raise InputError(what[:400], f"give the keys of the text{OPTIONS}")
 
