@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from rnnsearch.arguments import given_lines, given_pairs, in_step
 from rnnsearch.errors import InputError, InputWarning, escaped
-from rnnsearch.text.formats.layout import LinePair
 from rnnsearch.text.formats.opening import STDIN, FilePath, is_on_disk, opened, text_suffix
 from rnnsearch.text.moses import ENTITY, SURROGATES
 
@@ -190,7 +189,7 @@ def warned_lines(path: FilePath) -> Iterator[str]:
     return _warned(read_lines(path, found), [(path, found)])
 
 
-def warned_pairs(source: FilePath, target: FilePath) -> Iterator[LinePair]:
+def warned_pairs(source: FilePath, target: FilePath) -> Iterator[tuple[str, str]]:
     """Does as `read_pairs`, with the warnings of `warned_lines`."""
     found = InputWarnings(), InputWarnings()
     return _warned(
@@ -212,7 +211,7 @@ def _warned(
 
 def read_pairs(
     source: Lines, target: Lines, warnings: SideWarnings = UNREPORTED
-) -> Iterator[LinePair]:
+) -> Iterator[tuple[str, str]]:
     """Yields the lines of two sides, each a file or lines, in step. Raises InputError as
     `read_lines` does, for lines that are not text, and, at the end, if one side has more lines."""
     names = name_of(source), name_of(target)
@@ -285,8 +284,8 @@ def plain_line(line: str, number: int, warnings: InputWarnings) -> str:
 
 
 def plain_pairs(
-    pairs: Iterable[LinePair], warnings: SideWarnings = UNREPORTED
-) -> Iterator[LinePair]:
+    pairs: Iterable[tuple[str, str]], warnings: SideWarnings = UNREPORTED
+) -> Iterator[tuple[str, str]]:
     """Yields given pairs of lines as `read_pairs` does those of files."""
     for number, (source, target) in enumerate(given_pairs(pairs), 1):
         yield plain_given(source, number, warnings[0]), plain_given(target, number, warnings[1])
