@@ -47,10 +47,12 @@ class Loading:
         from rnnsearch.translation.translator import Translator
 
         set_up_cpu(self.threads)
-        words = read_dictionary(dictionary) if dictionary else None
-        terms = read_glossary(glossary) if glossary else None
         return Translator.load(
-            *runs, device=self.device, trust_code=self.trust_code, dictionary=words, glossary=terms
+            *runs,
+            device=self.device,
+            trust_code=self.trust_code,
+            dictionary=read_dictionary(dictionary) if dictionary else None,
+            glossary=read_glossary(glossary) if glossary else None,
         )
 
 

@@ -155,8 +155,7 @@ def load_codecs(
     one."""
     if checksums is not None:
         _check_codec_sums(folder, checksums)
-    source, target = (Codec.load(folder, side, settings) for side in SIDES)
-    return source, target
+    return Codec.load(folder, "source", settings), Codec.load(folder, "target", settings)
 
 
 def codec_checksums(folder: Path) -> dict[str, str]:

@@ -211,7 +211,7 @@ def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | Non
     if list(given) == list(words):
         return [(number, number + 1) for number in range(len(words))]
     # lower() spells Σ by its neighbours.
-    given, words = [token.casefold() for token in given], [word.casefold() for word in words]
+    given, words = list(map(str.casefold, given)), list(map(str.casefold, words))
     if "".join(given) != "".join(words):
         return None
     ends = list(accumulate(map(len, words)))
@@ -227,8 +227,7 @@ def word_ranges(given: Sequence[str], words: Sequence[str]) -> list[Range] | Non
 def character_ranges(text: str, words: Sequence[str]) -> list[Range] | None:
     """Returns the range of characters of each word in the text; None if it is unknown."""
     letters = list(_LETTER.finditer(text))
-    owners = tokeniser_ranges([letter.group() for letter in letters], words)
-    if owners is None:
+    if (owners := tokeniser_ranges([letter.group() for letter in letters], words)) is None:
         return None
     found = [(len(text), 0) for _ in words]
     for letter, own in zip(letters, owners, strict=True):
