@@ -105,6 +105,11 @@ def reversed_order(words: Sequence[str]) -> list[int]:
         ("<p translate=no>a b</br>c d</p>e f", "<p translate=no>a b</br>c d</p>F E"),
         ("<li class=notranslate>a b</p>c d</li>", "<li class=notranslate>a b</p>c d</li>"),
         ("<p translate=no>a b<hr/>c d", "<p translate=no>a b<hr/>D C"),
+        ("<pre>&copy; &quot;a < b</pre>a</>", "<pre>&copy; &quot;a < b</pre>A</>"),
+        (
+            "<p title=\"don't >\">a <i x='translate=no'>b</i> <u/>c",
+            "<p title=\"don't >\">C <i x='translate=no'>B</i> A<u/>",
+        ),
         ("<div><p translate=no>a b</div>a b", "<div><p translate=no>a b</div>B A"),
         (
             f"a &#{'1' * 4_301}; <i title='&#{'9' * 4_400};'>b</i>",

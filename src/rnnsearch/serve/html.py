@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape, unescape
-from html.parser import HTMLParser
 from io import StringIO
 from typing import Any
 
@@ -50,8 +49,18 @@ _NOTE = re.compile(r"\[[^\[\]]+\]|\(?(?:[a-z]|[ivx]{2,4}|[\d,*†‡§]{1,5})\)?
 """Marks of footnotes."""
 _ENDS = re.compile(r"^$|[a-zß-öø-ÿ]{2}$|[.,;:!?\"'»”’)\]]$")
 """The beginning of a text or the end of a word, where such a mark may have letters."""
-_UNENDED = re.compile(r"<[A-Za-z/!?]")
-"""The beginning of a tag, which browsers do not show."""
+_TAG = re.compile(
+    r"(?P<whole><!doctype[^>]*>"
+    r"|<(?P<raw>script|style)(?=[\s>])[^>]*(?<!/)>.*?(?:</(?P=raw)\s*>|\Z))"
+    r"|<(?P<name>[a-z][^\s/>]*+)(?P<attributes>(?:=\s*(?:\"[^\"]*\"|'[^']*')|[^>])*+)>"
+    r"|</(?P<ended>[a-z][^\s/>]*+)[^>]*>"
+    r"|<!--.*?(?:--\s*>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[/!?][^>]*>|(?P<unended><[a-z/!?].*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What stands between texts. whole: a script, style or doctype; comments and the like have no
+group. unended: the beginning of a tag, which browsers do not show. No part is read twice, so that
+the time does not grow with the square of a text."""
+_ATTRIBUTE = re.compile(r"""(?<=[\s/"'])([^\s=/"']+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
 _SPACES = str.maketrans("\t\r\n\f", "    ")
 
 
@@ -165,128 +174,68 @@ class Tagged:
         element.inner, element.verbatim = [], False
 
 
-class Markup(Tagged, HTMLParser):
-    """An HTML text."""
+class Markup(Tagged):
+    """An HTML text. It is cut into tags and texts as browsers do it."""
 
     def __init__(self, html: str) -> None:
-        HTMLParser.__init__(self, convert_charrefs=True)
-        Tagged.__init__(self)
+        super().__init__()
         self._skipped: list[str] = []  # the tags from the outermost block that is not translated
         self._around = Counter[str]()  # blocks around it
-        self._ended = ""
-        # The parser takes n² steps for tags without an end.
-        tags, end, self._rest = _LONG_NUMBER.sub("\ufffd", html).rpartition(">")
-        self.feed(tags + end)
-        self.close()
-        rest, unended = self._rest, ""
-        if not self._is_raw and (found := _UNENDED.search(rest)):
-            rest, unended = rest[: found.start()], rest[found.start() :]
-        self.handle_data(self.rawdata + (rest if self._is_raw else unescape(rest)))
-        self._end_block(unended)
+        html, place = _LONG_NUMBER.sub("\ufffd", html), 0
+        for found in _TAG.finditer(html):
+            self._add(html[place : found.start()])
+            place = found.end()
+            if found["name"]:
+                self._begin(found[0], found["name"].lower(), found["attributes"])
+            elif found["ended"]:
+                self._end(found[0], found["ended"].lower())
+            elif found["whole"] or found["unended"]:
+                self._end_block(found[0])
+            else:
+                (self._parts.append if self._skipped else self._mark)(found[0])
+        self._add(html[place:])
+        self._end_block("")
 
     def write(self, text: str) -> str:
         return escape(text, quote=False)
 
-    @property
-    def _is_raw(self) -> bool:
-        """Tells whether the text is that of a script or style, which has no character
-        references."""
-        return bool(self._skipped) and self._skipped[-1] in self.CDATA_CONTENT_ELEMENTS
+    def _add(self, data: str) -> None:
+        if self._skipped:
+            self._parts.append(data)
+        else:
+            super()._add(unescape(data))
 
-    def _mark(self, tag: str) -> Element:
-        if not self._skipped:
-            return super()._mark(tag)
-        self._parts.append(tag)
-        return Element()
-
-    # What HTMLParser calls
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given, opening = dict(attrs), self.get_starttag_text() or ""
-        self._end_skipped(tag)
-        verbatim = tag in VERBATIM or (given.get("translate") or "").lower() == "no"
-        verbatim |= "notranslate" in (given.get("class") or "").split()
+    def _begin(self, opening: str, tag: str, attributes: str) -> None:
+        given = {name.lower(): text.strip("\"'") for name, text in _ATTRIBUTE.findall(attributes)}
+        verbatim = tag in VERBATIM or given.get("translate", "").lower() == "no"
+        verbatim |= "notranslate" in given.get("class", "").split()
+        lone = tag in VOID or _ATTRIBUTE.sub("", attributes).endswith("/")
+        while self._skipped and tag in ENDED_BY.get(self._skipped[-1], ()):
+            self._skipped.pop()  # it needs no end tag where this element begins
         if self._skipped or tag not in INLINE:
             self._end_block(opening)
             if verbatim or self._skipped:
-                self._skipped += [tag] * (tag not in VOID)
+                self._skipped += [tag] * (not lone)
             else:
-                self._around[tag] += tag not in VOID
-        elif tag in VOID:
+                self._around[tag] += not lone
+        elif lone:
             self._mark(opening)
         else:
             self._start(opening, tag, verbatim)
 
-    def _end_skipped(self, tag: str) -> None:
-        """Ends the blocks that need no end tag where this element begins."""
-        while self._skipped and tag in ENDED_BY.get(self._skipped[-1], ()):
-            self._skipped.pop()
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._end_skipped(tag)
-        opening = self.get_starttag_text() or ""
-        self._mark(opening) if tag in INLINE else self._end_block(opening)
-
-    def parse_endtag(self, i: int) -> int:
-        self._ended = ""
-        if (end := super().parse_endtag(i)) > 0 and (tag := self._ended):
-            closing = self.rawdata[i:end]
-            if self._skipped:
-                if tag in self._skipped:
-                    del self._skipped[len(self._skipped) - 1 - self._skipped[::-1].index(tag) :]
-                elif self._around[tag] and self._skipped[0] in ENDED_BY:
-                    self._skipped.clear()  # it ends a block around them
-                    self._around[tag] -= 1
-                self._parts.append(closing)
-            elif tag in INLINE:
-                self._stop(closing, tag)
-            else:
-                self._around[tag] -= self._around[tag] > 0
-                self._end_block(closing)
-        return end
-
-    def handle_endtag(self, tag: str) -> None:
-        self._ended = tag  # `parse_endtag` knows how it is written
-
-    def handle_data(self, data: str) -> None:
-        if self._skipped:
-            self._parts.append(data if self._is_raw else self.write(data))
+    def _end(self, closing: str, tag: str) -> None:
+        if tag in self._skipped:
+            while self._skipped.pop() != tag:
+                pass
+            self._parts.append(closing)
+        elif self._skipped and not (self._around[tag] and self._skipped[0] in ENDED_BY):
+            self._parts.append(closing)
+        elif tag in INLINE:
+            self._stop(closing, tag)
         else:
-            self._add(data)
-
-    def handle_comment(self, data: str) -> None:
-        self._mark(f"<!--{data}-->")
-
-    def handle_decl(self, decl: str) -> None:
-        self._end_block(f"<!{decl}>")
-
-    def handle_pi(self, data: str) -> None:
-        self._mark(f"<?{data}>")
-
-    def unknown_decl(self, data: str) -> None:
-        self._mark(f"<![{data}]]>")
-
-    def parse_comment(self, i: int, report: bool = True) -> int:
-        """Reads a comment. One without an end has all that follows, as in browsers."""
-        if (end := super().parse_comment(i, report)) < 0:
-            self._mark(self.rawdata[i:] + self._rest)
-            end, self._rest = len(self.rawdata), ""
-        return end
-
-    def parse_marked_section(self, i: int, report: bool = True) -> int:
-        """Reads `<![…`, as Python 3.14 and browsers do: a comment, unless it is a CDATA section."""
-        cdata = self.rawdata.startswith("<![CDATA[", i)
-        return (
-            super().parse_marked_section(i, report)
-            if cdata
-            else self.parse_bogus_comment(i, report)
-        )
-
-    def parse_bogus_comment(self, i: int, report: bool = True) -> int:
-        """Keeps as it is what browsers take for a comment: `<!x>`, `<![if !mso]>`, `</ >`."""
-        end = self.rawdata.index(">", i) + 1
-        self._mark(self.rawdata[i:end])
-        return end
+            self._skipped.clear()  # this ends a block around them
+            self._around -= Counter([tag])
+            self._end_block(closing)
 
 
 def translate_page(translator: Translator, page: Tagged, settings: dict[str, Any]) -> str:
