@@ -9,7 +9,7 @@ import os
 import re
 import time
 import traceback
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from html import escape
 from pathlib import Path
@@ -97,27 +97,23 @@ def make_app(service: Service) -> ASGIApp:
     @app.get("/config.json", summary="The models, and whether keys are needed")
     async def config() -> Response:
         fields = ("name", "source", "target", "taught_links")
-        models = [{name: getattr(model, name) for name in fields} for model in service.models]
-        examples = {model.name: model.examples for model in service.models}
-        keys = bool(options.keys)
-        return json_response(
-            {"engine": "http", "keys": keys, "models": models, "examples": examples}
-        )
+        shown = {
+            "engine": "http",
+            "keys": bool(options.keys),
+            "models": [{name: getattr(one, name) for name in fields} for one in service.models],
+            "examples": {model.name: model.examples for model in service.models},
+        }
+        return json_response(shown)
 
     add_docs(app)
     add_page(app)
     for fault in (RequestValidationError, ValidationError, InputError, HTTPException, Exception):
         app.add_exception_handler(fault, _refused)
-    return readable_from(options.origins, guarded(app, options))
-
-
-def readable_from(origins: Sequence[str], app: ASGIApp) -> ASGIApp:
-    """Returns the application, whose answers and refusals pages of these origins may read."""
-    if not origins:
-        return app
-    return CORSMiddleware(
-        app,
-        allow_origins=list(origins),
+    if not options.origins:
+        return guarded(app, options)
+    return CORSMiddleware(  # pages of these origins may read answers and refusals
+        guarded(app, options),
+        allow_origins=list(options.origins),
         allow_methods=["GET", "POST"],
         allow_headers=["Authorization", "Content-Type", "X-API-Key"],
         expose_headers=["Retry-After"],
@@ -138,14 +134,16 @@ def add_docs(app: FastAPI) -> None:
     @app.get("/docs", summary="This page: every route in a line")
     async def docs() -> Response:
         routes = [
-            f"<dt><code>{method.upper()}"
-            f" {path}</code><dd>{escape(one.get('description', one['summary']))}"
+            f"<dt><code>{method.upper()} {path}</code>"
+            f"<dd>{escape(one.get('description', one['summary']))}"
             for path, methods in app.openapi()["paths"].items()
             for method, one in methods.items()
         ]
-        title = "<!doctype html><title>rnnsearch</title><h1>rnnsearch</h1>"
-        more = '<p>Fields and types: <a href="openapi.json">openapi.json</a>'
-        page = f"{title}<dl>{''.join(routes)}</dl>{more}"
+        page = (
+            "<!doctype html><title>rnnsearch</title><h1>rnnsearch</h1><dl>"
+            f"{''.join(routes)}</dl>"
+            '<p>Fields and types: <a href="openapi.json">openapi.json</a>'
+        )
         return Response(page, media_type="text/html; charset=utf-8")
 
 

@@ -4,7 +4,7 @@ query; errors are `{"error": "…"}`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, TypeVar
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -65,6 +65,11 @@ class TranslateFields(DetectFields):
     target: StrictStr = Field(min_length=1)
     format: Literal["text", "html"] = "text"
 
+    @property
+    def auto(self) -> bool:
+        """Tells whether the language of each text is to be identified."""
+        return self.source.lower() == "auto"
+
 
 def libretranslate(service: Service) -> APIRouter:
     """Returns the routes of LibreTranslate. Loads the model that identifies languages."""
@@ -88,22 +93,24 @@ def libretranslate(service: Service) -> APIRouter:
     async def languages() -> Response:
         """Lists the languages and those into which they are translated."""
         pairs = {(model.source, model.target) for model in models}
-        codes = sorted({code for pair in pairs for code in pair if code})
-        return json_response(
-            [
-                _named(code) | {"targets": sorted(to for of, to in pairs if of == code)}
-                for code in codes
-            ]
-        )
+        codes = sorted({*chain(*pairs)} - {""})
+        into = {code: sorted(to for of, to in pairs if of == code) for code in codes}
+        return json_response([_named(code) | {"targets": into[code]} for code in codes])
 
     @router.get("/frontend/settings")
     async def settings() -> Response:
         """Answers with the settings that LibreTranslate's page reads."""
-        keys = bool(options.keys)
-        shown = {"apiKeys": keys, "keyRequired": keys, "charLimit": options.characters}
-        shown |= {"filesTranslation": False, "suggestions": False, "frontendTimeout": 500}
-        pair = {"source": _named(models[0].source), "target": _named(models[0].target)}
-        return json_response({**shown, "supportedFilesFormat": [], "language": pair})
+        shown = {
+            "apiKeys": bool(options.keys),
+            "keyRequired": bool(options.keys),
+            "charLimit": options.characters,
+            "filesTranslation": False,
+            "suggestions": False,
+            "frontendTimeout": 500,
+            "supportedFilesFormat": [],
+            "language": {"source": _named(models[0].source), "target": _named(models[0].target)},
+        }
+        return json_response(shown)
 
     @router.post("/suggest")
     @router.post("/translate_file")
@@ -116,22 +123,23 @@ def libretranslate(service: Service) -> APIRouter:
 
 
 class _Text:
-    """A text of a request, and its translation once it is made. pieces: what is to be translated,
-    in HTML the text between its tags."""
+    """A text of a request, its language, and its translation once it is made. pieces: what is to be
+    translated, in HTML the text between its tags. sources: languages that can be translated."""
 
-    def __init__(self, text: str, form: str) -> None:
-        self.text, self.page = text, Markup(text) if form == "html" else None
+    def __init__(self, text: str, fields: TranslateFields, sources: Sequence[str]) -> None:
+        self.text, self.page = text, Markup(text) if fields.format == "html" else None
         self.pieces = self.page.texts if self.page else [text]
+        self.detected: Detected = {"language": fields.source}
+        if fields.auto:
+            self.detected = source_language("\n".join(self.pieces), sources)
         self.translated: list[Translated] = []
 
     def answer(self, each_step: Callable[[], object]) -> str:
         """Returns the translation; without one, the text itself."""
         if self.page and self.translated:
             return self.page.rendered(self.translated, each_step)
-        return (
-            "".join(p.joined([one.text for one in some]) for p, some in self.translated)
-            or self.text
-        )
+        made = (text.joined([one.text for one in results]) for text, results in self.translated)
+        return "".join(made) or self.text
 
 
 async def _translated(service: Service, fields: TranslateFields) -> Response:
@@ -139,41 +147,30 @@ async def _translated(service: Service, fields: TranslateFields) -> Response:
     that is in the target language, or among others in none that is served, stays as it is. Raises
     HTTPException."""
     given, target, options = as_list(fields.q), fields.target, service.options
-    auto = fields.source.lower() == "auto"
     check_limit("the request", len(given), "texts", options.sentences)
     check_limit("the request", sum(map(len, given)), "characters", options.characters)
     sources = [model.source for model in service.models if base(model.target) == base(target)]
     if not sources:
-        service.choose(None, None if auto else fields.source, target)  # refuses it
+        service.choose(None, None if fields.auto else fields.source, target)  # refuses it
 
-    def read(_: object) -> tuple[list[_Text], list[Detected]]:
-        texts = [_Text(text, fields.format) for text in given]
-        if not auto:
-            return texts, [{"language": fields.source}] * len(texts)
-        return texts, [source_language("\n".join(text.pieces), sources) for text in texts]
-
-    texts, found = await in_thread(read)
-    languages = {one["language"] for one in found}
+    texts = await in_thread(lambda _: [_Text(text, fields, sources) for text in given])
+    languages = {text.detected["language"] for text in texts}
     served = {one for one in languages if base(one) in map(base, sources)}
     if texts and not served and base(target) not in map(base, languages):
-        service.choose(None, found[0]["language"], target)  # refuses it
+        service.choose(None, texts[0].detected["language"], target)  # refuses it
     for language in served:
-        some = [text for text, one in zip(texts, found, strict=True) if one["language"] == language]
+        some = [text for text in texts if text.detected["language"] == language]
         pieces = [piece for text in some for piece in text.pieces]
         results = iter(await service.translate(service.choose(None, language, target), pieces))
         for text in some:
             text.translated = list(islice(results, len(text.pieces)))
 
     def answer(each_step: Callable[[], object]) -> dict[str, Any]:
-        made = [text.answer(each_step) for text in texts]
-        lists: dict[str, list[Any]] = {"translatedText": made}
-        if auto:
-            lists["detectedLanguage"] = found
-        return (
-            lists
-            if isinstance(fields.q, list)
-            else {name: value[0] for name, value in lists.items()}
-        )
+        lists: dict[str, list[Any]] = {"translatedText": [one.answer(each_step) for one in texts]}
+        if fields.auto:
+            lists["detectedLanguage"] = [text.detected for text in texts]
+        several = isinstance(fields.q, list)
+        return {name: value if several else value[0] for name, value in lists.items()}
 
     return await rendered(answer)
 

@@ -9,9 +9,8 @@ import json
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import count
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from fastapi import APIRouter, HTTPException, Response
@@ -112,20 +111,23 @@ def most_specific_fault(errors: Sequence[Mapping[str, Any]]) -> str:
 
 
 class _Request(BaseModel, extra="forbid", frozen=True):
-    """The choice of a model: its name, or languages that fit one pair only."""
+    """The choice of a model: its name, or languages that fit one pair only. ALIKE: fields that are
+    two texts, or two lists of one length."""
 
+    ALIKE: ClassVar = ("text", "prefix")
     model: StrictStr | None = None
     source: StrictStr | None = None
     target: StrictStr | None = None
 
-
-def check_as_many(**fields: str | list[str]) -> None:
-    """Raises ValueError unless two fields are two texts, or two lists of one length."""
-    (one, first), (other, second) = fields.items()
-    if isinstance(first, str) != isinstance(second, str):
-        raise ValueError(f"{one} and {other} must be two texts, or two lists")
-    if not isinstance(first, str) and len(first) != len(second):
-        raise ValueError(f"{one} has {len(first)} texts, but {other} has {len(second)}")
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        one, other = self.ALIKE
+        first, second = getattr(self, one), getattr(self, other)
+        if second is not None and isinstance(first, str) != isinstance(second, str):
+            raise ValueError(f"{one} and {other} must be two texts, or two lists")
+        if isinstance(second, list) and len(first) != len(second):
+            raise ValueError(f"{one} has {len(first)} texts, but {other} has {len(second)}")
+        return self
 
 
 class TranslateRequest(_Request):
@@ -142,12 +144,6 @@ class TranslateRequest(_Request):
     glossary: dict[Text, Text] = {}
     prefix: OneOrMore | None = None
 
-    @model_validator(mode="after")
-    def _as_many(self) -> Self:
-        if self.prefix is not None:
-            check_as_many(text=self.text, prefix=self.prefix)
-        return self
-
 
 class ChoicesRequest(_Request):
     """A sentence, and the beginning of its translation in whole words. count: number of next
@@ -163,15 +159,11 @@ class AlignRequest(_Request):
     aligned word, instead of attention weights. alignment: whether the answer has the matrices
     besides the links."""
 
+    ALIKE = ("source_text", "target_text")
     source_text: OneOrMore
     target_text: OneOrMore
     posterior: bool = False
     alignment: bool = True
-
-    @model_validator(mode="after")
-    def _as_many(self) -> Self:
-        check_as_many(source_text=self.source_text, target_text=self.target_text)
-        return self
 
 
 def parts_of(result: Translation, keys: Sequence[str]) -> dict[str, Any]:
@@ -180,17 +172,6 @@ def parts_of(result: Translation, keys: Sequence[str]) -> dict[str, Any]:
     if "alignment" in keys:
         parts["alignment"] = np.round(result.alignment.astype(np.float64), 5).tolist()
     return {key: parts[key] for key in keys}
-
-
-def sentence_fields(keys: Sequence[str], source: str, result: Translation) -> dict[str, Any]:
-    """Returns a sentence and its translations, with these fields, as plain data."""
-    hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
-    return {"source": source, "source_tokens": result.source_tokens, "hypotheses": hypotheses}
-
-
-def pair_fields(keys: Sequence[str], result: Translation) -> dict[str, Any]:
-    """Returns the links of a pair, and these fields, as plain data."""
-    return {"links": format_links(result.links()), **parts_of(result, keys)}
 
 
 def v1(service: Service) -> APIRouter:
@@ -203,13 +184,20 @@ def v1(service: Service) -> APIRouter:
         first."""
         model = service.choose(request.model, request.source, request.target)
         texts = as_list(request.text)
-        given = as_list(request.prefix or "") if request.prefix else [""] * len(texts)
+        given = as_list(request.prefix or [""] * len(texts))
         begun = ["\n".join(map(plain_given, text.split("\n"), count(1))) for text in given]
         translated = await service.translate(
             model, texts, request.beam, request.nbest, glossary=request.glossary, prefix=begun
         )
         keys = [*HYPOTHESIS, *["alignment"] * request.alignment]
-        sentence = partial(sentence_fields, keys)
+
+        def sentence(source: str, result: Translation) -> dict[str, Any]:
+            hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
+            return {
+                "source": source,
+                "source_tokens": result.source_tokens,
+                "hypotheses": hypotheses,
+            }
 
         def answer(_: object) -> dict[str, Any]:
             answers = [
@@ -238,7 +226,11 @@ def v1(service: Service) -> APIRouter:
         pairs = list(zip(as_list(request.source_text), as_list(request.target_text), strict=True))
         results = await service.align(model, pairs, request.posterior)
         keys = ["source_tokens", "tokens", *["alignment"] * request.alignment]
-        pair = partial(pair_fields, keys)
-        return await rendered(lambda _: {"model": model.name, "pairs": list(map(pair, results))})
+
+        def answer(_: object) -> dict[str, Any]:
+            made = [{"links": format_links(one.links()), **parts_of(one, keys)} for one in results]
+            return {"model": model.name, "pairs": made}
+
+        return await rendered(answer)
 
     return router

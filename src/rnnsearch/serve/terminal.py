@@ -8,6 +8,8 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -266,40 +268,36 @@ def _number(command: str, typed: str) -> int:
     try:
         return int(typed)
     except ValueError:
-        what = f":{command} needs a number"
-        raise InputError(what, remedy=f"for example :{command} 5") from None
+        remedy = f"for example :{command} 5"
+        raise InputError(f":{command} needs a number", remedy=remedy) from None
 
 
 def in_colours(source: str, result: Translation) -> tuple[Text, Text]:
     """Returns the source line and the translation: a source word has the colour of the target words
     that attend to it most; unsure words are dim."""
     links = {target: source for source, target in result.links()}
-    colour = {
-        place: COLOURS[k % len(COLOURS)] for k, place in enumerate(sorted(set(links.values())))
-    }
+    colour = {place: COLOURS[k % len(COLOURS)] for k, place in enumerate(sorted({*links.values()}))}
     sure = result.confidence or [1.0] * len(result.tokens)
-    styles = [
-        f"{'' if sure[k] >= UNSURE else 'dim '}{colour[links[k]] if k in links else ''}".strip()
-        for k in range(len(result.tokens))
-    ]
-    lines = Text(printable(source)), Text(printable(result.text))
-    _style(
-        lines[0],
-        result.source_tokens[:-1],
-        [colour.get(k, "") for k in range(len(result.source_tokens))],
+    styles = (
+        f"{'' if p >= UNSURE else 'dim '}{colour.get(links.get(k, -1), '')}".strip()
+        for k, p in enumerate(sure)
     )
-    _style(lines[1], result.tokens, styles)
-    return lines
+    own = (colour.get(k, "") for k in count())
+    return (
+        _styled(source, result.source_tokens[:-1], own),
+        _styled(result.text, result.tokens, styles),
+    )
 
 
-def _style(line: Text, words: Sequence[str], styles: Iterable[str]) -> None:
-    """Styles the words where they stand in the line; a word that the tokeniser has changed stays
+def _styled(text: str, words: Sequence[str], styles: Iterable[str]) -> Text:
+    """Styles the words where they stand in the text; a word that the tokeniser has changed stays
     plain."""
-    end = 0
+    line, end = Text(printable(text)), 0
     for word, style in zip(words, styles, strict=False):
         if found := re.compile(re.escape(word), re.IGNORECASE).search(line.plain, end):
             line.stylize(style, *found.span())
             end = found.end()
+    return line
 
 
 LIKELIEST = 4
@@ -341,12 +339,11 @@ def steps(
     energies: list[NDArray[np.float32]] = []
     found: list[Step] = []
     for number in (*target.ids[-2::-1], target.ids[-1]) if backward else target.ids:
-        embedded = None if previous is None else network.target_embedding(previous)
-        word = None if embedded is None else decoder.cell.project(embedded)
-        asks_next = decoder.wiring != "released" or word is None
-        asking = state if asks_next else decoder.advance(word, state, encoded)
-        energies.append(decoder.attend(asking, encoded, None)[1][0, 0].cpu().numpy())
-        log_p, read, state = network.step(previous, state, encoded)
+        before = state
+        log_p, read, state = network.step(previous, before, encoded)
+        asking = read if decoder.wiring == "released" else before
+        query = replace(before, cell=asking.cell)
+        energies.append(decoder.attend(query, encoded, None)[1][0, 0].cpu().numpy())
         attended, p = len(found) - decoder.first_attended, log_p[0, 0].exp()
         best = p.topk(min(LIKELIEST, len(p)))
         words = map(codec.vocabulary.word, best.indices.tolist())
