@@ -59,9 +59,8 @@ def generate(
     that seed 1 does not have, as many of each length. Raises InputError for more pairs than there
     are.
     """
-    for name, number in {"pairs": pairs, "seed": seed}.items():
-        require_number(name, number, 0)
-    for name, number in {"min_words": min_words, "max_words": max_words}.items():
+    given = {"pairs": pairs, "seed": seed, "min_words": min_words, "max_words": max_words}
+    for name, number in given.items():
         require_number(name, number, 0)
     available = [
         pair
@@ -70,10 +69,8 @@ def generate(
     ]
     if len(available) < pairs:
         of = "" if seed == 1 else " of another seed than 1"
-        what = (
-            f"the built-in corpus has {len(available):,} pairs of {min_words} to {max_words}"
-            f" words{of}"
-        )
+        lengths = f"{min_words} to {max_words} words"
+        what = f"the built-in corpus has {len(available):,} pairs of {lengths}{of}"
         raise InputError(what, remedy="ask for fewer pairs, or for other lengths")
     if seed != 1:
         chance = Random(int(seed)).random  # the same in every version of Python
@@ -90,27 +87,17 @@ def split(
     No source and no target sentence of development or test occurs anywhere else; a training
     sentence may occur twice. Raises InputError for more pairs than there are.
     """
-    stream = iter(_read(USUAL))
-    seen: set[tuple[str, ...]] = (
-        set()
-    )  # no English sentence looks like a French one: one set serves both sides
+    # No English sentence looks like a French one: one set serves both sides.
+    seen: set[tuple[str, ...]] = set()
     held: list[GeneratedPair] = []
-    for pair in stream:
-        if len(held) == 2 * held_out:
-            break
-        if pair.source not in seen and pair.target not in seen:
+    for pair in _read(USUAL):
+        if len(held) < 2 * held_out and seen.isdisjoint((pair.source, pair.target)):
             held.append(pair)
             seen |= {pair.source, pair.target}
-    unseen = [
-        pair
-        for pair in _read(USUAL)[len(held) :]
-        if pair.source not in seen and pair.target not in seen
-    ]
+    unseen = [pair for pair in _read(USUAL) if seen.isdisjoint((pair.source, pair.target))]
     if len(held) < 2 * held_out or len(unseen) < train:
-        raise InputError(
-            f"the built-in corpus has no {train:,} training pairs and {held_out:,} of either"
-            " test set"
-        )
+        pairs = f"{train:,} training pairs and {held_out:,} of either test set"
+        raise InputError(f"the built-in corpus has no {pairs}")
     return unseen[:train], held[:held_out], held[held_out:]
 
 
@@ -119,7 +106,7 @@ def write(folder: str | Path, train: int, held_out: int) -> None:
     for dev and test."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, pairs in zip(("train", "dev", "test"), split(train, held_out), strict=True):
+    for name, pairs in zip(CORPUS_PARTS, split(train, held_out), strict=True):
         write_examples(folder, name, pairs)
 
 
@@ -134,15 +121,12 @@ def write_examples(folder: Path, name: str, pairs: Sequence[GeneratedPair]) -> N
 @cache
 def _read(name: str) -> list[GeneratedPair]:
     data = gzip.decompress((resources.files(__package__) / name).read_bytes()).decode()
-    return [_parse_pair(line) for line in data.splitlines()]
-
-
-def _parse_pair(line: str) -> GeneratedPair:
-    source, target, links = line.split("\t")
-    places = (link.split("-") for link in links.split())
-    return GeneratedPair(
-        tuple(source.split()), tuple(target.split()), tuple((int(j), int(i)) for j, i in places)
-    )
+    pairs = []
+    for line in data.splitlines():
+        source, target, links = (tuple(side.split()) for side in line.split("\t"))
+        places = (map(int, link.split("-")) for link in links)
+        pairs.append(GeneratedPair(source, target, tuple((j, i) for j, i in places)))
+    return pairs
 
 
 def _text(words: Sequence[str]) -> str:

@@ -6,6 +6,8 @@ import base64
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +30,12 @@ from rnnsearch.training.loss import needs_links
 from rnnsearch.translation.copied import COPIED_PATTERNS
 
 EXPORTABLE = {
-    "cell": ("gated",),
-    "encoder": ("bidirectional",),
-    "alignment": ("additive",),
-    "readout": ("maxout",),
-    "decoder": ("forward",),
+    "model.cell": ["gated"],
+    "model.encoder": ["bidirectional"],
+    "model.alignment": ["additive"],
+    "model.readout": ["maxout"],
+    "model.decoder": ["forward"],
+    "data.subwords": ["bpe", "none"],
 }
 """Setting → the parts that the page's engine supports. It supports all decoder variants and
 sizes."""
@@ -79,13 +82,13 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> tuple[int, dict[
     opened = [Run.open(run) for run in runs]
     for run in opened:
         check_exportable(run)
+    paths = [run.path for run in opened]
     languages = [
         (run.settings.data.source_language, run.settings.data.target_language) for run in opened
     ]
-    named = model_names([""] * len(opened), languages, [run.path for run in opened])
-    names, files = list(map(file_name, named)), page_files()
+    names = [file_name(name) for name in model_names([""] * len(paths), languages, paths)]
+    files, sizes, models = page_files(), {}, []
     with whole_folder(out, made_here) as folder:
-        sizes, models = {}, []
         for name, run, (source, target) in zip(names, opened, languages, strict=True):
             sizes[name] = write_browser_model(run, folder / MODELS / name)
             models.append(
@@ -98,7 +101,7 @@ def export_page(runs: Sequence[str | Path], out: str | Path) -> tuple[int, dict[
                     "bytes": sizes[name],
                 }
             )
-        examples = {name: examples_of(run.path) for name, run in zip(names, opened, strict=True)}
+        examples = dict(zip(names, map(examples_of, paths), strict=True))
         described = {"engine": "local", "models": models, "examples": examples}
         config = json.dumps(described, ensure_ascii=False, indent=1).encode()
         for path, content in {**files, CONFIG: config}.items():
@@ -123,30 +126,20 @@ def check_exportable(run: Run) -> None:
     edited; the message names the first one, or the first unsupported setting."""
     for function in edited(ENGINE_EQUALS):
         what = f"{function} is edited, and the engine of the page has the equation as it was"
-        raise InputError(
-            what, file=run.path, remedy="translate with `rnnsearch translate` or `serve`"
-        )
+        remedy = "translate with `rnnsearch translate` or `serve`"
+        raise InputError(what, file=run.path, remedy=remedy)
     for setting, known in EXPORTABLE.items():
-        value = getattr(run.settings.model, setting)
+        value = attrgetter(setting)(run.settings)
         if value not in known:
-            what = (
-                f'model.{setting} = "{value}": the engine of the page has only {", ".join(known)}'
-            )
-            raise InputError(
-                what, file=run.path, remedy="export a model with the parts of recipe multi30k"
-            )
-    data = run.settings.data
-    if data.subwords == "unigram":
-        what = 'data.subwords = "unigram": the engine of the page has only bpe and none'
-        raise InputError(what, file=run.path)
+            what = f'{setting} = "{value}": the engine of the page has only {" and ".join(known)}'
+            remedy = "export a model with the parts of recipe multi30k"
+            raise InputError(what, file=run.path, remedy=remedy)
     if run.source.tokeniser.unspaced or run.target.tokeniser.unspaced:
-        what = (
-            "the engine of the page has no tokeniser for text without spaces"
-            f" ({data.source_language} to {data.target_language})"
-        )
-        raise InputError(
-            what, file=run.path, remedy="the tokeniser `space` works for every language"
-        )
+        data = run.settings.data
+        pair = f"{data.source_language} to {data.target_language}"
+        what = f"the engine of the page has no tokeniser for text without spaces ({pair})"
+        remedy = "the tokeniser `space` works for every language"
+        raise InputError(what, file=run.path, remedy=remedy)
 
 
 def write_browser_model(run: Run, folder: Path) -> int:
@@ -170,27 +163,22 @@ def write_browser_model(run: Run, folder: Path) -> int:
 
 
 def _side(codec: Codec) -> dict[str, Any]:
-    tokeniser = codec.tokeniser
+    tokeniser, language = codec.tokeniser, base(codec.tokeniser.language)
     words = [codec.vocabulary.word(number) for number in range(len(codec.vocabulary))]
-    result: dict[str, Any] = {"words": words, "subwords": "none", "pieces": None}
-    result |= {
+    pieces = None if codec.subwords is None else codec.subwords.vocabulary()
+    result = {
+        "words": words,
+        "subwords": "none" if pieces is None else "bpe",
+        # The subwords are the vocabulary itself, unless one is spelt like a special token.
+        "pieces": None if pieces == words[len(SPECIALS) :] else pieces,
         "tokeniser": tokeniser.kind,
-        "language": base(tokeniser.language),
+        "language": language,
         "lowercase": tokeniser.lowercase,
+        "normalise": list(changes(language).values()) if tokeniser.normalised else None,
     }
-    result["normalise"] = (
-        list(changes(tokeniser.language).values()) if tokeniser.normalised else None
-    )
     if codec.known is not None:
         result["known"] = base64.b64encode(codec.known.bits.tobytes()).decode()
-    if codec.subwords is not None:
-        pieces = codec.subwords.vocabulary()
-        # The subwords are the vocabulary itself, unless one is spelt like a special token.
-        result |= {
-            "subwords": "bpe",
-            "pieces": None if pieces == words[len(SPECIALS) :] else pieces,
-        }
-    return result if tokeniser.kind == "space" else result | moses_rules(base(tokeniser.language))
+    return result if tokeniser.kind == "space" else result | moses_rules(language)
 
 
 def moses_rules(language: str) -> dict[str, Any]:
@@ -199,19 +187,15 @@ def moses_rules(language: str) -> dict[str, Any]:
     from sacremoses import MosesTokenizer
 
     tokeniser = MosesTokenizer(language)
-    sets = {
-        "alnum": tokeniser.IsAlnum,
-        "alpha": tokeniser.IsAlpha,
-        "numbers": tokeniser.IsN,
-        "lower": tokeniser.IsLower,
-    }
+    prefixes = tokeniser.NONBREAKING_PREFIXES, tokeniser.NUMERIC_ONLY_PREFIXES
     return {
-        "prefixes": list(
-            dict.fromkeys([*tokeniser.NONBREAKING_PREFIXES, *tokeniser.NUMERIC_ONLY_PREFIXES])
-        ),
-        "numeric_prefixes": list(tokeniser.NUMERIC_ONLY_PREFIXES),
+        "prefixes": list(dict.fromkeys(chain(*prefixes))),
+        "numeric_prefixes": list(prefixes[1]),
         "first_words": FIRST_WORDS.get(language, "").split(),
-        **{name: _code_point_ranges(characters) for name, characters in sets.items()},
+        "alnum": _code_point_ranges(tokeniser.IsAlnum),
+        "alpha": _code_point_ranges(tokeniser.IsAlpha),
+        "numbers": _code_point_ranges(tokeniser.IsN),
+        "lower": _code_point_ranges(tokeniser.IsLower),
         "whole": WholeWords.pattern(language),
         "detokeniser": Detokeniser(language).patterns,
     }

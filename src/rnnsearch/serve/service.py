@@ -129,31 +129,18 @@ class ServedModel:
         """Name and languages, for messages."""
         return f"{self.name} ({self.source or '?'} to {self.target or '?'})"
 
-    def fits(
-        self,
-        name: str | None,
-        source: str | None,
-        target: str | None,
-        subtag: Callable[[str], str] = str,
-    ) -> bool:
-        """Tells whether it has this name and these languages. None stands for any value. subtag:
-        the part of a language's code that counts."""
-        codes = zip((source, target), (self.source, self.target), strict=True)
-        return name in (None, self.name) and all(
-            code is None or subtag(code) == subtag(own) for code, own in codes
-        )
-
 
 def load_models(options: Options) -> list[ServedModel]:
     """Loads the models, and translates and aligns a word with each, so that weights are converted
     and libraries loaded before the first request. A user's own code is never executed. Raises
     InputError for a run that cannot be served."""
+    given = [place.name for place in options.places]
     runs = [Run.open(place.run) for place in options.places]
     pairs = [(run.settings.data.source_language, run.settings.data.target_language) for run in runs]
-    for number, place in enumerate(options.places):
-        if named := re.fullmatch("([a-z]{2,3})-([a-z]{2,3})", place.name):
+    for number, name in enumerate(given):
+        if named := re.fullmatch("([a-z]{2,3})-([a-z]{2,3})", name):
             pairs[number] = named[1], named[2]
-    names = model_names([place.name for place in options.places], pairs, [run.path for run in runs])
+    names = model_names(given, pairs, [run.path for run in runs])
     models = []
     for name, (source, target), run in zip(names, pairs, runs, strict=True):
         translator = Translator.load(run.path, device=options.device, trust_code=False)
@@ -196,14 +183,21 @@ class Service:
         """Returns the model for a request: that of the name, or the first one with those languages,
         without their regions if no model has these. None stands for any value. Raises HTTPException
         if no model fits, or models of several pairs do."""
-        asked = name, source, target
-        fitting = [one for one in self.models if one.fits(*asked)]
-        fitting = fitting or [one for one in self.models if one.fits(*asked, base)]
+        fitting: list[ServedModel] = []
+        for part in (str, base):  # of a language's code
+            fitting = fitting or [
+                model
+                for model in self.models
+                if name in (None, model.name)
+                and (source is None or part(source) == part(model.source))
+                and (target is None or part(target) == part(model.target))
+            ]
         listed = ", ".join(model.described for model in fitting or self.models)
         if not fitting:
             named = f" {name[:40]!r}" if name else ""
-            pair = "from {!r} to {!r}".format(*((word or "any")[:40] for word in (source, target)))
-            raise HTTPException(404, f"there is no model{named} {pair}; there are {listed}")
+            of, to = ((code or "any")[:40] for code in (source, target))
+            what = f"there is no model{named} from {of!r} to {to!r}; there are {listed}"
+            raise HTTPException(404, what)
         if len({(model.source, model.target) for model in fitting}) > 1:
             raise HTTPException(400, f"several models fit: name one of {listed}")
         return fitting[0]

@@ -87,8 +87,7 @@ def tables_module() -> str:
     for (place, flags), modules in PATTERNS.items():
         for module, names in modules.items():
             for name, pattern in _named(module, names):
-                written = in_javascript(getattr(pattern, "pattern", pattern))
-                values[name] = f'new RegExp({_json(place.format(written))}, "{flags}")'
+                values[name] = _regexp(getattr(pattern, "pattern", pattern), place, flags)
     values |= {"FIRST_TWO": two_words(typed.FIRST_TWO), "ANY_TWO": two_words(typed.ANY_TWO)}
     return "".join(f"export const {name} = {value};\n" for name, value in values.items())
 
@@ -101,17 +100,18 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _regexp(pattern: str, place: str, flags: str) -> str:
+    return f'new RegExp({_json(place.format(in_javascript(pattern)))}, "{flags}")'
+
+
 def two_words(table: typed.TwoWords) -> str:
     """Returns JavaScript of the table: language → [regular expression, what it is read as]."""
-    forms = {
-        language: [
-            f"[new RegExp({json.dumps(WHOLE.format(in_javascript(form.pattern)))}, 'u'), "
-            f"{json.dumps(text)}]"
-            for form, text in pairs
-        ]
+    lists = (
+        f"{language}: ["
+        + ", ".join(f"[{_regexp(form.pattern, WHOLE, 'u')}, {_json(text)}]" for form, text in pairs)
+        + "]"
         for language, pairs in table.items()
-    }
-    lists = [f"{language}: [{', '.join(pairs)}]" for language, pairs in forms.items()]
+    )
     return f"{{{', '.join(lists)}}}"
 
 
