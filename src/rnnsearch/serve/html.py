@@ -12,7 +12,7 @@ from io import StringIO
 from typing import Any
 
 from rnnsearch.serve.paragraphs import Translated, split_paragraphs
-from rnnsearch.serve.placing import Element, Placing, TextBlock
+from rnnsearch.serve.placing import Element, Placing
 from rnnsearch.translation.translator import Translator
 
 _NAMES = """
@@ -68,14 +68,13 @@ class Tagged:
     """A text with tags."""
 
     def __init__(self) -> None:
-        self._parts: list[str | TextBlock] = []
+        self._parts: list[str | Element] = []
         self._begin_block()
 
     @property
     def texts(self) -> list[str]:
         """Returns what is to be translated: the text of each block."""
-        blocks = (part for part in self._parts if isinstance(part, TextBlock))
-        return [block.text.translate(_SPACES) for block in blocks]
+        return [one.text.translate(_SPACES) for one in self._parts if isinstance(one, Element)]
 
     def write(self, text: str) -> str:
         """Returns plain text as it is written between tags."""
@@ -87,26 +86,29 @@ class Tagged:
         """Returns the text with the translations of `texts`. each_step: called before every
         element; what it raises ends the work."""
         left = iter(translated)
-        made = []
-        for part in self._parts:
-            if isinstance(part, TextBlock):
-                part = Placing(part, next(left), self.write, each_step).written()
-            made.append(part)
+        made = [
+            Placing(part, next(left), self.write, each_step).written()
+            if isinstance(part, Element)
+            else part
+            for part in self._parts
+        ]
         return "".join(made)
 
     def _begin_block(self) -> None:
-        self._block, self._text = TextBlock(), StringIO()
-        self._open: list[Element] = [self._block]  # with the elements in it that have no end yet
+        self._text = StringIO()
+        self._open = [Element()]  # the block, with the elements in it that have no end yet
 
     def _end_block(self, tag: str) -> None:
         while len(self._open) > 1:
             self._give_up()
-        block = self._block
+        block = self._open[0]
         block.text = self._text.getvalue()
         if any(map(str.isalnum, block.text)):
-            while len(block.inner) == 1 and isinstance(around := block.inner[0], Element):
-                if around.verbatim:
-                    break
+            while (
+                len(block.inner) == 1
+                and isinstance(around := block.inner[0], Element)
+                and not around.verbatim
+            ):
                 self._parts.append(around.opening)
                 block.inner, tag = around.inner, around.closing + tag
             self._parts += [block, tag]

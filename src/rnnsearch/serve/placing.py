@@ -29,10 +29,12 @@ _NEVER = -1e9
 
 @dataclass(eq=False)
 class Element:
-    """An element inside of a sentence, or a lone tag. start, end: of its text in that of its block.
-    verbatim:
-    whether its text is not translated. inner: its text, as written, and the elements in it. spaced:
-    whether a lone tag is between two spaces, of which a translation keeps one."""
+    """An element inside of a sentence, a lone tag, or a block: all between two tags of blocks.
+
+    start, end: of its text in that of its block. text: of a block. verbatim: whether its text is
+    not translated. inner: its text, as written, and the elements in it. spaced: whether a lone tag
+    is between two spaces, of which a translation keeps one.
+    """
 
     opening: str = ""
     start: int = 0
@@ -42,6 +44,7 @@ class Element:
     verbatim: bool = False
     inner: list[Element | str] = field(default_factory=list)
     spaced: bool = False
+    text: str = ""
 
     def written(self, text: bool = True) -> str:
         """Returns it as it was given; without `text`, its tags and those of the elements in it."""
@@ -49,13 +52,6 @@ class Element:
             one.written(text) if isinstance(one, Element) else one * text for one in self.inner
         ]
         return "".join([self.opening, *inner, self.closing, " " * (self.spaced and not text)])
-
-
-@dataclass(eq=False)
-class TextBlock(Element):
-    """The text between two tags of blocks, and the elements in it."""
-
-    text: str = ""
 
 
 class PlacedSentence(NamedTuple):
@@ -96,7 +92,7 @@ class Placing:
 
     def __init__(
         self,
-        block: TextBlock,
+        block: Element,
         translated: Translated,
         write: Callable[[str], str],
         each_step: Callable[[], object],
