@@ -8,6 +8,7 @@ that the time grows with the tags times the words of a sentence.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.terms import best_run
 
 _PLAIN = str.maketrans(f"’`´{JOINER}\u00a0\u202f", "'''   ")
+_BEHIND = re.compile(r"(?<=\S)(?![^\W_])")
+"""A place directly behind a character, and not in front of a letter or digit."""
 _NEVER = -1e9
 """Gain of a word that another element has."""
 
@@ -150,15 +153,16 @@ class Placing:
     def _place(self, outer: Element, first: int, last: int) -> None:
         """Places the elements in another one among the words from first to last."""
         taken, placed = np.zeros(last - first, dtype=bool), []
-        elements = (one for one in outer.inner if isinstance(one, Element))
-        for number, element in enumerate(one for one in elements if one not in self.placed):
+        for element in outer.inner:
+            if not isinstance(element, Element) or element in self.placed:
+                continue
             self.each_step()
             if self._is_part(element) and self._place_inside(element, taken, first):
                 continue
             begin, stop = self._run(element, taken, first)
             taken[begin - first : stop - first] = True
-            placed.append((begin, stop > begin, number, stop, element))
-        for begin, has_words, _, stop, element in sorted(placed, key=lambda one: one[:3]):
+            placed.append((begin, stop > begin, stop, element))
+        for begin, has_words, stop, element in sorted(placed, key=lambda one: one[:2]):
             verbatim = element.verbatim and not self._is_part(element)
             if has_words and verbatim:
                 self.words[begin:stop] = [element.written(), *[""] * (stop - begin - 1)]
@@ -202,8 +206,8 @@ class Placing:
         """Returns the run of words for an element, of those from `first` that are not taken; an
         empty one if no word attends to its words."""
         near = self._near(element)
-        begin = min(max(first, near[0].first), first + len(taken))
-        stop = max(begin, min(near[-1].first + len(near[-1].mass), first + len(taken)))
+        ends = near[0].first, near[-1].first + len(near[-1].mass)
+        begin, stop = np.clip(ends, first, first + len(taken)).tolist()
         words = slice(begin - near[0].first, stop - near[0].first)
         if self._clings(element):
             word = _mass(near, element.start - 1, element.start)[words]
@@ -233,12 +237,7 @@ class Placing:
         """Tells whether a lone tag stands directly behind a word, or a raised end of one."""
         if element.tag in ("sub", "sup") and element.start and self._is_part(element):
             return True
-        before, after = (
-            self.block.text[max(0, place) : place + 1]
-            for place in (element.start - 1, element.start)
-        )
-        ends = element.start == element.end and not after.isalnum()
-        return ends and bool(before) and not before.isspace()
+        return element.start == element.end and bool(_BEHIND.match(self.block.text, element.start))
 
 
 def _mass(sentences: Sequence[PlacedSentence], start: int, end: int) -> NDArray[np.float64]:
