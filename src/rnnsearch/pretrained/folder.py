@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rnnsearch.arguments import require
+from rnnsearch.config import changed
 from rnnsearch.model.network import TranslationNetwork
 from rnnsearch.pretrained.card import MODEL_FILES, ModelCard, card_markdown
 from rnnsearch.run import WEIGHTS_FILE, write_config
@@ -35,15 +36,12 @@ def save_model(
     if not card.name:
         name = file_name(out.resolve().name)[:80]
         card = card.model_copy(update={"name": name if name.isascii() else ""})
-    if int8:
-        settings = settings.model_copy(
-            update={"search": settings.search.model_copy(update={"precision": "int8"})}
-        )
     tensors = network.state_dict()
+    if int8:
+        settings = changed(settings, {"search.precision": "int8"})
+        tensors = quantise(tensors, tied=network.tied)
     with whole_folder(out, is_model) as folder:
-        save_tensors(
-            folder / WEIGHTS_FILE, quantise(tensors, tied=network.tied) if int8 else tensors, {}
-        )
+        save_tensors(folder / WEIGHTS_FILE, tensors, {})
         for side, codec in zip(SIDES, codecs, strict=True):
             codec.save(folder, side)
         text = card_markdown(card, settings, (folder / WEIGHTS_FILE).stat().st_size)
