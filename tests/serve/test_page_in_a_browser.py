@@ -271,7 +271,8 @@ def test_beginnings_are_completed_as_in_python(
     for one, other, beginning in zip(ours, theirs, typed, strict=True):
         best = other["hypotheses"][0]
         assert best["text"].startswith(beginning.rstrip())
-        if best["text"] == one.text:
+        subwords = len(best["log_probabilities"]) - len(one.log_probabilities)
+        if best["text"] == one.text and not subwords:  # subwords without letters may be fewer
             same += 1
             assert best["tokens"] == one.tokens
             assert best["score"] == pytest.approx(
