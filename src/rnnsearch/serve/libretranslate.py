@@ -48,8 +48,8 @@ def source_language(text: str, sources: Sequence[str]) -> Detected:
     single words, the most probable one of the sources."""
     ranked = detected(text)
     known = [one for one in ranked if one["language"] in map(base, sources)]
-    best = [one for one in ranked[:1] if one["confidence"] > SURE] or known
-    return best[0] if best else {"language": sources[0], "confidence": 0.0}
+    clear = [one for one in ranked[:1] if one["confidence"] > SURE]
+    return [*clear, *known, {"language": sources[0], "confidence": 0.0}][0]
 
 
 class DetectFields(BaseModel):
@@ -129,9 +129,11 @@ class _Text:
     def __init__(self, text: str, fields: TranslateFields, sources: Sequence[str]) -> None:
         self.text, self.page = text, Markup(text) if fields.format == "html" else None
         self.pieces = self.page.texts if self.page else [text]
-        self.detected: Detected = {"language": fields.source}
-        if fields.auto:
-            self.detected = source_language("\n".join(self.pieces), sources)
+        self.detected = (
+            source_language("\n".join(self.pieces), sources)
+            if fields.auto
+            else {"language": fields.source}
+        )
         self.translated: list[Translated] = []
 
     def answer(self, each_step: Callable[[], object]) -> str:
