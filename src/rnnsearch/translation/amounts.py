@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.measures import UNITS
+from rnnsearch.translation.word_tables import word_table
 
 NAMES = {
-    "en": {"€": "euros", "$": "dollars", "£": "pounds"},
-    "fr": {"€": "euros", "$": "dollars", "£": "livres"},
+    "en": word_table("€ euros, $ dollars, £ pounds"),
+    "fr": word_table("€ euros, $ dollars, £ livres"),
 }
 """Language → sign → the word that is read."""
 SIZES = {
@@ -20,7 +21,7 @@ SIZES = {
     "fr": {"k": " 000", "M": " millions", "Md": " milliards", "Mds": " milliards"},
 }
 """Language → what stands for a size behind a number → what is read."""
-OWNERS = {"US": "US", "C": "Canadian", "A": "Australian", "NZ": "New Zealand", "HK": "Hong Kong"}
+OWNERS = word_table("US US, C Canadian, A Australian, NZ New Zealand, HK Hong Kong")
 """What stands in front of an English $ → whose dollars they are."""
 UNTIL = {"en": "to", "fr": "à"}
 """Language → what is read for the dash in €5-€10."""

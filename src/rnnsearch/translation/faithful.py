@@ -33,20 +33,19 @@ from rnnsearch.translation.numbers import Numbers
 from rnnsearch.translation.reading import in_best_form
 from rnnsearch.translation.target_words import COPIED, RARE, Weights, Word, copy, has_text, insert
 from rnnsearch.translation.terms import with_terms
+from rnnsearch.translation.word_tables import word_list, word_table
 
-CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | {
-    **dict.fromkeys(("euro", "euros"), "€"),
-    **dict.fromkeys(("dollar", "dollars"), "$"),
-    **dict.fromkeys(("pound", "pounds", "livre", "livres"), "£"),
-}
+CURRENCIES = {sign: sign for sign in "€$£¥₹₽₩₺¢"} | word_table(
+    "euro €, euros €, dollar $, dollars $, pound £, pounds £, livre £, livres £"
+)
 """Word of a currency, in English and French → its sign."""
 NEAR_MONEY = re.compile(f"{MONEY.pattern}|livre|cent")
 PRICED = re.compile(f"[¥₹₽₩₺¢]|{NEAR_MONEY.pattern}|bucks|quid|balle", re.IGNORECASE)
 """What a sentence with an amount of money has."""
 PERCENTS = re.compile(r"%|per ?cent|pour ?cent|pct|centage|\bpoint", re.IGNORECASE)
 """What a sentence with a percentage has, in English and French."""
-MONEY_SIGNS = ("EUR", "€", "$", "£")
-MONEY_NAMES = ("euro", "euros", "dollar", "dollars")
+MONEY_SIGNS = word_list("EUR € $ £")
+MONEY_NAMES = word_list("euro euros dollar dollars")
 SIZED = re.compile("m[io]ll|bill|trill|thousand|mille|[km]$")
 """A size behind a number: no currency is added between them."""
 

@@ -9,24 +9,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rnnsearch.translation.target_words import Word, copy, insert
+from rnnsearch.translation.word_tables import word_list, word_table
 
-_COMMON = {
-    **dict.fromkeys(("mm", "cm", "m", "km"), "km"),
-    **dict.fromkeys(("mg", "g", "kg", "ml", "mL", "cl", "dl", "l", "L"), "kg"),
-    **dict.fromkeys(("kW", "MW", "GW", "kWh", "Hz", "kHz", "MHz", "GHz"), "kg"),
-}
-_ENGLISH = {
-    **dict.fromkeys(("kB", "KB", "MB", "GB"), "kg"),
-    **{"trillion": "billion", "tn": "billion", "trillions": "billions"},
-    **{"ft": "feet", "lb": "pounds", "lbs": "pounds", "oz": "ounces", "mph": "miles per hour"},
-    **{"min": "minutes", "mins": "minutes", "hr": "hours", "hrs": "hours", "h": "hours"},
-    **{"sec": "seconds", "yrs": "years", "wks": "weeks"},
-}
-_FRENCH = {
-    **dict.fromkeys(("Ko", "Mo", "Go"), "kg"),
-    **{"billion": "milliard", "billions": "milliards"},
-    **{"min": "minutes", "mn": "minutes", "sec": "secondes", "h": "heures", "H": "heures"},
-}
+_COMMON = dict.fromkeys(word_list("mm cm m km"), "km") | dict.fromkeys(
+    word_list("mg g kg ml mL cl dl l L kW MW GW kWh Hz kHz MHz GHz"), "kg"
+)
+_ENGLISH = dict.fromkeys(word_list("kB KB MB GB"), "kg") | word_table(
+    "trillion billion, tn billion, trillions billions, ft feet, lb pounds, lbs pounds, oz ounces,"
+    " mph miles per hour, min minutes, mins minutes, hr hours, hrs hours, h hours, sec seconds,"
+    " yrs years, wks weeks"
+)
+_FRENCH = dict.fromkeys(word_list("Ko Mo Go"), "kg") | word_table(
+    "billion milliard, billions milliards, min minutes, mn minutes, sec secondes, h heures,"
+    " H heures"
+)
 UNITS = {"en": _COMMON | _ENGLISH, "fr": _COMMON | _FRENCH}
 """Language → unit → what the network reads instead."""
 UNIT_STAND_INS = {
@@ -38,23 +34,20 @@ UNIT_STAND_INS = {
 }
 """What was read instead of a unit that is to be written → its word in a translation."""
 WRITTEN = {
-    "fr": {
-        **{"kB": "Ko", "KB": "Ko", "MB": "Mo", "GB": "Go"},
-        **{"trillion": "billion", "trillions": "billion", "tn": "billion"},
-    },
-    "en": {"Ko": "KB", "Mo": "MB", "Go": "GB", "billion": "trillion", "billions": "trillion"},
+    "fr": word_table("kB Ko, KB Ko, MB Mo, GB Go, trillion billion, trillions billion, tn billion"),
+    "en": word_table("Ko KB, Mo MB, Go GB, billion trillion, billions trillion"),
 }
 """Language → unit of the other language → its own."""
 _NOUNS = (
     "acre bed bedroom carat cylinder degree door floor gallon game gram hole kilo kilometre liter"
     " litre mile ounce page part piece point room seat second speed star step volt watt yard"
 )
-PLURALS = {"foot": "feet", "inch": "inches", "century": "century"}
+PLURALS = word_table("foot feet, inch inches, century century")
 PLURALS |= {noun: f"{noun}s" for noun in _NOUNS.split()}
 """Noun behind a number and a hyphen in English → what is read there: 5 inches for 5-inch."""
 COUNTED_NOUN = re.compile(rf"(\d[\d.,]*(?:st|nd|rd|th)?)-({'|'.join(PLURALS)})")
 MEASURE = re.compile(r"(\d[\d.,]*)?([^\W\d_]+)(\.?)")
-TRILLIONS = ("trillion", "trillions", "tn", "billion", "billions")
+TRILLIONS = word_list("trillion trillions tn billion billions")
 """Those that may stand behind a number in letters, too, or behind none: *two trillion*."""
 MONEY = re.compile(r"[$£€]|EUR|ECUs?|USD|GBP|euros?|dollars?|pounds?")
 MANY = re.compile(r"people|[a-z]+s")

@@ -6,35 +6,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rnnsearch.translation.word_tables import word_list
+
 VOWELS = "aeiouyhàâéèêëîïôùû"
 """Letters before which *ne* loses its vowel."""
-NEGATIONS = ("pas", "rien", "jamais")
-IDIOMS = ("mal", "à", "moins", "après", "par")
+NEGATIONS = word_list("pas rien jamais")
+IDIOMS = word_list("mal à moins après par")
 """What follows *pas* or *rien* where it negates nothing."""
-COUNTED = (
-    *("un", "une", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix"),
-    *("vingt", "trente", "cent", "mille"),
-)
+COUNTED = word_list("un une deux trois quatre cinq six sept huit neuf dix vingt trente cent mille")
 """Behind *y a plus de*, which then means more."""
-NO_VERBS = (
-    *("et", "ou", "mais", "à", "de", "pour", "par", "sans", "que", "qui", "pourquoi", "tous"),
-    *("toutes", "aussi", "le", "la", "les", "un", "une", "du", "des", "en", "y", "si", "donc"),
+NO_VERBS = word_list(
+    "et ou mais à de pour par sans que qui pourquoi tous toutes aussi le la les un une du des en"
+    " y si donc"
 )
-POSITIVE = ("que", "qu'", "si", "s'", "comme", "dont", "où")
+POSITIVE = word_list("que qu' si s' comme dont où")
 """Words before a subject whose verb may have *jamais* or *rien* without *ne*: *plus qu'il a jamais
 vu*."""
-BEFORE_NEGATION = ("même", "meme", "vraiment", "toujours", "encore", "peut-être", "surtout")
+BEFORE_NEGATION = word_list("même meme vraiment toujours encore peut-être surtout")
 """Words between a verb and its negation."""
-SUBJECTS = ("je", "j'", "tu", "il", "elle", "on", "nous", "vous", "ils", "elles", "ça", "c'", "qui")
-OBJECTS = (
-    *("me", "m'", "te", "t'", "se", "s'", "le", "la", "l'", "les", "lui", "leur", "y", "en"),
-    *("nous", "vous"),
-)
+SUBJECTS = word_list("je j' tu il elle on nous vous ils elles ça c' qui")
+OBJECTS = word_list("me m' te t' se s' le la l' les lui leur y en nous vous")
 WHOLE_SUBJECTS = {"j'": "je", "c'": "ce"}
-SURE_VERBS = (
-    *("est", "sont", "était", "étaient", "sera", "seront", "a", "ont", "avait", "avaient"),
-    *("va", "vont", "peut", "peuvent", "veut", "veulent", "doit", "doivent", "fait", "font"),
-    *("marche", "marchent", "fonctionne", "aime", "aiment", "vient", "viennent"),
+SURE_VERBS = word_list(
+    "est sont était étaient sera seront a ont avait avaient va vont peut peuvent veut veulent doit"
+    " doivent fait font marche marchent fonctionne aime aiment vient viennent"
 )
 """Verbs that are negated whatever their subject is."""
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.spelt import in_digits
+from rnnsearch.translation.word_tables import word_list
 
 THOUSAND = r"\s(?:thousand|mille)\s"
 _DECIMAL = r"\d+(?:[.,]\d+)*"
@@ -25,9 +26,9 @@ FIGURE = (
 """Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times,
 dates."""
 MARKS = {
-    **dict.fromkeys(("en", "zh", "ja", "ko", "th", "he"), (",", ".")),
-    **dict.fromkeys(("de", "es", "it", "nl", "pt", "ro", "tr", "id", "da", "el"), (".", ",")),
-    **dict.fromkeys(("fr", "ru", "uk", "bg", "cs", "sk", "pl", "hu", "sv", "nb", "fi"), (" ", ",")),
+    **dict.fromkeys(word_list("en zh ja ko th he"), ",."),
+    **dict.fromkeys(word_list("de es it nl pt ro tr id da el"), ".,"),
+    **dict.fromkeys(word_list("fr ru uk bg cs sk pl hu sv nb fi"), " ,"),
 }
 """Language → its marks of thousands and of decimals. In other languages, any mark is one of
 thousands."""
@@ -42,7 +43,7 @@ it."""
 HALVES = ("am", "pm")
 ENGLISH_AND_FRENCH = {"en", "fr"}
 """Languages whose ordinals and times of day are known."""
-AFTER_HOUR = (*HALVES, "h", "heure", "heures", "o'clock")
+AFTER_HOUR = word_list("am pm h heure heures o'clock")
 TOO_LATE = re.compile(r"(?:2[5-9]|[3-9]\d)\s?h\s?\d\d")
 """An hour that no clock has: 42 h 15 for 42:15, minutes and seconds."""
 ROMAN = re.compile(r"([IVX]+)(?:(?<=I)(?:er|re)|e|ème)s?")

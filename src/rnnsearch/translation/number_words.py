@@ -11,31 +11,26 @@ from itertools import pairwise
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.number_forms import is_number
 from rnnsearch.translation.target_words import Word, copy
+from rnnsearch.translation.word_tables import word_list, word_table
 
-MONTHS = (
-    *("janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre"),
-    *("octobre", "novembre", "décembre"),
+MONTHS = word_list(
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre"
 )
-ENGLISH_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
+ENGLISH_MONTHS = word_list(
+    "January February March April May June July August September October November December"
 )
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-BEFORE_DAY = ("on", "by", "until", "till", "from", "before", "after", "since")
-AFTER_NUMBER = (
-    *("", ".", ",", "!", "?", ";"),
-    *("is", "was", "at", "and", "or", "to", "of", "for", "if"),
-)
+WEEKDAYS = word_list("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+BEFORE_DAY = word_list("on by until till from before after since")
+AFTER_NUMBER = ["", *word_list(". , ! ? ; is was at and or to of for if")]
 """What may follow a day that is a number alone: *on the 5th is*."""
-POSSESSORS = {"his", "her", "their", "my", "your", "our"}
-POSSESSIVES = ("ses", "leurs", "mes", "tes", "vos", "nos")
-DECADES_OF_LIFE = {
-    **{"20": "vingtaine", "30": "trentaine", "40": "quarantaine", "50": "cinquantaine"},
-    "60": "soixantaine",
-}
+POSSESSORS = word_list("his her their my your our")
+POSSESSIVES = word_list("ses leurs mes tes vos nos")
+DECADES_OF_LIFE = word_table(
+    "20 vingtaine, 30 trentaine, 40 quarantaine, 50 cinquantaine, 60 soixantaine"
+)
 """Figures of an age (her 40s) → what French says after *la*."""
-PERIODS = ("second", "minute", "hour", "day", "night", "week", "month", "year", "decade")
-COUNTED_OF = ("page", "étape", "question", "épisode", "photo", "image", "partie", "tome")
+PERIODS = word_list("second minute hour day night week month year decade")
+COUNTED_OF = word_list("page étape question épisode photo image partie tome")
 """What is counted by *3 of 10* in English, not by *3 out of 10*."""
 
 
@@ -75,7 +70,7 @@ def hold_decades(words: Sequence[str], made: list[Word], language: str) -> None:
             for near in years[:1]:
                 del made[near]
         elif language == "fr" and re.fullmatch(r"\d*\d0s", source) and last:
-            own = not POSSESSORS.isdisjoint(before[-2:])
+            own = any(one in POSSESSORS for one in before[-2:])
             if own and word.text in DECADES_OF_LIFE and last in POSSESSIVES:
                 made[at] = replace(word, text=DECADES_OF_LIFE[word.text])
                 made[at - 1] = replace(made[at - 1], text="la")

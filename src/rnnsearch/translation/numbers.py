@@ -39,21 +39,22 @@ from rnnsearch.translation.number_words import (
 )
 from rnnsearch.translation.spelt import in_digits
 from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
+from rnnsearch.translation.word_tables import word_list
 
-AFTER_DAY = (*MONTHS, "à", "au", "de", "du", "et", "ou", "dans", "pour")
+AFTER_DAY = [*MONTHS, *word_list("à au de du et ou dans pour")]
 """What follows a day of the month, which is no ordinal in French."""
-BEFORE_HOUR = ("à", "apres", "après", "avant", "de", "dès", "entre", "est", "et", "vers")
+BEFORE_HOUR = word_list("à apres après avant de dès entre est et vers")
 """What is before a time of day in French."""
 COUNTED_BY = dict.fromkeys(("zh", "ja", "ko"), "十百千万萬亿億兆십백천만억조")
 """Language → words behind a number (5 万: 50,000) that are not read: numbers stay as they are."""
 FIRST_SPELT = re.compile("first|premi", re.IGNORECASE)
 FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)s?|\d+(?:e|ème)s?")
-MINUS = ("-", "−", "–", "minus", "moins")
+MINUS = word_list("- − – minus moins")
 LONGEST_NUMBER = 12
 """Maximum number of target words of a number."""
-NOONS = ("noon", "midday", "midnight", "midi", "minuit")
+NOONS = word_list("noon midday midnight midi minuit")
 NUMERAL = re.compile("[IVXLC]{2,}")
-HOUR_LINKS = ("to", "and", "or", "until", "till", "-", "–")
+HOUR_LINKS = word_list("to and or until till - –")
 """What is between two hours: *2 to 4 pm*."""
 TIMES_OF_DAY = {*HALVES, "matin", "après-midi", "soir", "nuit"}
 

@@ -17,31 +17,26 @@ from rnnsearch.text.vocabulary import UNK
 from rnnsearch.translation.case import UNREAD, first_word, in_capitals
 from rnnsearch.translation.copied import kind_of
 from rnnsearch.translation.negation import VOWELS, negate
+from rnnsearch.translation.word_tables import word_list, word_table
 
-VERBS = ("do", "does", "did", "ca", "wo", "is", "are", "was", "were", "has", "have", "had")
+_NEGATED = word_list("do does did ca wo is are was were has have had could would should")
 ABBREVIATIONS = {
-    "en": {
-        **{f"{verb}nt": f"{verb}n't" for verb in VERBS},
-        **{"couldnt": "couldn't", "wouldnt": "wouldn't", "shouldnt": "shouldn't"},
-        **{"im": "I'm", "ive": "I've", "youre": "you're", "youve": "you've", "youll": "you'll"},
-        **{"theyre": "they're", "theyve": "they've", "theyll": "they'll", "weve": "we've"},
-        **{"hes": "he's", "shes": "she's", "thats": "that's", "whats": "what's", "hows": "how's"},
-        **{"wheres": "where's", "whos": "who's", "theres": "there's", "heres": "here's"},
-        **{"itll": "it'll", "itd": "it'd", "gonna": "going to", "wanna": "want to"},
-        **{"bday": "birthday", "asap": "as soon as possible"},
-        **{"u": "you", "r": "are", "ur": "your", "pls": "please", "plz": "please"},
-        **{"thx": "thanks", "thanx": "thanks", "tmrw": "tomorrow", "ppl": "people"},
-    },
-    "fr": {
-        **{"jai": "j'ai", "cest": "c'est", "quest-ce": "qu'est-ce", "jsuis": "je suis"},
-        **{"chuis": "je suis", "jsais": "je sais", "chais": "je sais", "jveux": "je veux"},
-        **{"jpeux": "je peux", "ya": "il y a", "ca": "ça", "sil": "s'il", "stp": "s'il te plaît"},
-        **{"svp": "s'il vous plaît", "bjr": "bonjour", "bsr": "bonsoir", "slt": "salut"},
-        **{"bcp": "beaucoup", "tjs": "toujours", "pk": "pourquoi", "pq": "pourquoi"},
-        **{"quil": "qu'il", "quils": "qu'ils", "quon": "qu'on", "quest": "qu'est"},
-        **{"tkt": "t'inquiète pas", "jsp": "je sais pas", "anniv": "anniversaire"},
-        **{"qqn": "quelqu'un", "qqch": "quelque chose", "rdv": "rendez-vous", "koi": "quoi"},
-    },
+    "en": {f"{verb}nt": f"{verb}n't" for verb in _NEGATED}
+    | word_table(
+        "im I'm, ive I've, youre you're, youve you've, youll you'll, theyre they're, theyve"
+        " they've, theyll they'll, weve we've, hes he's, shes she's, thats that's, whats"
+        " what's, hows how's, wheres where's, whos who's, theres there's, heres here's, itll it'll, itd it'd, gonna"
+        " going to, wanna want to, bday birthday, asap as soon as possible, u you, r are, ur your,"
+        " pls please, plz please, thx thanks, thanx thanks, tmrw tomorrow, ppl people"
+    ),
+    "fr": word_table(
+        "jai j'ai, cest c'est, quest-ce qu'est-ce, jsuis je suis, chuis je suis, jsais je sais,"
+        " chais je sais, jveux je veux, jpeux je peux, ya il y a, ca ça, sil s'il, stp s'il te"
+        " plaît, svp s'il vous plaît, bjr bonjour, bsr bonsoir, slt salut, bcp beaucoup, tjs"
+        " toujours, pk pourquoi, pq pourquoi, quil qu'il, quils qu'ils, quon qu'on, quest qu'est,"
+        " tkt t'inquiète pas, jsp je sais pas, anniv anniversaire, qqn quelqu'un, qqch quelque"
+        " chose, rdv rendez-vous, koi quoi"
+    ),
 }
 """Language → what is typed, in lowercase → what is read."""
 NOUNS_TOO = {"wont": "is are was were his her its their in", "cant": "his her its their in"}
@@ -52,7 +47,7 @@ SINGLE_LETTERS = {
 }
 """Single letter → the words behind which it is read as a word. *u* may begin a line, *r* precede
 *u*."""
-ACCENTS = {"a": "àâ", "c": "ç", "e": "éèêë", "i": "îï", "o": "ô", "u": "ùûü"}
+ACCENTS = word_table("a àâ, c ç, e éèêë, i îï, o ô, u ùûü")
 """Letter of French → the same with each mark that it may have."""
 MOST_ACCENTS = (3, 2)
 """Most marks that are added to a word, and to one with more than six letters that may have one."""
@@ -62,7 +57,7 @@ LONGEST_READ = 24
 """Most letters of a word that is read as another one."""
 ELIDED = re.compile(rf"(qu|[ldjmtn]|c(?=[eé])|j(?=\w))([{VOWELS}]\w\w+|(?<=j)\w{{4,}})")
 """A word of French without its apostrophe (*lecole*), or without the *e* of *je* (*jcomprends*)."""
-SHORT_ARTICLES = ("l", "d", "m", "t", "n", "c")
+SHORT_ARTICLES = [*"ldmtnc"]
 """Those with which many other words begin: what follows them has to be frequent."""
 SHORTEST_MISSPELT = 5
 """Fewest letters of a word that is read with two letters exchanged, or one once or twice."""
