@@ -31,7 +31,17 @@ from rnnsearch.translation.measures import MONEY, hold_measures
 from rnnsearch.translation.number_forms import ENGLISH_AND_FRENCH, is_source_number
 from rnnsearch.translation.numbers import Numbers
 from rnnsearch.translation.reading import in_best_form
-from rnnsearch.translation.target_words import COPIED, RARE, Weights, Word, copy, has_text, insert
+from rnnsearch.translation.target_words import (
+    COPIED,
+    RARE,
+    Weights,
+    Word,
+    beside,
+    copy,
+    has_text,
+    insert,
+    reword,
+)
 from rnnsearch.translation.terms import with_terms
 from rnnsearch.translation.word_tables import word_list, word_table
 
@@ -95,7 +105,8 @@ class Faithful:
             made = self._unread(sentence, list(self._invented(sentence, made)))
             made = _currencies(sentence, self._capitals(sentence, made), self.languages)
             _add_currencies(sentence, made, NAMES.get(self.languages[1], {}))
-            made = made if kept else _begun_large(sentence, made)
+            if not kept:
+                _begun_large(sentence, made)
         made = kept + made
         rows = np.array([word.row for word in made], dtype=np.float32).reshape(
             -1, len(sentence.words) + 1
@@ -105,29 +116,25 @@ class Faithful:
     def _whole(self, sentence: EncodedSentence, made: Sequence[Word], kept: int) -> int:
         """Returns the end of the beginning, with the rest of a source number that it breaks off
         in."""
-        copies = self._equal(sentence, made)
-        while kept < len(copies) and copies[kept].copied is not None:
-            if copies[kept].copied != copies[kept - 1].copied:
-                break
+        copied = self._equal(sentence, made)
+        while copied[kept : kept + 1] == [copied[kept - 1]] != [None]:
             kept += 1
         return kept
 
-    def _equal(self, sentence: EncodedSentence, made: Sequence[Word]) -> list[Word]:
-        """Returns the words, those that are equal to a source number as its copies."""
-        copies = list(made)
+    def _equal(self, sentence: EncodedSentence, made: Sequence[Word]) -> list[int | None]:
+        """Returns, for each word, the place of the source number that it is equal to."""
         places = [place for place, text in enumerate(sentence.words) if is_source_number(text)]
-        Numbers(sentence.words, places, copies, self.languages).keep_equal()
-        return copies
+        numbers = Numbers(sentence.words, places, list(made), self.languages)
+        numbers.keep_equal()
+        return [word.copied for word in numbers.made]
 
     def _unwritten(self, sentence: EncodedSentence, kept: Sequence[Word]) -> EncodedSentence:
         """Returns the sentence with "" for the words that the beginning has already, in numbers by
         their value: nothing copies them again."""
         words = list(sentence.words)
-        for word in self._equal(sentence, kept):
-            if word.copied is not None:
-                words[word.copied] = ""
-            elif word.text in words:
-                words[words.index(word.text)] = ""
+        for word, place in zip(kept, self._equal(sentence, kept), strict=True):
+            if place is not None or word.text in words:
+                words[words.index(word.text) if place is None else place] = ""
         return replace(sentence, words=words)
 
     def _unknown(self, sentence: EncodedSentence, made: list[Word]) -> Iterator[Word]:
@@ -148,16 +155,13 @@ class Faithful:
             reading = [
                 at for at, word in enumerate(made) if word.read == place and word.copied is None
             ]
-            names = [UNKNOWN, *(word.lower() for word in STAND_INS[kind])]
-            stand_ins = [
-                at for at in reading if any(name in made[at].text.lower() for name in names)
-            ]
-            if not stand_ins and kind == "number":  # it may be spelt out
-                stand_ins = sorted(reading, key=lambda at: -made[at].row[place])[:1]
-            if stand_ins:
-                first, *others = stand_ins
-                made[first] = copy(text, [made[first]], place)
-                made = [word for at, word in enumerate(made) if at not in others]
+            names = [UNKNOWN, *map(str.lower, STAND_INS[kind])]
+            found = [at for at in reading if any(name in made[at].text.lower() for name in names)]
+            if not found and kind == "number":  # it may be spelt out
+                found = sorted(reading, key=lambda at: -made[at].row[place])[:1]
+            if found:
+                made[found[0]] = copy(text, [made[found[0]]], place)
+                made = [word for at, word in enumerate(made) if at not in found[1:]]
             else:
                 insert(made, text, place, len(sentence.words), paired.get(place, range(0)))
         return made
@@ -240,25 +244,21 @@ class Faithful:
         return len(parts) > 1 and all(self.knows(part) for part in parts)
 
 
-def _begun_large(sentence: EncodedSentence, made: list[Word]) -> list[Word]:
+def _begun_large(sentence: EncodedSentence, made: list[Word]) -> None:
     """Writes a capital at the beginning if the source has one."""
     first = next(filter(has_text, sentence.words), "")
     at = next((at for at, word in enumerate(made) if has_text(word.text)), None)
     if at is not None and made[at].copied is None and first[:1].isupper():
-        text = made[at].text
-        made[at] = replace(made[at], text=text[:1].upper() + text[1:])
-    return made
+        reword(made, at, made[at].text[:1].upper() + made[at].text[1:])
 
 
 def _own_currency(words: Sequence[str], place: int | None) -> str | None:
     """Returns the sign of the currency of a source number. Pounds may be a weight, *livres*
     books."""
-    before, _, after = ["", "", ""] if place is None else ["", *words, ""][place : place + 3]
-    beside = {CURRENCIES.get(before) if before in MONEY_SIGNS else None, CURRENCIES.get(after)} - {
-        None
-    }
-    weight = after in ("pound", "pounds", "livre", "livres")
-    return None if weight or len(beside) != 1 else beside.pop()
+    before, after = ("", "") if place is None else beside(words, place)
+    signs = {CURRENCIES.get(before if before in MONEY_SIGNS else ""), CURRENCIES.get(after)}
+    weight = after != "£" == CURRENCIES.get(after)
+    return None if weight or len(signs - {None}) != 1 else (signs - {None}).pop()
 
 
 def _currencies(
@@ -268,52 +268,48 @@ def _currencies(
     the last, and writes the source number's own instead of it; signs of money, and, between English
     and French, names and % if the source has none (a telephone number with EUR)."""
     given = set(map(CURRENCIES.get, sentence.words))
-    signs = [CURRENCIES.get(word.text.lower()) for word in made]
-    digits = [any(map(str.isdecimal, word.text)) for word in made]
+    signs = {at: CURRENCIES.get(word.text.lower()) for at, word in enumerate(made)}
+    signs = {at: sign for at, sign in signs.items() if sign}
+    digits = {at for at, word in enumerate(made) if any(map(str.isdecimal, word.text))}
     text, names = " ".join(sentence.words), NAMES.get(languages[1], {})
     known = set(languages) == ENGLISH_AND_FRENCH
     units = [] if PRICED.search(text) else [*MONEY_SIGNS, *(MONEY_NAMES if known else ())]
     units += ["%"] if known and not PERCENTS.search(text) else []
     invented = (at for at, word in enumerate(made) if word.text in units)
-    extra = {at for at in invented if any(digits[max(at - 1, 0) : at + 2])}
-    for at in range(len(made)):
-        if not digits[at] or any(digits[at + 1 : at + 2]):
-            continue
-        first = at
-        while first and digits[first - 1]:
+    extra = {at for at in invented if digits & {at - 1, at, at + 1}}
+    for last in sorted(at for at in digits if at + 1 not in digits):
+        first = last
+        while first - 1 in digits:
             first -= 1
-        before = [first - 1] if first and not (first > 1 and digits[first - 2]) else []
-        after = [at + 1, at + 2] if signs[at + 1 : at + 2] != [None] else []
-        beside = [place for place in before + after if place < len(made) and signs[place]]
-        kept = max(beside, key=lambda place: (signs[place] in given, place), default=None)
-        extra.update(place for place in beside if place != kept)
-        own = _own_currency(sentence.words, made[at].copied)
+        places = [] if first - 2 in digits else [first - 1]
+        places += [last + 1, last + 2] if last + 1 in signs else []
+        near = [at for at in places if at in signs]
+        kept = max(near, key=lambda at: (signs[at] in given, at), default=None)
+        extra.update(at for at in near if at != kept)
+        own = _own_currency(sentence.words, made[last].copied)
         if kept is not None and own and signs[kept] != own:
-            text = own if made[kept].text in "$£€" else names.get(own, own)
-            made[kept] = replace(made[kept], text=text)
+            reword(made, kept, own if made[kept].text in "$£€" else names.get(own, own))
     return [word for at, word in enumerate(made) if at not in extra]
 
 
 def _add_currencies(sentence: EncodedSentence, made: list[Word], names: Mapping[str, str]) -> None:
     """Writes the currency of a number of the source behind it where none is near. names: sign → its
     word."""
-    words = ["", *sentence.words, ""]
     for at in reversed(range(len(made))):
-        place, following = made[at].copied, made[at + 1 : at + 2]
-        if place is None or not made[at].text[-1:].isdecimal():
+        text, place = made[at].text, made[at].copied
+        if place is None or not text[-1:].isdecimal():
             continue
-        before, after = words[place], words[place + 2]
+        before, after = beside(sentence.words, place)
         # pounds may be a weight
         behind = after == "£" or CURRENCIES.get(after, "£") != "£"
         name = names.get(CURRENCIES[after] if behind else before, "")
         same = [at for at, word in enumerate(made) if word.copied == place]
         near = " ".join(word.text for word in made[max(same[0] - 2, 0) : at + 4])
-        sized = any(SIZED.match(word.text) for word in following)
+        sized = any(SIZED.match(word.text) for word in made[at + 1 : at + 2])
         if name and at == same[-1] and not (sized or NEAR_MONEY.search(near)):
-            beside = place + 1 if behind else place - 1
-            row = np.eye(1, len(sentence.words) + 1, beside, dtype=np.float32)[0]
-            text = name.removesuffix("s") if made[at].text == "1" else name
-            made.insert(at + 1, Word(text, row, COPIED, beside))
+            place += 1 if behind else -1
+            row = np.eye(1, len(sentence.words) + 1, place, dtype=np.float32)[0]
+            made.insert(at + 1, Word(name.removesuffix("s" * (text == "1")), row, COPIED, place))
 
 
 def _words_inside(cut: Callable[[str], list[str]], term: str) -> list[str]:
@@ -376,26 +372,28 @@ def _unbound(sentence: EncodedSentence, made: Iterable[Word]) -> list[tuple[int,
     return [(place, text) for place, text in enumerate(sentence.words) if place not in bound]
 
 
-def _terms_of(line: str) -> list[str]:
-    """Returns the phrase and the translation of a line of a dictionary that `links` wrote; none of
-    another line."""
-    fields = line.split("\t")
-    return fields[:2] if len(fields) == 5 else []
+def _entries(
+    path: str | Path, cut: Callable[[str], list[str]], what: str, remedy: str
+) -> Iterator[tuple[int, str, str]]:
+    """Yields the number and the two fields of every line. A line of a dictionary that `links` wrote
+    has the phrase and the translation first. Raises InputError for a line of others."""
+    for number, line in enumerate(raw_lines(path), 1):
+        columns = line.split("\t")
+        found = columns[:2] if len(columns) == 5 else cut(line)
+        fields = [plain_field(field, number).strip() for field in found]
+        if len(fields) != 2 or not all(fields):
+            raise InputError(what, file=path, line=number, remedy=remedy)
+        yield number, *fields
 
 
 def read_glossary(path: str | Path) -> dict[str, str]:
     """Returns the translation of every term. Raises InputError for a line that is not two terms
     with a TAB between them, and for a term with two translations."""
     entries: dict[str, str] = {}
-    for number, line in enumerate(raw_lines(path), 1):
-        found = _terms_of(line) or line.split("\t")
-        fields = [plain_field(field, number).strip() for field in found]
-        if len(fields) != 2 or not all(fields):
-            what = "is not a source term, a TAB and a target term"
-            remedy = "write one term per line"
-            raise InputError(what, file=path, line=number, remedy=remedy)
-        if entries.setdefault(*fields) != fields[1]:
-            what = f"{fields[0]!r} has the translation {entries[fields[0]]!r} already"
+    what, remedy = "is not a source term, a TAB and a target term", "write one term per line"
+    for number, term, other in _entries(path, lambda line: line.split("\t"), what, remedy):
+        if entries.setdefault(term, other) != other:
+            what = f"{term!r} has the translation {entries[term]!r} already"
             raise InputError(what, file=path, line=number, remedy="give each term one translation")
     return entries
 
@@ -403,11 +401,8 @@ def read_glossary(path: str | Path) -> dict[str, str]:
 def read_dictionary(path: str | Path) -> dict[str, str]:
     """Returns the first translation of every word. Raises InputError for a line that is not two
     words."""
+    what, remedy = "is not a source word and a target word", "write two words per line"
     entries: dict[str, str] = {}
-    for number, line in enumerate(raw_lines(path), 1):
-        fields = _terms_of(line) or plain_field(line, number).split()
-        if len(fields) != 2:
-            what, remedy = "is not a source word and a target word", "write two words per line"
-            raise InputError(what, file=path, line=number, remedy=remedy)
-        entries.setdefault(*fields)
+    for _, word, other in _entries(path, str.split, what, remedy):
+        entries.setdefault(word, other)
     return entries

@@ -11,7 +11,7 @@ import re
 from itertools import pairwise
 
 from rnnsearch.text.codec import JOINER
-from rnnsearch.translation.spelt import in_digits
+from rnnsearch.translation.spelt import english_ending, in_digits
 from rnnsearch.translation.word_tables import word_list
 
 THOUSAND = r"\s(?:thousand|mille)\s"
@@ -116,8 +116,8 @@ def hour_of_day(hour: int, half: str) -> int:
 
 def in_24_hours(text: str, after: str) -> str:
     """Returns 17-19 for 5-7 if "pm" is after it; "" for other text."""
-    hours = re.fullmatch(r"(\d{1,2})([-–])(\d{1,2})", text) if undotted(after) == "pm" else None
-    if hours is None:
+    hours = re.fullmatch(r"(\d{1,2})([-–])(\d{1,2})", text)
+    if hours is None or undotted(after) != "pm":
         return ""
     first, last = int(hours[1]), int(hours[3])
     return f"{afternoon(first, last)}{hours[2]}{hour_of_day(last, 'pm')}"
@@ -132,7 +132,7 @@ def begun_in_24_hours(text: str, last: str, after: str) -> str:
     """Returns 14 for 2, and 14 h 30 for 2:30, in *2 to 4 pm* and *2:30 to 4 pm*; "" for other text.
     last: the second number. after: the word behind it."""
     begin, end = clock(text, ""), clock(last, after)
-    if begin is None or end is None or begin[2] or end[2] != "pm":
+    if not (begin and end) or begin[2] or end[2] != "pm":
         return ""
     hour = afternoon(begin[0], end[0])
     minutes = "" if text.isdecimal() else f"{JOINER}h{JOINER}{begin[1]}"
@@ -151,12 +151,11 @@ def values(text: str, after: str, language: str, before: str = "") -> set[str]:
     if TOO_LATE.fullmatch(text):
         return set()
     own, time = {value(text, language)}, certain_time(text, after)
-    if "." in text and is_amount(before, text, after):
-        time = None
     if re.fullmatch(r"\d+k", text + after * (after in ("k", "K")), re.IGNORECASE):
         own.add(f"{value(text, language)}000")
-    own |= set(filter(None, [value(in_24_hours(text, after), language)]))
-    if time:
+    if hours := in_24_hours(text, after):
+        own.add(value(hours, language))
+    if time and not ("." in text and is_amount(before, text, after)):
         hour, minutes, half = time
         own |= {f"{hour}h{minutes}", f"{hour_of_day(hour, half)}h{minutes}"}
     return own
@@ -167,24 +166,19 @@ def converted(text: str, source: str, target: str) -> str:
     thousands; an hour of a clock with a colon (12h45); an ordinal with the target language's
     ending."""
     text = BILLIONS.sub("", text)
-    plain = text.replace(JOINER, " ")
     if source == target or not {source, target} <= MARKS.keys():
         return text
-    both = {source, target} == ENGLISH_AND_FRENCH
+    both, plain = {source, target} == ENGLISH_AND_FRENCH, text.replace(JOINER, " ")
     if both and ORDINAL.fullmatch(text):
         rank = value(text, source)
-        english = (
-            {"1": "st", "2": "nd", "3": "rd"}.get(rank[-1], "th") if rank[-2:-1] != "1" else "th"
-        )
-        return rank + (english if target == "en" else "er" if rank == "1" else "e")
+        if target == "fr":
+            return rank + ("er" if rank == "1" else "e")
+        return rank + english_ending(int(rank))
     if both and target == "en" and re.fullmatch(r"\d{1,2}\s?h\s?\d\d", plain):
         return re.sub(r"\s?h\s?", ":", plain)
     whole, dot, decimals = value(plain, source).partition(".")
-    if (
-        "." in decimals
-        or not whole.isdecimal()
-        or not re.match(rf"\d+(?:[\s.,']\d\d|{THOUSAND})\d", plain)
-    ):
+    marked = re.match(rf"\d+(?:[\s.,']\d\d|{THOUSAND})\d", plain)
+    if "." in decimals or not whole.isdecimal() or not marked:
         return text
     thousands, decimal = MARKS[target]
     digits = f"{int(whole):,}".replace(",", thousands.replace(" ", JOINER))

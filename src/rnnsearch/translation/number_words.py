@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.number_forms import is_number
-from rnnsearch.translation.target_words import Word, copy
+from rnnsearch.translation.target_words import Word, beside, copy, reword, word_at
 from rnnsearch.translation.word_tables import word_list, word_table
 
 MONTHS = word_list(
@@ -37,10 +37,9 @@ COUNTED_OF = word_list("page étape question épisode photo image partie tome")
 def is_day(words: Sequence[str], place: int) -> bool:
     """Tells whether an English ordinal is a day of the month: *May 4th*, *the 4th of May*,
     *Friday the 13th*, *on the 5th*."""
-    *_, before, last = ["", "", *words[:place]]
-    after, following, *_ = [*words[place + 1 :], "", ""]
-    has_article = last == "the"
-    before = before if has_article else last
+    has_article = word_at(words, place - 1) == "the"
+    before = word_at(words, place - 1 - has_article)
+    after, following = word_at(words, place + 1), word_at(words, place + 2)
     alone = before.lower() in BEFORE_DAY and after in AFTER_NUMBER
     if has_article and (before in WEEKDAYS or alone):
         return True
@@ -49,9 +48,9 @@ def is_day(words: Sequence[str], place: int) -> bool:
 
 def is_king(words: Sequence[str], place: int) -> bool:
     """Tells whether the word is the number of a king in French: François Ier."""
-    before, word, after = ["", *words, ""][place : place + 3]
+    before, after = beside(words, place)
     name = before[:1].isupper() and not before.isupper() and len(before) > 2
-    return name and word in ("Ier", "Ire") and after not in ("siècle", "arrondissement")
+    return name and words[place] in ("Ier", "Ire") and after not in ("siècle", "arrondissement")
 
 
 def hold_decades(words: Sequence[str], made: list[Word], language: str) -> None:
@@ -64,16 +63,16 @@ def hold_decades(words: Sequence[str], made: list[Word], language: str) -> None:
         source, before = words[place], [one.lower() for one in words[:place]]
         last = made[at - 1].text.lower() if at else ""
         if language == "en" and before[-1:] == ["années"]:
-            made[at] = replace(word, text=f"{word.text}s")
-            texts = [*(one.text for one in made), ""]
-            years = [near for near in (at + 1, at - 1) if texts[near] in ("year", "years")]
+            reword(made, at, f"{word.text}s")
+            texts = [one.text for one in made]
+            years = [near for near in (at + 1, at - 1) if word_at(texts, near) in ("year", "years")]
             for near in years[:1]:
                 del made[near]
         elif language == "fr" and re.fullmatch(r"\d*\d0s", source) and last:
             own = any(one in POSSESSORS for one in before[-2:])
             if own and word.text in DECADES_OF_LIFE and last in POSSESSIVES:
-                made[at] = replace(word, text=DECADES_OF_LIFE[word.text])
-                made[at - 1] = replace(made[at - 1], text="la")
+                reword(made, at, DECADES_OF_LIFE[word.text])
+                reword(made, at - 1, "la")
                 if [one.text for one in made[at + 1 : at + 2]] in (["ans"], ["heures"]):
                     del made[at + 1]
             elif not own and last in ("les", "des", "aux"):
@@ -103,7 +102,7 @@ def hold_shares(words: Sequence[str], places: Sequence[int], made: list[Word]) -
 
 def _part_of_share(words: Sequence[str], places: Sequence[int], link: int) -> int | None:
     """Returns the place of the part if this word is between the numbers of a share."""
-    before, text, whole, after = ["", *words, "", ""][link : link + 4]
+    before, text, whole, after = (word_at(words, link + step) for step in range(-1, 3))
     first = link - 1 - (before == "out" or (text == "sur" and link - 1 not in places))
     if text not in ("of", "in", "sur") or first not in places:
         return None

@@ -38,7 +38,16 @@ from rnnsearch.translation.number_words import (
     is_king,
 )
 from rnnsearch.translation.spelt import in_digits
-from rnnsearch.translation.target_words import RARE, Word, copy, insert, mean
+from rnnsearch.translation.target_words import (
+    RARE,
+    Word,
+    beside,
+    copy,
+    insert,
+    mean,
+    reword,
+    word_at,
+)
 from rnnsearch.translation.word_tables import word_list
 
 AFTER_DAY = [*MONTHS, *word_list("à au de du et ou dans pour")]
@@ -78,8 +87,8 @@ class Numbers:
             words = [in_24_hours(word, after) or word for word, after in pairwise((*words, ""))]
             for at, link in enumerate(words[1:-1], 1):
                 if link in HOUR_LINKS:
-                    last, after = words[at + 1], "".join(words[at + 2 : at + 3])
-                    words[at - 1] = begun_in_24_hours(words[at - 1], last, after) or words[at - 1]
+                    first, last, after = words[at - 1], words[at + 1], word_at(words, at + 2)
+                    words[at - 1] = begun_in_24_hours(first, last, after) or first
         self.words = words
 
     def held(self) -> tuple[list[Word], list[str]]:
@@ -90,21 +99,19 @@ class Numbers:
         self.keep_equal()
         missing, doubtful = [place for place in self.places if place not in self._copied()], []
         for first, end in reversed(self._wrong()):
-            run, row = self.made[first:end], mean(self.made[first:end])
-            place = max(missing, key=lambda place: row[place], default=None)
             if self._is_thousand(first, end):
                 continue
+            run, row = self.made[first:end], mean(self.made[first:end])
+            place = max(missing, key=lambda place: row[place], default=None)
             if place is not None and row[place] > RARE * row[:-1].max():
                 missing.remove(place)
                 self._copy(first, end, place)
             elif run[0].read in self.places or self._is_double(first, end):
                 if run[0].text == "000":  # 9 000 200 for 9 thousand 200
-                    doubtful.append(
-                        " ".join(word.text for word in self.made[max(first - 1, 0) : end + 1])
-                    )
+                    doubtful.append(self._text(max(first - 1, 0), end + 1))
                 del self.made[first:end]
             else:
-                doubtful.append(" ".join(word.text for word in run))
+                doubtful.append(self._text(first, end))
         for place in missing:
             doubtful += self._add(place)
         self._hold_signs()
@@ -117,13 +124,20 @@ class Numbers:
         self._hold_numerals()
         return self._joined(), doubtful
 
+    def _text(self, first: int, end: int) -> str:
+        """Returns the text of a run of words of the translation."""
+        return " ".join(word.text for word in self.made[first:end])
+
+    def _after(self, at: int) -> str:
+        """Returns the text of the next word of the translation."""
+        return self._text(at + 1, at + 2)
+
     def _is_counted(self) -> bool:
         """Tells whether a word of COUNTED_BY is behind a number."""
-        sides = self.words, [word.text for word in self.made]
+        texts = " ".join(self.words), self._text(0, len(self.made))
         return any(
-            re.search(rf"\d\s?[{COUNTED_BY[language]}]", " ".join(texts))
-            for language, texts in zip(self.languages, sides, strict=True)
-            if language in COUNTED_BY
+            language in COUNTED_BY and re.search(rf"\d\s?[{COUNTED_BY[language]}]", text)
+            for language, text in zip(self.languages, texts, strict=True)
         )
 
     def _hold_signs(self) -> None:
@@ -147,44 +161,38 @@ class Numbers:
         for at, word in enumerate(self.made):
             if word.copied is None or copied.count(word.copied) > 1:
                 continue
-            if re.fullmatch(r"\d{4,}(?:[.,]\d+)?", word.text):
-                text = self._figures(word.copied)
-                if re.match(r"\d+[\s.,']\d{3}", text.replace(JOINER, " ")):
-                    self.made[at] = replace(word, text=text)
+            text = self._figures(word.copied).replace(JOINER, " ")
+            marked = re.match(r"\d+[\s.,']\d{3}", text)
+            if marked and re.fullmatch(r"\d{4,}(?:[.,]\d+)?", word.text):
+                reword(self.made, at, self._figures(word.copied))
 
     def _hold_halves(self) -> None:
         """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05
         p.m.). Where the source's own is missing, writes the hour of 24 (9 pm, 21 heures)."""
-        for at in range(len(self.made) - 1, -1, -1):
+        for at in reversed(range(len(self.made))):
             place, following = self.made[at].copied, self.made[at + 1 : at + 5]
             same = [word.copied for word in following[:1]] == [place]
             if place is None or place not in self.places or same:
                 continue
-            time = clock(self.words[place], "".join(self.words[place + 1 : place + 2]))
-            after = [undotted(word.text) for word in following]
-            if time is None:
+            if not (time := clock(self.words[place], word_at(self.words, place + 1))):
                 continue
             hour, _, half = time
-            if not half and after[:1] == ["pm"] and 12 < hour < 24:  # 15 p.m., 18:00 p.m.
-                self._write_hour(at, hour, hour - 12)
-                continue
+            after = [undotted(word.text) for word in following]
+            named = not TIMES_OF_DAY.isdisjoint(self.words[place + 1 : place + 5])  # 8h du soir
             if half:
                 if TIMES_OF_DAY.isdisjoint(after):
                     self._write_hour(at, hour, hour_of_day(hour, half))
-                continue
-            named = not TIMES_OF_DAY.isdisjoint(self.words[place + 1 : place + 5])  # 8h du soir
-            if after and after[0] in HALVES and not named and (hour >= 12) != (after[0] == "pm"):
-                stops = len(following) == 1 and following[0].text.endswith(".")
-                rest = [replace(following[0], text=".")] if stops else []
-                if self._lasts(place):  # 2 pm for 2 heures
-                    name = "hour" if hour == 1 else "hours"
-                    rest = [replace(following[0], text=name), *rest]
-                self.made[at + 1 : at + 2] = rest
+            elif after[:1] == ["pm"] and 12 < hour < 24:  # 15 p.m., 18:00 p.m.
+                self._write_hour(at, hour, hour - 12)
+            elif after[:1] == ["am" if hour >= 12 else "pm"] and not named:
+                texts = ["hour" if hour == 1 else "hours"] * self._lasts(place)  # 2 pm for 2 heures
+                texts += ["."] * (len(following) == 1 and following[0].text.endswith("."))
+                self.made[at + 1 : at + 2] = [replace(following[0], text=text) for text in texts]
 
     def _lasts(self, place: int) -> bool:
         """Tells whether the source number is one of hours that something lasts: not *à 2 h*."""
-        before, word, after = ["", *self.words, ""][place : place + 3]
-        hours = after in ("h", "heure", "heures") or re.fullmatch(r"\d\d?h", word)
+        before, after = beside(self.words, place)
+        hours = after in ("h", "heure", "heures") or re.fullmatch(r"\d\d?h", self.words[place])
         return bool(hours) and before.lower() not in BEFORE_HOUR
 
     def _hold_ordinals(self) -> None:
@@ -192,42 +200,40 @@ class Numbers:
         3 étage), and the hour of 18h for 18th."""
         for at, word in enumerate(self.made):
             source = "" if word.copied is None else self.words[word.copied]
-            after = "".join(word.text for word in self.made[at + 1 : at + 2])
-            if self.languages[1] == "fr" and word.text == "1" and after in MONTHS:
-                self.made[at] = replace(word, text="1er")
+            text = word.text
+            if self.languages[1] == "fr" and text == "1" and self._after(at) in MONTHS:
+                text = "1er"
             elif ORDINAL.fullmatch(source) and word.copied is not None:
-                text = converted(source, *self.languages)
+                right = converted(source, *self.languages)
                 day = self.languages == ("en", "fr") and is_day(self.words, word.copied)
                 if is_king(self.words, word.copied):
-                    self.made[at] = replace(word, text="I")
-                elif day and re.fullmatch(r"\d+\D+", word.text):
-                    self.made[at] = replace(word, text=text if text == "1er" else text[:-1])
-                elif self._lacks_ending(at, text):
-                    self.made[at] = replace(word, text=text)
-            elif re.fullmatch(r"\d\d?h", source) and ORDINAL.fullmatch(word.text):
-                self.made[at] = replace(word, text=f"{source[:-1]}:00")
+                    text = "I"
+                elif day and re.fullmatch(r"\d+\D+", text):
+                    text = right if right == "1er" else right[:-1]
+                elif self._lacks_ending(at, right):
+                    text = right
+            elif re.fullmatch(r"\d\d?h", source) and ORDINAL.fullmatch(text):
+                text = f"{source[:-1]}:00"
+            reword(self.made, at, text)
 
     def _lacks_ending(self, at: int, right: str) -> bool:
         """Tells whether a word with the digits of an ordinal needs its right ending: not 4 in 4
         juillet and le 4."""
-        text = self.made[at].text
-        after = "".join(word.text for word in self.made[at + 1 : at + 2])
+        text, after, english = self.made[at].text, self._after(at), self.languages[1] == "en"
         if text.isdecimal():
-            counted = after.isalpha() and after not in AFTER_DAY
-            return self.languages[1] == "en" or counted
-        french = self.languages[1] == "fr" and FRENCH_ORDINAL.fullmatch(text)
-        ordinal = re.fullmatch(r"\d+[^\W\d_]+", text) or (
-            self.languages[1] == "en" and ROMAN.fullmatch(text)
-        )
-        return bool(ordinal) and not french and text != f"{right}s"
+            return english or (after.isalpha() and after not in AFTER_DAY)
+        ordinal = bool(re.fullmatch(r"\d+[^\W\d_]+", text)) and text != f"{right}s"
+        if english:
+            return ordinal or bool(ROMAN.fullmatch(text))
+        return ordinal and not FRENCH_ORDINAL.fullmatch(text)
 
     def _hold_numerals(self) -> None:
         """Writes the source's Roman numeral (Louis XIV) for another one that reads it."""
         for at, word in enumerate(self.made):
-            place = word.read
-            if place is None or word.copied is not None or word.text in self.words:
+            place, free = word.read, word.copied is None and word.text not in self.words
+            if place is None or not (free and NUMERAL.fullmatch(word.text)):
                 continue
-            if NUMERAL.fullmatch(word.text) and NUMERAL.fullmatch(self.words[place]):
+            if NUMERAL.fullmatch(self.words[place]):
                 self.made[at] = copy(self.words[place], [word], place)
 
     def _write_hour(self, at: int, hour: int, wanted: int) -> None:
@@ -238,52 +244,47 @@ class Numbers:
             first -= 1
         text, said = self.made[first].text, clock(self.made[first].text, "")
         if re.match(rf"{hour}(?!\d)", text) and not (said and said[2]):
-            self.made[first] = replace(
-                self.made[first], text=f"{wanted}{text.removeprefix(str(hour))}"
-            )
+            reword(self.made, first, f"{wanted}{text.removeprefix(str(hour))}")
 
     def _joined(self) -> list[Word]:
         """Returns the words, with the words of a decimal (1 , 5) in one, and those of English
         thousands (1 200: 1,200)."""
         joined: list[Word] = []
         for word in self.made:
-            before, place = joined[-1:], word.copied
-            mark = None
-            if before and place is not None and before[0].copied == place:
-                mark = self._mark(before[0].text, word.text, place)
-            if mark is not None and place is not None:
-                joined[-1] = copy(before[0].text + mark + word.text, [*before, word], place)
-            else:
-                joined.append(word)
+            place = word.copied
+            if joined and place is not None and joined[-1].copied == place:
+                before = joined.pop()
+                mark = self._mark(before.text, word.text, place)
+                if mark is None:
+                    joined.append(before)
+                else:
+                    word = copy(before.text + mark + word.text, [before, word], place)
+            joined.append(word)
         return joined
 
     def _mark(self, before: str, text: str, place: int) -> str | None:
         """Returns what joins two words of one number; None if nothing does."""
-        if {before[-1:], text} & set(",."):
+        if {before[-1:], text} & {*",."}:
             return ""
         thousands = re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})* \d{3}(?:\.\d+)?", f"{before} {text}")
         source = self.words[place]
-        several = "," in converted(source, *self.languages) or re.fullmatch(r"\d\d?\d?", source)
+        several = "," in converted(source, *self.languages) or re.fullmatch(r"\d{1,3}", source)
         return "," if thousands and several and self.languages[1] == "en" else None
 
     def _is_thousand(self, first: int, end: int) -> bool:
         """Tells whether the run is the 000 of 12 000, which stands for 12 thousand."""
-        texts = ["", *(word.text for word in self.made), ""]
-        before, text, *_, after = texts[first : end + 2]
-        spelt = text == "000" and self.made[first].read not in self.places
-        return spelt and end - first == 1 and before.isdecimal() and not is_number(after)
+        spelt = self._text(first, end) == "000" and self.made[first].read not in self.places
+        before, after = self._text(max(first - 1, 0), first), self._text(end, end + 1)
+        return spelt and before.isdecimal() and not is_number(after)
 
     def _is_double(self, first: int, end: int) -> bool:
         """Tells whether the run stands beside a source number, or repeats one that is too long to
         be spelt in the source."""
         source, target = self.languages
-        written = value(" ".join(word.text for word in self.made[first:end]), target)
-        if len(written) > 2 and written in {
-            value(self.words[place], source) for place in self.places
-        }:
-            return True
-        beside = self.made[max(first - 1, 0) : first] + self.made[end : end + 1]
-        return any(word.copied in self.places for word in beside)
+        written = value(self._text(first, end), target)
+        equal = any(value(self.words[place], source) == written for place in self.places)
+        around = self.made[max(first - 1, 0) : first] + self.made[end : end + 1]
+        return (equal and len(written) > 2) or any(word.copied in self.places for word in around)
 
     def _copied(self) -> set[int | None]:
         return {word.copied for word in self.made}
@@ -291,22 +292,19 @@ class Numbers:
     def keep_equal(self) -> None:
         """Marks the runs of words that are equal to a source number, the longest first, and those
         with the largest weights."""
-        source, target = self.languages
-        around = ["", *self.words, ""]
-        given = [
-            (place, values(self.words[place], around[place + 2], source, around[place]))
-            for place in self.places
-        ]
-        texts = [*(word.text for word in self.made), ""]
+        (source, target), given = self.languages, []
+        for place in self.places:
+            before, after = beside(self.words, place)
+            given.append((place, values(self.words[place], after, source, before)))
         written = [
-            (first, end, values(" ".join(texts[first:end]), texts[end], target))
+            (first, end, values(self._text(first, end), self._text(end, end + 1), target))
             for first, end in self._runs()
         ]
         found = [
             (first - end, -float(mean(self.made[first:end])[place]), place, first, end)
             for first, end, values_there in written
             for place, own in given
-            if not own.isdisjoint(values_there)
+            if own & values_there
         ]
         for _, _, place, first, end in sorted(found):
             run = self.made[first:end]
@@ -317,11 +315,10 @@ class Numbers:
         """Returns the runs of words that may be one number: between two words with digits is at
         most one other."""
         found, free = [], [word.copied is None and is_number(word.text) for word in self.made]
+        roman = [bool(ROMAN.fullmatch(word.text)) for word in self.made]
         for first in (at for at, number in enumerate(free) if number):
             for end in range(first + 1, min(first + LONGEST_NUMBER, len(free)) + 1):
-                if end - first > 1 and any(
-                    ROMAN.fullmatch(word.text) for word in self.made[first:end]
-                ):
+                if end - first > 1 and any(roman[first:end]):
                     break
                 if free[end - 1]:
                     found.append((first, end))
@@ -336,29 +333,24 @@ class Numbers:
         for at, word in enumerate(self.made):
             if word.copied is not None or not is_number(word.text):
                 continue
-            first, end = runs[-1] if runs else (0, 0)
-            between = self.made[end:at]
-            if (
-                runs
-                and len(between) <= 1
-                and all(
-                    each.copied is None and each.read == self.made[first].read
-                    for each in (*between, word)
-                )
-            ):
-                runs[-1] = first, at + 1
+            first, end = runs[-1] if runs else (at, at)
+            rest = self.made[end : at + 1]
+            same = {(one.copied, one.read) for one in rest} == {(None, self.made[first].read)}
+            if runs and same and len(rest) <= 2:
+                runs.pop()
             else:
-                runs.append((at, at + 1))
+                first = at
+            runs.append((first, at + 1))
         return runs
 
     def _figures(self, place: int) -> str:
         """Returns a source number as it is written; an amount (5.30 %) with the target language's
         decimal mark."""
         text, (source, target) = self.words[place], self.languages
-        before, _, after = ["", *self.words, ""][place : place + 3]
+        before, after = beside(self.words, place)
         if {source, target} <= MARKS.keys() and is_amount(before, text, after):
-            whole, mark, decimals = text.partition(MARKS[source][1])
-            if mark and whole.isdecimal() and decimals.isdecimal():
+            whole, _, decimals = text.partition(MARKS[source][1])
+            if whole.isdecimal() and decimals.isdecimal():
                 return whole + MARKS[target][1] + decimals
         return converted(text, source, target)
 
@@ -376,23 +368,23 @@ class Numbers:
         place of its neighbours. Returns the number if it is to be checked."""
         text, figures = self.words[place], self._figures(place)
         spelt = [at for at, word in enumerate(self.made) if word.read == place and _spells(word)]
-        time = certain_time(text, "".join(self.words[place + 1 : place + 2]))
+        time, digits = certain_time(text, word_at(self.words, place + 1)), value(text, "")
+        ordinal, right = ORDINAL.fullmatch(text), list[int]()
         if time and time[0] in (0, 12):
             right = [at for at, word in enumerate(self.made) if word.text.lower() in NOONS]
-        else:
-            first = ORDINAL.fullmatch(text) and value(text, "") == "1"
-            right = [at for at in spelt if first and FIRST_SPELT.match(self.made[at].text)]
+        elif ordinal and digits == "1":
+            right = [at for at in spelt if FIRST_SPELT.match(self.made[at].text)]
         if right:
             self.made[right[0]] = replace(self.made[right[0]], copied=place)
             return []
-        at = next(iter(spelt), None)
-        if at is None or text[0] in "+-" or not (digits := value(text, "")).isdecimal():
+        if not spelt or text[0] in "+-" or not digits.isdecimal():
             insert(self.made, figures, place, len(self.words))
             return [text.replace(JOINER, " ")]
         # else 40-year-old, or another language's ordinal
         certain = text == digits or figures != text
-        if certain or (text[0].isdecimal() and not ORDINAL.fullmatch(text)):
-            self.made[at] = copy(figures if certain else digits, [self.made[at]], place)
+        if certain or (text[0].isdecimal() and not ordinal):
+            run = [self.made[spelt[0]]]
+            self.made[spelt[0]] = copy(figures if certain else digits, run, place)
         return [] if certain or re.fullmatch(r"\d\d?[hH]", text) else [text]
 
 

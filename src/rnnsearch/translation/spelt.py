@@ -99,10 +99,13 @@ def in_digits(text: str, *, times: bool = True) -> str | None:
     number, words = _value(text), re.split("[ -]", text.lower())
     if number < 20 or (words[1:] and MULTIPLIERS.keys() >= {*words[1:]}):
         return None
-    teen = number % 100 // 10 == 1
-    ending = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     digits = f"{number:,}".replace(",", " ") if number >= 10_000 else f"{number}"
-    return digits + ending * (words[-1] in RANK_WORDS)
+    return digits + english_ending(number) * (words[-1] in RANK_WORDS)
+
+
+def english_ending(rank: int) -> str:
+    """Returns the ending of an ordinal: nd for 2, th for 12."""
+    return "th" if rank // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
 
 
 def _value(text: str) -> int:
@@ -122,11 +125,8 @@ def _value(text: str) -> int:
             if part > 16 or (not part and word != "cent") or (before in MULTIPLIERS and part):
                 return 0
             part = max(part, 1) * times
-        else:
-            joined = _joined(part, before, link, word)
-            if not joined:
-                return 0
-            part = joined
+        elif not (part := _joined(part, before, link, word)):
+            return 0
         before = word
     return total + part if total % 1_000_000 or total == 0 else 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,21 @@ class Word:
         return place if self.row[place] > 0 and place < len(self.row) - 1 else None
 
 
+def word_at(words: Sequence[str], place: int) -> str:
+    """Returns the word at a place; nothing outside of the words."""
+    return words[place] if 0 <= place < len(words) else ""
+
+
+def beside(words: Sequence[str], place: int) -> tuple[str, str]:
+    """Returns the words before and after a place; nothing outside of the words."""
+    return word_at(words, place - 1), word_at(words, place + 1)
+
+
+def reword(made: list[Word], at: int, text: str) -> None:
+    """Writes another text instead of a word."""
+    made[at] = replace(made[at], text=text)
+
+
 def has_text(word: str) -> bool:
     """Tells whether a word has letters or digits."""
     return any(map(str.isalnum, word))
@@ -61,9 +76,9 @@ def insert(made: list[Word], text: str, place: int, sources: int, around: range 
     row = np.eye(1, sources + 1, place, dtype=np.float32)[0]
     read = [(at, word.read) for at, word in enumerate(made) if word.read is not None]
     if inner := [at for at, other in read if other in around]:
-        at = min(inner) if place < around.start else max(inner) + 1
+        at = inner[0] if place < around.start else inner[-1] + 1
     elif re.match(r"<\w.*[^/]>$", text, re.DOTALL):
-        at = min((at for at, other in read if other > place), default=len(made))
+        at = next((at for at, other in read if other > place), len(made))
     else:
         at = max((at + 1 for at, other in read if other < place), default=0)
     made.insert(at, Word(text, row, COPIED, place))

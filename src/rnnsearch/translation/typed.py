@@ -24,10 +24,11 @@ ABBREVIATIONS = {
     "en": {f"{verb}nt": f"{verb}n't" for verb in _NEGATED}
     | word_table(
         "im I'm, ive I've, youre you're, youve you've, youll you'll, theyre they're, theyve"
-        " they've, theyll they'll, weve we've, hes he's, shes she's, thats that's, whats"
-        " what's, hows how's, wheres where's, whos who's, theres there's, heres here's, itll it'll, itd it'd, gonna"
-        " going to, wanna want to, bday birthday, asap as soon as possible, u you, r are, ur your,"
-        " pls please, plz please, thx thanks, thanx thanks, tmrw tomorrow, ppl people"
+        " they've, theyll they'll, weve we've, hes he's, shes she's, thats that's, whats what's,"
+        " hows how's, wheres where's, whos who's, theres there's, heres here's, itll it'll, itd"
+        " it'd, gonna going to, wanna want to, bday birthday, asap as soon as possible, u you, r"
+        " are, ur your, pls please, plz please, thx thanks, thanx thanks, tmrw tomorrow, ppl"
+        " people"
     ),
     "fr": word_table(
         "jai j'ai, cest c'est, quest-ce qu'est-ce, jsuis je suis, chuis je suis, jsais je sais,"
