@@ -32,10 +32,10 @@ from rnnsearch.translation.number_forms import ENGLISH_AND_FRENCH, is_source_num
 from rnnsearch.translation.numbers import Numbers
 from rnnsearch.translation.reading import in_best_form
 from rnnsearch.translation.target_words import (
-    COPIED,
     RARE,
     Weights,
     Word,
+    added,
     beside,
     copy,
     has_text,
@@ -308,8 +308,8 @@ def _add_currencies(sentence: EncodedSentence, made: list[Word], names: Mapping[
         sized = any(SIZED.match(word.text) for word in made[at + 1 : at + 2])
         if name and at == same[-1] and not (sized or NEAR_MONEY.search(near)):
             place += 1 if behind else -1
-            row = np.eye(1, len(sentence.words) + 1, place, dtype=np.float32)[0]
-            made.insert(at + 1, Word(name.removesuffix("s" * (text == "1")), row, COPIED, place))
+            name = name.removesuffix("s") if text == "1" else name
+            made.insert(at + 1, added(name, place, len(sentence.words)))
 
 
 def _words_inside(cut: Callable[[str], list[str]], term: str) -> list[str]:

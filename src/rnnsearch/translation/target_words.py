@@ -63,6 +63,11 @@ def copy(text: str, run: Sequence[Word], place: int) -> Word:
     return Word(text, mean(run), COPIED, place)
 
 
+def added(text: str, place: int, sources: int) -> Word:
+    """Returns a copy of a source word that no word of the network stands for."""
+    return Word(text, np.eye(1, sources + 1, place, dtype=np.float32)[0], COPIED, place)
+
+
 def mean(run: Sequence[Word]) -> Weights:
     """Returns the mean of the words' weights."""
     weights: Weights = np.stack([word.row for word in run]).mean(0, dtype=np.float32)
@@ -73,7 +78,6 @@ def insert(made: list[Word], text: str, place: int, sources: int, around: range 
     """Inserts a copy of a source word behind the words that read earlier places; an opening tag,
     before the words that read later ones. around: next to the words that read these places, if
     there are any."""
-    row = np.eye(1, sources + 1, place, dtype=np.float32)[0]
     read = [(at, word.read) for at, word in enumerate(made) if word.read is not None]
     if inner := [at for at, other in read if other in around]:
         at = inner[0] if place < around.start else inner[-1] + 1
@@ -81,4 +85,4 @@ def insert(made: list[Word], text: str, place: int, sources: int, around: range 
         at = next((at for at, other in read if other > place), len(made))
     else:
         at = max((at + 1 for at, other in read if other < place), default=0)
-    made.insert(at, Word(text, row, COPIED, place))
+    made.insert(at, added(text, place, sources))

@@ -46,8 +46,8 @@ TABLES = {
     source_lines: "LONGEST_WORD",
     spelt: "ENGLISH_NUMBERS MULTIPLIERS NUMBER_WORDS RANK_WORDS",
     target_words: "COPIED RARE",
-    typed: "ABBREVIATIONS ACCENTS LONGEST_READ MOST_ACCENTS NOUNS_TOO SHORTEST_MISSPELT"
-    " SHORT_ARTICLES SINGLE_LETTERS",
+    typed: "ABBREVIATIONS ACCENTS ANY_TWO FIRST_TWO LONGEST_READ MOST_ACCENTS NOUNS_TOO"
+    " SHORTEST_MISSPELT SHORT_ARTICLES SINGLE_LETTERS",
     vocabulary: "HASHES SEEDS",
 }
 """Module → its tables."""
@@ -80,15 +80,14 @@ names."""
 def tables_module() -> str:
     """Returns the module of JavaScript."""
     values = {
-        name: _json(sorted(value) if isinstance(value, (set, frozenset)) else value)
+        name: literal(value)
         for module, names in TABLES.items()
         for name, value in _named(module, names)
     }
-    for (place, flags), modules in PATTERNS.items():
+    for how, modules in PATTERNS.items():
         for module, names in modules.items():
             for name, pattern in _named(module, names):
-                values[name] = _regexp(getattr(pattern, "pattern", pattern), place, flags)
-    values |= {"FIRST_TWO": two_words(typed.FIRST_TWO), "ANY_TWO": two_words(typed.ANY_TWO)}
+                values[name] = _pattern(getattr(pattern, "pattern", pattern), *how)
     return "".join(f"export const {name} = {value};\n" for name, value in values.items())
 
 
@@ -96,23 +95,27 @@ def _named(module: ModuleType, names: str) -> Iterator[tuple[str, Any]]:
     return ((name, getattr(module, name)) for name in names.split())
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _regexp(pattern: str, place: str, flags: str) -> str:
+def _pattern(pattern: str, place: str, flags: str) -> str:
     return f'new RegExp({_json(place.format(in_javascript(pattern)))}, "{flags}")'
 
 
-def two_words(table: typed.TwoWords) -> str:
-    """Returns JavaScript of the table: language → [regular expression, what it is read as]."""
-    lists = (
-        f"{language}: ["
-        + ", ".join(f"[{_regexp(form.pattern, WHOLE, 'u')}, {_json(text)}]" for form, text in pairs)
-        + "]"
-        for language, pairs in table.items()
-    )
-    return f"{{{', '.join(lists)}}}"
+def literal(value: Any) -> str:
+    """Returns a value as JavaScript writes it. A dict has no keys but its own: `table[word]` of
+    other words is undefined. Patterns inside match whole texts."""
+    if isinstance(value, dict):
+        rows = [f"{_json(key)}: {literal(each)}" for key, each in value.items()]
+        return f"{{{', '.join(['__proto__: null', *rows])}}}"
+    if isinstance(value, (set, frozenset)):
+        return literal(sorted(value))
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, re.Pattern):
+        return _pattern(value.pattern, WHOLE, "u")
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def in_javascript(pattern: str) -> str:

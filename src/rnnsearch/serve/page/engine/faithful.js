@@ -7,9 +7,9 @@ import { holdMeasures } from "./measures.js";
 import { areKnown, isSourceNumber } from "./number_forms.js";
 import { Numbers } from "./numbers.js";
 import { asRead } from "./reading.js";
-import { COPIED, CURRENCIES, MONEY_NAMES, MONEY_SIGNS, NAMES, NEAR_MONEY } from "./tables.js";
+import { CURRENCIES, MONEY_NAMES, MONEY_SIGNS, NAMES, NEAR_MONEY } from "./tables.js";
 import { PRICED, RARE, PERCENTS, SIZED, STAND_INS } from "./tables.js";
-import { copy, insert, strongest, word } from "./target_words.js";
+import { added, copy, insert, reword, strongest, word } from "./target_words.js";
 
 const UNK = 1;
 const UNKNOWN = "<unk>";
@@ -31,7 +31,7 @@ export class Faithful {
     doubtful.push(...holdMeasures(words, held, this.languages));
     let made = this.unread(sentence, this.invented(sentence, held));
     made = currencies(sentence, this.capitals(sentence, made), this.languages);
-    addCurrencies(sentence, made, NAMES[this.languages[1]] ?? {});
+    addCurrencies(sentence, made, NAMES[this.languages[1]]);
     if (!kept) begunLarge(sentence, made);
     const each = (name) => made.map((one) => one[name]);
     return {
@@ -141,42 +141,38 @@ function begunLarge({ words }, made) {
   const first = words.find(hasText) ?? "";
   const at = made.findIndex((one) => hasText(one.text));
   if (at < 0 || made[at].copied !== null || !/^\p{Lu}/u.test(first)) return;
-  made[at] = { ...made[at], text: made[at].text.replace(/^./u, (letter) => letter.toUpperCase()) };
+  reword(made, at, made[at].text.replace(/^./u, (letter) => letter.toUpperCase()));
 }
 
 /** Returns the sign of the currency of a source number, or undefined. Pounds may be a weight,
  *  *livres* books. */
 function ownCurrency(words, place) {
-  if (place === null) return undefined;
-  const [before, after] = [words[place - 1] ?? "", words[place + 1] ?? ""];
-  const sign = (text) => (Object.hasOwn(CURRENCIES, text) ? CURRENCIES[text] : undefined);
-  const all = [MONEY_SIGNS.includes(before) ? sign(before) : undefined, sign(after)];
-  const beside = new Set(all.filter(Boolean));
-  const weight = ["pound", "pounds", "livre", "livres"].includes(after);
+  const [before, after] = place === null ? [] : [words[place - 1], words[place + 1]];
+  const signs = [MONEY_SIGNS.includes(before) && CURRENCIES[before], CURRENCIES[after]];
+  const beside = new Set(signs.filter(Boolean));
+  const weight = after !== "£" && CURRENCIES[after] === "£";
   return weight || beside.size !== 1 ? undefined : [...beside][0];
 }
 
 /** Leaves out all but one currency beside a number: the last that the source has, or the last, and
  *  writes the source number's own instead of it; money and % if the source has none. */
 function currencies({ words }, given, languages) {
-  const made = [...given];
-  const sign = (text) => (Object.hasOwn(CURRENCIES, text) ? CURRENCIES[text] : null);
-  const known = words.map(sign);
-  const signs = made.map((one) => sign(one.text.toLowerCase()));
+  const [made, names] = [[...given], NAMES[languages[1]] ?? {}];
+  const known = words.map((text) => CURRENCIES[text]);
+  const signs = made.map((one) => CURRENCIES[one.text.toLowerCase()]);
   const digits = made.map((one) => /\p{Nd}/u.test(one.text));
-  const extra = digits.flatMap((number, at) => {
-    if (!number || digits[at + 1]) return [];
-    const first = digits.lastIndexOf(false, at) + 1;
-    const before = digits[first - 2] ? [] : [first - 1];
-    const after = signs[at + 1] ? [at + 1, at + 2] : [];
-    const beside = [...before, ...after].filter((place) => signs[place]);
-    const kept = beside.findLast((place) => known.includes(signs[place])) ?? beside.at(-1);
-    const own = ownCurrency(words, made[at].copied);
+  const extra = digits.flatMap((number, last) => {
+    if (!number || digits[last + 1]) return [];
+    const first = digits.lastIndexOf(false, last) + 1;
+    const places = digits[first - 2] ? [] : [first - 1];
+    if (signs[last + 1]) places.push(last + 1, last + 2);
+    const near = places.filter((at) => signs[at]);
+    const kept = near.findLast((at) => known.includes(signs[at])) ?? near.at(-1);
+    const own = ownCurrency(words, made[last].copied);
     if (kept !== undefined && own && signs[kept] !== own) {
-      const names = NAMES[languages[1]] ?? {};
-      made[kept] = { ...made[kept], text: /^[$£€]$/u.test(made[kept].text) ? own : (names[own] ?? own) };
+      reword(made, kept, /^[$£€]$/u.test(made[kept].text) ? own : (names[own] ?? own));
     }
-    return beside.filter((place) => place !== kept);
+    return near.filter((at) => at !== kept);
   });
   const beside = (at) => digits.slice(Math.max(at - 1, 0), at + 2).some(Boolean);
   const line = words.join(" ");
@@ -187,24 +183,21 @@ function currencies({ words }, given, languages) {
 }
 
 /** Writes the currency of a number of the source behind it where none is near. names: sign → its
- *  word. */
+ *  word, if any. */
 function addCurrencies({ words }, made, names) {
-  const has = (table, text) => text !== undefined && Object.hasOwn(table, text);
   for (let at = made.length - 1; at >= 0; at--) {
     const { text, copied: place } = made[at];
     if (place === null || !/\p{Nd}$/u.test(text)) continue;
     const [before, after] = [words[place - 1], words[place + 1]];
-    const behind = has(CURRENCIES, after) && (after === "£" || CURRENCIES[after] !== "£");
-    const sign = behind ? CURRENCIES[after] : before;
+    const behind = after === "£" || (CURRENCIES[after] ?? "£") !== "£";
+    const name = names?.[behind ? CURRENCIES[after] : before];
     const first = made.findIndex((one) => one.copied === place);
     const last = made.findLastIndex((one) => one.copied === place);
     const near = made.slice(Math.max(first - 2, 0), at + 4).map((one) => one.text);
     const sized = SIZED.test(made[at + 1]?.text ?? "");
-    if (!has(names, sign) || at !== last || sized || NEAR_MONEY.test(near.join(" "))) continue;
-    const beside = behind ? place + 1 : place - 1;
-    const row = Array.from({ length: words.length + 1 }, (_, j) => Number(j === beside));
-    const name = text === "1" ? names[sign].replace(/s$/u, "") : names[sign];
-    made.splice(at + 1, 0, word(name, row, COPIED, [], beside));
+    if (!name || at !== last || sized || NEAR_MONEY.test(near.join(" "))) continue;
+    const one = text === "1" ? name.replace(/s$/u, "") : name;
+    made.splice(at + 1, 0, added(one, behind ? place + 1 : place - 1, words.length));
   }
 }
 

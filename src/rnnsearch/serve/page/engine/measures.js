@@ -7,17 +7,17 @@ import { UNIT_STAND_INS, UNITS, WRITTEN } from "./tables.js";
 /** Returns the measures of a source sentence: the place of the unit, that of its number, the number
  *  in the same word, a full stop there, and what is read instead of the unit. */
 function measuresOf(words, [source, target]) {
-  if (!Object.hasOwn(UNITS, source) || !Object.hasOwn(UNITS, target)) return [];
+  if (!UNITS[source] || !UNITS[target]) return [];
   return words.flatMap((text, place) => {
     const [, figure = "", unit, stop] = MEASURE.exec(text) ?? [];
-    if (!Object.hasOwn(UNITS[source], unit ?? "")) return [];
+    if (!UNITS[source][unit]) return [];
     const number = figure ? place : place - 1;
     const after = words[place + 1] ?? "";
     const millions = figure && unit === "m" && source === "en";
     const beside = millions ? words : [words[number - 1] ?? "", after];
     const size = TRILLIONS.includes(unit);
     const money = !size && beside.some((one) => MONEY.test(one));
-    const counted = (millions && MANY.test(after)) || after === "/" || after === "'";
+    const counted = (millions && MANY.test(after)) || ["/", "'"].includes(after);
     const behind = number >= 0 && (size || /^\p{Nd}/u.test(words[number]));
     if (!behind || money || counted) return [];
     return [{ place, number, figure, unit, stop, read: UNITS[source][unit] }];
@@ -43,13 +43,10 @@ export function readMeasures(words, languages) {
 export function holdMeasures(words, made, languages) {
   const doubtful = [];
   for (const { place, number, unit, read } of measuresOf(words, languages)) {
-    if (read === unit || !Object.hasOwn(UNIT_STAND_INS, read)) continue;
-    const own = WRITTEN[languages[1]];
-    const written = Object.hasOwn(own, unit) ? own[unit] : unit;
-    const behind = (at) => at > 0 && made[at - 1].copied === number;
-    const near = [...made.keys()].filter(
-      (at) => behind(at) || (made[at].read !== null && [number, place].includes(made[at].read)),
-    );
+    if (read === unit || !UNIT_STAND_INS[read]) continue;
+    const written = WRITTEN[languages[1]][unit] ?? unit;
+    const isNear = (at) => made[at - 1]?.copied === number || [number, place].includes(made[at].read);
+    const near = [...made.keys()].filter(isNear);
     const pattern = new RegExp(UNIT_STAND_INS[read], "u");
     const held = near.find((at) => made[at].copied === null && pattern.test(made[at].text));
     if (held !== undefined) {

@@ -34,10 +34,9 @@ function withNe(text, at) {
   if (verb < 0 || NO_VERBS.includes(text[verb]) || !isAlpha(text[verb])) return null;
   const subject = begun ? text[begun - 1] : "";
   if (SUBJECTS.includes(subject)) {
-    const whole = Object.hasOwn(WHOLE_SUBJECTS, subject) ? WHOLE_SUBJECTS[subject] : subject;
     const maybe = subject === "qui" || (begun > 1 && POSITIVE.includes(text[begun - 2]));
     const unsure = maybe && ["jamais", "rien"].includes(text[at]);
-    return unsure ? null : [begun - 1, [whole, ne(text[begun])]];
+    return unsure ? null : [begun - 1, [WHOLE_SUBJECTS[subject] ?? subject, ne(text[begun])]];
   }
   if (begun < verb && begun === 0 && text[0] === "t'") {
     const you = verb === 1 && text[verb].endsWith("s"); // t'as pas, t'inquiète pas

@@ -6,7 +6,7 @@ import { JOINER } from "./codec.js";
 import { isDigits, isNumber } from "./number_forms.js";
 import { AFTER_NUMBER, BEFORE_DAY, COUNTED_OF, DECADES_OF_LIFE, ENGLISH_MONTHS } from "./tables.js";
 import { PERIODS, POSSESSIVES, POSSESSORS, WEEKDAYS } from "./tables.js";
-import { copy } from "./target_words.js";
+import { copy, reword } from "./target_words.js";
 
 /** Tells whether an English ordinal is a day of the month: *May 4th*, *the 4th of May*, *Friday
  *  the 13th*, *on the 5th*. */
@@ -36,15 +36,15 @@ export function holdDecades(words, made, language) {
     const before = words.slice(0, place).map((one) => one.toLowerCase());
     const last = made[at - 1]?.text.toLowerCase();
     if (language === "en" && before.at(-1) === "années") {
-      made[at] = { ...made[at], text: `${text}s` };
+      reword(made, at, `${text}s`);
       const year = (near) => ["year", "years"].includes(made[near]?.text);
       const near = [at + 1, at - 1].find(year);
       if (near !== undefined) made.splice(near, 1);
     } else if (language === "fr" && /^\p{Nd}*\p{Nd}0s$/u.test(words[place]) && last) {
       const own = before.slice(-2).some((one) => POSSESSORS.includes(one));
-      if (own && Object.hasOwn(DECADES_OF_LIFE, text) && POSSESSIVES.includes(last)) {
-        made[at] = { ...made[at], text: DECADES_OF_LIFE[text] };
-        made[at - 1] = { ...made[at - 1], text: "la" };
+      if (own && DECADES_OF_LIFE[text] && POSSESSIVES.includes(last)) {
+        reword(made, at, DECADES_OF_LIFE[text]);
+        reword(made, at - 1, "la");
         if (["ans", "heures"].includes(made[at + 1]?.text)) made.splice(at + 1, 1);
       } else if (!own && ["les", "des", "aux"].includes(last)) {
         made.splice(at, 0, { ...made[at], text: "années" });

@@ -110,7 +110,7 @@ export function asRead(codec, text, first, capitals = false) {
   const plain = text.replaceAll(JOINER, " ");
   if (kind in STAND_INS) return STAND_INS[kind];
   if (kind) return codec.tokeniser.words(readFigure(plain, codec.language));
-  if (Object.hasOwn(STRAIGHT, text) && isUnread(codec, text)) return [STRAIGHT[text]];
+  if (STRAIGHT[text] && isUnread(codec, text)) return [STRAIGHT[text]];
   const stays = !isUpper(text) || isEnglishI(text, codec.language);
   if (stays || !(capitals || [...text].length > 1)) return [text];
   const lower = [text.toLowerCase(), capitalised(text)];

@@ -5,7 +5,6 @@ import { ADJECTIVE, ENGLISH_NUMBERS, LINKED, MULTIPLIERS, NUMBER_WORDS } from ".
 import { RANK_WORDS, SPELT, TIME } from "./tables.js";
 
 const english = new Set(ENGLISH_NUMBERS);
-const has = Object.hasOwn;
 
 /** Returns a number of several words in digits: 256, 25 600, 43rd, 32-year-old, and, with `times`,
  *  1984 and 3:45. null for what is no number, below 20 or round. */
@@ -22,13 +21,13 @@ export function inDigits(given, times = true) {
   if (adjective) return numberOf(adjective[1]) + adjective[2];
   const number = numberOf(text);
   const [, ...others] = text.toLowerCase().split(/[ -]/u);
-  const round = others.length && others.every((word) => has(MULTIPLIERS, word));
+  const round = others.length && others.every((word) => word in MULTIPLIERS);
   if (number < 20 || round) return null;
   const teen = Math.trunc((number % 100) / 10) === 1;
   const ending = (!teen && { 1: "st", 2: "nd", 3: "rd" }[number % 10]) || "th";
   const large = number >= 10_000;
   const digits = large ? String(number).replace(/\B(?=(\d{3})+$)/gu, " ") : String(number);
-  return digits + (has(RANK_WORDS, others.at(-1) ?? "") ? ending : "");
+  return digits + (others.at(-1) in RANK_WORDS ? ending : "");
 }
 
 /** Returns the number of these words; 0 if they are none. */
@@ -45,7 +44,7 @@ function numberOf(text) {
       [total, part] = [total + Math.max(part, 1) * times, 0];
     } else if (times) {
       const bare = !part && word !== "cent";
-      if (part > 16 || bare || (has(MULTIPLIERS, before) && part)) return 0;
+      if (part > 16 || bare || (before in MULTIPLIERS && part)) return 0;
       part = Math.max(part, 1) * times;
     } else if (!(part = joined(part, before, link, word))) return 0;
     before = word;
@@ -60,15 +59,15 @@ function joined(part, before, link, word) {
   if (number === 20 && before === "quatre") return tens === 4 ? part + 76 : 0;
   if (before === "dix") return number >= 7 && number <= 9 ? part + number : 0;
   if (link.includes("et")) {
-    const ten = tens >= 20 && tens <= 60 && tens % 10 === 0 && has(NUMBER_WORDS, before);
+    const ten = tens >= 20 && tens <= 60 && tens % 10 === 0 && before in NUMBER_WORDS;
     return ten ? part + number : 0;
   }
   if (!tens) {
-    const fresh = !part || has(MULTIPLIERS, before);
+    const fresh = !part || before in MULTIPLIERS;
     return fresh && (link !== "-" || !english.has(word)) ? part + number : 0;
   }
   const seventy = (tens === 60 || tens === 80) && !english.has(word) && number < 20;
-  const ranked = has(RANK_WORDS, word) && english.has(word) && link !== "-";
+  const ranked = word in RANK_WORDS && english.has(word) && link !== "-";
   const ten = tens >= 20 && tens % 10 === 0 && link !== " and " && !ranked;
   return ten && (number < 10 || seventy) ? part + number : 0;
 }

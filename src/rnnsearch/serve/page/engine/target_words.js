@@ -15,11 +15,18 @@ export function word(text, row, confidence, steps, copied = null) {
 export const copy = (text, run, place) =>
   word(text, mean(run), COPIED, run.flatMap((one) => one.steps), place);
 
+export const reword = (made, at, text) => (made[at] = { ...made[at], text });
+
+/** Returns a copy of a source word that no word of the network stands for. */
+export function added(text, place, sources) {
+  const row = Array.from({ length: sources + 1 }, (_, j) => Number(j === place));
+  return word(text, row, COPIED, [], place);
+}
+
 /** Inserts a copy of a source word behind the words that read earlier places; an opening tag,
  *  before the words that read later ones. around: [first, end], next to the words that read these
  *  places, if there are any. */
 export function insert(made, text, place, sources, [first, end] = [0, 0]) {
-  const row = Array.from({ length: sources + 1 }, (_, j) => Number(j === place));
   const tag = /^<[\p{L}\p{N}_].*[^/]>$/su.test(text);
   const after = made.findLastIndex((one) => one.read !== null && one.read < place) + 1;
   const before = made.findIndex((one) => one.read > place);
@@ -27,7 +34,7 @@ export function insert(made, text, place, sources, [first, end] = [0, 0]) {
   const inner = place < first ? made.findIndex(inside) : made.findLastIndex(inside) + 1;
   const outer = !tag ? after : before < 0 ? made.length : before;
   const at = made.some(inside) ? inner : outer;
-  made.splice(at, 0, word(text, row, COPIED, [], place));
+  made.splice(at, 0, added(text, place, sources));
 }
 
 export const strongest = (row) => row.reduce((best, p, j) => (p > row[best] ? j : best), 0);

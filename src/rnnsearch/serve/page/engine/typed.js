@@ -51,13 +51,12 @@ function readWords(line, words, first, capitals) {
 }
 
 const begin = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
-const of = (table, key) => (Object.hasOwn(table, key) ? table[key] : "");
 
 /** Returns how the first of two words is written if both together tell it; else undefined. first:
  *  they begin the line. */
 function ofTwo({ language, hasty }, words, first) {
-  const begun = first && hasty ? of(FIRST_TWO, language) : [];
-  const forms = [...begun, ...(first || hasty ? of(ANY_TWO, language) : [])];
+  const begun = (first && hasty && FIRST_TWO[language]) || [];
+  const forms = [...begun, ...(((first || hasty) && ANY_TWO[language]) || [])];
   return forms.find(([form]) => form.test(words))?.[1];
 }
 
@@ -65,7 +64,7 @@ function ofTwo({ language, hasty }, words, first) {
  *  name. */
 function written(line, text, before, after, name) {
   const { codec } = line;
-  const short = of(of(ABBREVIATIONS, line.language) || {}, text);
+  const short = ABBREVIATIONS[line.language]?.[text];
   if (short) return isShort(line, text, before, after) ? short : text;
   const has = (form) => codec.filter.has(form);
   if (!codec.filter || text.length < 2 || text.length > LONGEST_READ || !isAlpha(text)) return text;
@@ -88,9 +87,9 @@ function written(line, text, before, after, name) {
 
 /** Tells whether an entry of ABBREVIATIONS is meant, and no noun or letter. */
 function isShort({ hasty }, text, before, after) {
-  if (Object.hasOwn(NOUNS_TOO, text)) return !NOUNS_TOO[text].split(" ").includes(before);
+  if (NOUNS_TOO[text]) return !NOUNS_TOO[text].split(" ").includes(before);
   const beside = (text === "r" && after === "u") || (text === "u" && !before);
-  const letter = of(SINGLE_LETTERS, text);
+  const letter = SINGLE_LETTERS[text];
   return !letter || (hasty && (beside || letter.split(" ").includes(before)));
 }
 
@@ -119,7 +118,7 @@ function accentedForms(codec, text) {
 
 /** Yields a word of French with accents on its letters, few of them first. */
 function* accented(text) {
-  const places = [...Array(text.length).keys()].filter((at) => Object.hasOwn(ACCENTS, text[at]));
+  const places = [...Array(text.length).keys()].filter((at) => ACCENTS[text[at]]);
   const most = MOST_ACCENTS[Number(places.length > 6)];
   for (let number = 1; number <= most; number += 1) yield* withAccents(text, places, number);
   if (text.includes("oe")) yield text.replaceAll("oe", "œ");
