@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.measures import UNITS
+from rnnsearch.translation.target_words import word_at
 from rnnsearch.translation.word_tables import word_table
 
 NAMES = {
@@ -52,7 +53,8 @@ def read_amounts(
     read: dict[int, str] = {}
     for at, sign in enumerate(words):
         name = NAMES.get(language, {}).get(sign, "")
-        owner = OWNERS.get(words[at - 1], "") if at and sign == "$" and language == "en" else ""
+        owned = sign == "$" and language == "en"
+        owner = OWNERS.get(word_at(words, at - 1), "") if owned else ""
         ahead = _amount(words, at + 1, language) if name else None
         behind = [_amount(words, first, language) for first in (at - 2, at - 1) if name]
         amount = ahead or next((one for one in behind if one and one.end == at), None)
@@ -75,13 +77,12 @@ def read_amounts(
 def _amount(words: Sequence[str], first: int, language: str) -> _Amount | None:
     """Returns the amount whose number is at `first`: 30, 30bn, 30 bn or 30 billion."""
     sizes = SIZES[language]
-    text = words[first].replace(JOINER, " ") if first in range(len(words)) else ""
-    found = NUMBER.fullmatch(text)
+    found = NUMBER.fullmatch(word_at(words, first).replace(JOINER, " "))
     if found is None or (found[2] and found[2] not in sizes):
         return None
     number, short, stop = found.groups()
     number = number.replace("–", "-")
-    after = "".join(words[first + 1 : first + 2])
+    after = word_at(words, first + 1)
     spelt = not short and f" {after}" in sizes.values()
     apart = spelt or (not short and after in sizes)
     if stop in ("-", "–"):
@@ -89,8 +90,7 @@ def _amount(words: Sequence[str], first: int, language: str) -> _Amount | None:
             return None
         stop = UNTIL[language]
     size = f" {after}" if spelt else sizes.get(short or after, "")
-    two = "-" in number
     if re.search("[.,-]", number) and size[1:].isdecimal():  # 2.5k
         return None
-    cut = two or (bool(size) and not spelt)
+    cut = "-" in number or (bool(size) and not spelt)
     return _Amount(first, first + 1 + apart, number, size, cut, stop)

@@ -5,6 +5,7 @@ page/engine/case.js has the same rules."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from rnnsearch.text.codec import JOINER, Codec
@@ -37,21 +38,23 @@ def first_word(words: Sequence[str]) -> int | None:
     return next((place for place, word in begun if not word.endswith(JOINER)), None)
 
 
+def begun(text: str) -> str:
+    """Returns a text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
 def begins_small(words: Sequence[str]) -> bool:
     """Tells whether the first word has letters alone, apostrophes and hyphens apart, and no
     capital."""
     first = first_word(words)
     word = words[first] if first is not None else ""
-    letters = word.replace("'", "").replace("-", "")
-    return word[:1].islower() and word == word.lower() and letters.isalpha()
+    return word[:1].islower() and word == word.lower() and re.sub("['-]", "", word).isalpha()
 
 
 def with_capital(words: Sequence[str]) -> list[str]:
     """Returns the words, the first of those with letters or digits with a capital."""
     first = first_word(words)
-    return [
-        word[:1].upper() + word[1:] if place == first else word for place, word in enumerate(words)
-    ]
+    return [begun(word) if place == first else word for place, word in enumerate(words)]
 
 
 def in_capitals(words: Sequence[str]) -> bool:
@@ -82,8 +85,8 @@ def is_label(words: Sequence[str]) -> bool:
 
 def least_gain(words: Sequence[str]) -> float:
     """Returns the one of LEAST_GAINS that holds for these words."""
-    kinds = {"label": is_label(words), "title": in_title_case(words), "sentence": True}
-    return next(LEAST_GAINS[kind] for kind, true in kinds.items() if true)
+    title = "title" if in_title_case(words) else "sentence"
+    return LEAST_GAINS["label" if is_label(words) else title]
 
 
 def with_small_letter(words: Sequence[str], target: Codec, kept: Collection[str]) -> list[str]:

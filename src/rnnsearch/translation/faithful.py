@@ -25,7 +25,7 @@ from rnnsearch.text.formats.lines import plain_field, raw_lines
 from rnnsearch.text.language_codes import base
 from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.amounts import NAMES
-from rnnsearch.translation.case import first_word, in_capitals
+from rnnsearch.translation.case import begun, first_word, in_capitals
 from rnnsearch.translation.copied import STAND_INS, enclosed, faithful_words, kind_of
 from rnnsearch.translation.measures import MONEY, hold_measures
 from rnnsearch.translation.number_forms import ENGLISH_AND_FRENCH, is_source_number
@@ -249,7 +249,7 @@ def _begun_large(sentence: EncodedSentence, made: list[Word]) -> None:
     first = next(filter(has_text, sentence.words), "")
     at = next((at for at, word in enumerate(made) if has_text(word.text)), None)
     if at is not None and made[at].copied is None and first[:1].isupper():
-        reword(made, at, made[at].text[:1].upper() + made[at].text[1:])
+        reword(made, at, begun(made[at].text))
 
 
 def _own_currency(words: Sequence[str], place: int | None) -> str | None:

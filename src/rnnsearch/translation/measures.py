@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rnnsearch.translation.target_words import Word, copy, insert
+from rnnsearch.translation.target_words import Word, copy, insert, word_at
 from rnnsearch.translation.word_tables import word_list, word_table
 
 _COMMON = dict.fromkeys(word_list("mm cm m km"), "km") | dict.fromkeys(
@@ -78,11 +78,11 @@ def _measures(words: Sequence[str], languages: tuple[str, str]) -> Iterator[_Mea
             continue
         figure, unit, stop = found[1] or "", found[2], found[3]
         number = place - (not figure)
-        after = "".join(words[place + 1 : place + 2])
+        after = word_at(words, place + 1)
         millions = figure and unit == "m" and source == "en"
-        beside = words if millions else [*words[max(number - 1, 0) : number], after]
+        near = words if millions else [word_at(words, number - 1), after]
         size = unit in TRILLIONS
-        money = not size and any(map(MONEY.fullmatch, beside))
+        money = not size and any(map(MONEY.fullmatch, near))
         counted = (millions and MANY.fullmatch(after)) or after in ("/", "'")
         behind = number >= 0 and (size or words[number][:1].isdecimal())
         if behind and not (money or counted):

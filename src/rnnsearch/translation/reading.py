@@ -17,6 +17,7 @@ from rnnsearch.translation.case import (
     NOUNS_IN_CAPITALS,
     UNREAD,
     begins_small,
+    begun,
     first_word,
     in_capitals,
     in_title_case,
@@ -49,15 +50,15 @@ def encode_faithfully(
     instead |= read_measures(words, languages)
     instead |= read_amounts(words, languages, lambda sign: _is_unread(codec, sign))
     instead |= dict.fromkeys(enclosed(words), "")
-    begun = words if not target or is_label(words) else _with_capitals(codec, words)
+    forms = words if not target or is_label(words) else _with_capitals(codec, words)
     first, capitals = first_word(words), in_capitals(words)
-    if first is not None and first in instead and begun[first][:1].isupper():
-        instead[first] = instead[first][:1].upper() + instead[first][1:]
+    if first is not None and first in instead and forms[first][:1].isupper():
+        instead[first] = begun(instead[first])
     read = [
         codec.words(instead[place])
         if place in instead
         else in_best_form(codec, word, place == first, capitals)
-        for place, word in enumerate(begun)
+        for place, word in enumerate(forms)
     ]
     encoded = codec.encode_words([part for parts in read for part in parts])
     place_of = [place for place, parts in enumerate(read) for _ in parts] + [len(words)]
@@ -70,17 +71,15 @@ def _with_capitals(codec: Codec, words: Sequence[str]) -> Sequence[str]:
     first = first_word(words)
     if first is None or not _changes(codec):
         return words
-    begun: Sequence[str] = words
-    if begins_small(words) and not kind_of(words[first]):
-        large = with_capital(words)
-        begun = words if _is_unread(codec, large[first]) else large
+    large, small = with_capital(words), begins_small(words) and not kind_of(words[first])
+    forms = large if small and not _is_unread(codec, large[first]) else words
     if any(word != word.lower() for word in words):
-        return begun
+        return forms
     return [
-        _least(codec, [word, _capitalised(word), word.upper()])
+        _least(codec, [word, "-".join(map(str.capitalize, word.split("-"))), word.upper()])
         if word.replace("-", "").isalpha() and kind_of(word) is None
         else word
-        for word in begun
+        for word in forms
     ]
 
 
@@ -136,10 +135,6 @@ def _without_capitals(codec: Codec, words: Sequence[str], label: bool) -> list[s
     return found
 
 
-def _capitalised(word: str) -> str:
-    return "-".join(map(str.capitalize, word.split("-")))
-
-
 def _sizes(codec: Codec, forms: Sequence[str]) -> list[int]:
     """Returns the number of subwords of each form of a word."""
     each = [codec.word_ids([form])[0] for form in forms]
@@ -161,19 +156,15 @@ def in_best_form(codec: Codec, word: str, first: bool, capitals: bool = False) -
     stays = not word.isupper() or is_english_i(word, codec.tokeniser.language)
     if stays or not (capitals or len(word) > 1):
         return [word]
-    forms = [
-        word,
-        *((word.capitalize(), word.lower()) if first else (word.lower(), word.capitalize())),
-    ]
+    forms = [word.lower(), word.capitalize()]
+    forms = [word, *(reversed(forms) if first else forms)]
     if not capitals:
         return [_least(codec, forms)]  # it may be an acronym
-    sizes = _sizes(codec, forms)
-    best = min((1, 2), key=lambda form: sizes[form])
-    return [forms[best] if sizes[best] <= sizes[0] else word]
+    own, *sizes = _sizes(codec, forms)
+    return [forms[1 + sizes.index(min(sizes))] if min(sizes) <= own else word]
 
 
 def _least(codec: Codec, forms: Sequence[str]) -> str:
     """Returns the form of a word with the fewest subwords if they are far fewer; else the first."""
     sizes = _sizes(codec, forms)
-    best = min(range(len(forms)), key=lambda form: sizes[form])
-    return forms[best if 2 * sizes[best] <= sizes[0] else 0]
+    return forms[sizes.index(min(sizes)) if 2 * min(sizes) <= sizes[0] else 0]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rnnsearch.text.codec import EncodedSentence
-from rnnsearch.translation.target_words import Word, copy, has_text
+from rnnsearch.translation.case import begun
+from rnnsearch.translation.target_words import Word, copy, has_text, reword
 
 LONGEST_ARTICLE = 3
 """Longest word in front of a term's translation that stays, because it may be an article or a
@@ -32,7 +33,7 @@ def with_terms(sentence: EncodedSentence, kept: Sequence[Word], made: list[Word]
         if [word.text.lower() for word in run] == [text.lower() for text in term.translation]:
             copied = [replace(word, copied=term.first) for word in run]
         elif first == 0 and run[0].text[:1].isupper() and copied[0].text.islower():
-            copied[0] = replace(copied[0], text=copied[0].text[:1].upper() + copied[0].text[1:])
+            reword(copied, 0, begun(copied[0].text))
         made[first:end] = copied
     return made
 
@@ -46,17 +47,14 @@ def _own_run(
     def is_foreign(word: Word) -> bool:
         return word.text not in term and not has_text(word.text)
 
+    def is_article(word: Word, following: Word) -> bool:
+        short = len(word.text) <= LONGEST_ARTICLE < len(translation[0])
+        letters = word.text not in term and word.text.strip("'").isalpha()
+        return short and letters and word.read == following.read
+
     while end - first > 1 and is_foreign(made[end - 1]):
         end -= 1
-    while end - first > 1 and (
-        is_foreign(made[first])
-        or (
-            made[first].text not in term
-            and made[first].text.strip("'").isalpha()
-            and made[first].read == made[first + 1].read
-            and len(made[first].text) <= LONGEST_ARTICLE < len(translation[0])
-        )
-    ):
+    while end - first > 1 and (is_foreign(made[first]) or is_article(made[first], made[first + 1])):
         first += 1
     return first, end
 

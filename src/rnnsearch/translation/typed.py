@@ -14,9 +14,10 @@ from itertools import combinations, pairwise, product
 from rnnsearch.text.codec import Codec
 from rnnsearch.text.language_codes import base
 from rnnsearch.text.vocabulary import UNK
-from rnnsearch.translation.case import UNREAD, first_word, in_capitals
+from rnnsearch.translation.case import UNREAD, begun, first_word, in_capitals
 from rnnsearch.translation.copied import kind_of
 from rnnsearch.translation.negation import VOWELS, negate
+from rnnsearch.translation.target_words import beside
 from rnnsearch.translation.word_tables import word_list, word_table
 
 _NEGATED = word_list("do does did ca wo is are was were has have had could would should")
@@ -93,18 +94,14 @@ ANY_TWO: TwoWords = {
 
 @dataclass(frozen=True)
 class TypedLine:
-    """A source line. bare: no word has an accent. hasty: as people type, in one case, or with a
-    capital at the beginning and no mark at the end, or with a word that is read as another one."""
+    """A source line. accents: words are read with accents, because none has one. hasty: as people
+    type, in one case, or with a capital at the beginning and no mark at the end, or with a word
+    that is read as another one."""
 
     codec: Codec
     language: str
-    bare: bool
+    accents: bool
     hasty: bool
-
-    @property
-    def accents(self) -> bool:
-        """Tells whether words are read with accents."""
-        return self.bare and self.language == "fr"
 
 
 def as_written(codec: Codec, words: Sequence[str]) -> dict[int, str]:
@@ -112,21 +109,18 @@ def as_written(codec: Codec, words: Sequence[str]) -> dict[int, str]:
     if codec.tokeniser.unspaced or codec.tokeniser.kind == "space":
         return {}
     first, capitals = first_word(words), in_capitals(words)
-    bare = not any(unicodedata.normalize("NFD", word) != word for word in words)
+    language = base(codec.tokeniser.language)
+    accents = language == "fr" and unicodedata.is_normalized("NFD", " ".join(words))
     large = [place for place, word in enumerate(words) if word != word.lower()]
     open_end = large == [first] and words[-1][-1:].isalnum() and not words[large[0]].isupper()
     hasty = not large or open_end or capitals
-    line = TypedLine(codec, base(codec.tokeniser.language), bare, hasty)
+    line, same = TypedLine(codec, language, accents, hasty), [[word] for word in words]
     read = _read_words(line, words, first, capitals)
-    if not hasty and any(parts != [word] for parts, word in zip(read, words, strict=True)):
+    if not hasty and read != same:
         read = _read_words(replace(line, hasty=True), words, first, capitals)
-    if line.language == "fr":
+    if language == "fr":
         negate(read)
-    return {
-        place: codec.text(parts)
-        for place, (word, parts) in enumerate(zip(words, read, strict=True))
-        if parts != [word]
-    }
+    return {place: codec.text(parts) for place, parts in enumerate(read) if parts != same[place]}
 
 
 def _read_words(
@@ -140,23 +134,20 @@ def _read_words(
         name = word != lower and not capitals and (place != first or (word.isupper() and word[1:]))
         text = lower
         if not name and kind_of(word) is None:
-            before, after = (
-                words[near].lower() if 0 <= near < len(words) else ""
-                for near in (place - 1, place + 1)
-            )
+            before, after = map(str.lower, beside(words, place))
             text = _of_two(line, f"{word} {after}", place == first)
             text = text or _written(line, lower, before, after, word != lower)
         begin = word[:1].isupper() and (place == first or not capitals)
-        changed = text[:1].upper() + text[1:] if begin else text
-        read.append([word] if text == lower else line.codec.words(changed))
+        changed = line.codec.words(begun(text) if begin else text)
+        read.append([word] if text == lower else changed)
     return read
 
 
 def _of_two(line: TypedLine, words: str, first: bool) -> str:
     """Returns how the first of two words is written if both together tell it; else nothing. first:
     they begin the line."""
-    tables = (FIRST_TWO, first and line.hasty), (ANY_TWO, first or line.hasty)
-    forms = [form for table, holds in tables if holds for form in table.get(line.language, ())]
+    tables = [FIRST_TWO] * (first and line.hasty) + [ANY_TWO] * (first or line.hasty)
+    forms = (form for table in tables for form in table.get(line.language, ()))
     return next((text for form, text in forms if form.fullmatch(words)), "")
 
 
@@ -189,10 +180,9 @@ def _is_short(line: TypedLine, word: str, before: str, after: str) -> bool:
     """Tells whether an entry of ABBREVIATIONS is meant, and no noun or letter."""
     if word in NOUNS_TOO:
         return before not in NOUNS_TOO[word].split()
-    beside = (word == "r" and after == "u") or (word == "u" and not before)
-    return word not in SINGLE_LETTERS or (
-        line.hasty and (beside or before in SINGLE_LETTERS[word].split())
-    )
+    alone = (word == "r" and after == "u") or (word == "u" and not before)
+    meant = alone or before in SINGLE_LETTERS.get(word, "").split()
+    return word not in SINGLE_LETTERS or (line.hasty and meant)
 
 
 def _with_apostrophe(line: TypedLine, word: str) -> list[str]:
@@ -202,8 +192,8 @@ def _with_apostrophe(line: TypedLine, word: str) -> list[str]:
         return []
     article, rest = parts.groups()
     verb = article == "j" and rest in known
-    forms = [rest, *(_accented(codec, rest) if line.accents and not verb else [])]
-    forms = [form for form in forms if form in known]
+    forms = [rest] * (rest in known)
+    forms += _accented(codec, rest) if line.accents and not verb else []
     if article in SHORT_ARTICLES:
         forms = [form for form in forms if form.capitalize() in known and _size(codec, form) == 1]
     return [(f"{article}'" if rest[0] in VOWELS else "je ") + form for form in forms]
@@ -213,8 +203,8 @@ def _accented(codec: Codec, word: str) -> list[str]:
     """Returns the known words that differ from this one by accents, not by that of a participle
     alone, and do not have many more subwords."""
     known, most = codec.known or (), _size(codec, word)
-    found = [form for form in accented(word) if form in known]
-    found = [form for form in found if PARTICIPLE.sub("e", form) != word]
+    found = (form for form in accented(word) if form in known)
+    found = (form for form in found if PARTICIPLE.sub("e", form) != word)
     return [form for form in found if _size(codec, form) <= most + (form.capitalize() in known)]
 
 

@@ -87,7 +87,7 @@ def tables_module() -> str:
     for how, modules in PATTERNS.items():
         for module, names in modules.items():
             for name, pattern in _named(module, names):
-                values[name] = _pattern(getattr(pattern, "pattern", pattern), *how)
+                values[name] = _regexp(getattr(pattern, "pattern", pattern), *how)
     return "".join(f"export const {name} = {value};\n" for name, value in values.items())
 
 
@@ -95,7 +95,7 @@ def _named(module: ModuleType, names: str) -> Iterator[tuple[str, Any]]:
     return ((name, getattr(module, name)) for name in names.split())
 
 
-def _pattern(pattern: str, place: str, flags: str) -> str:
+def _regexp(pattern: str, place: str, flags: str) -> str:
     return f'new RegExp({_json(place.format(in_javascript(pattern)))}, "{flags}")'
 
 
@@ -110,7 +110,7 @@ def literal(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, re.Pattern):
-        return _pattern(value.pattern, WHOLE, "u")
+        return _regexp(value.pattern, WHOLE, "u")
     return _json(value)
 
 

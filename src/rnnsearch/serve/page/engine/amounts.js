@@ -1,10 +1,8 @@
-// How amounts of money are read, as translation/amounts.py has it: 30 billion dollars for $30bn, 15
-// euros for 15 € if the network cannot read the sign.
+// How amounts of money are read: the functions of translation/amounts.py, where they are described.
 
 import { JOINER } from "./codec.js";
 import { NAMES, NUMBER, OWNERS, SIZES, UNITS, UNTIL } from "./tables.js";
 
-/** Returns a map of places of amounts: what is read there instead of the word. */
 export function readAmounts(words, [language, target], unread) {
   const read = new Map();
   words.forEach((sign, at) => {

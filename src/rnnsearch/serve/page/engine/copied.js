@@ -1,13 +1,10 @@
-// What is copied letter by letter from the source, as translation/copied.py has it.
+// What is copied letter by letter: the functions of translation/copied.py, where they are described.
 
 import { JOINER } from "./codec.js";
 import { inDigits } from "./spelt.js";
 import { AFTER_ADDRESS, BELOW_ZERO, CENTS, DASHED, DETACHED, EMPHASIS } from "./tables.js";
 import { HALF_DAYS, HOURS, METRES, POINTED_ORDINALS } from "./tables.js";
 
-/** Returns the words of a line; what is copied letter by letter is one word; *l' eau* is read as
- *  *l'eau*, *12 € 50* as *12,50 €*. typed: the beginning of a translation, whose letters
- *  stay. */
 export function faithfulWords(codec, given, typed = false) {
   const straight = given.trimStart().replaceAll("’", "'");
   const respelt = typed ? "" : codec.language;
@@ -34,15 +31,13 @@ export function faithfulWords(codec, given, typed = false) {
   return [...words, ...plain(line.slice(end))];
 }
 
-/** Returns the kind of a word that is copied letter by letter; undefined for others. */
 export function kindOf(codec, text) {
   const groups = codec.copied.whole.exec(text.replaceAll(JOINER, " "))?.groups ?? {};
   if (groups.spelt && !inDigits(text)) return undefined;
   return Object.keys(groups).find((kind) => groups[kind] !== undefined);
 }
 
-/** Returns a map of the places of marks of Markdown: [first, end] of the words that two of them
- *  enclose: [words](address), **words**, ~~words~~. */
+/** Returns a Map of place → [first, end]. */
 export function enclosed(codec, words) {
   const [paired, opened, emphasis] = [new Map(), new Map(), new RegExp(`^(?:${EMPHASIS})$`, "u")];
   const pair = (kind, last) => {

@@ -1,5 +1,5 @@
-// Names, numbers and unknown characters stay what they are in the source, as
-// translation/faithful.py has it.
+// Names, numbers and unknown characters stay what they are in the source: the functions of
+// translation/faithful.py, where they are described.
 
 import { capitalised, firstWord, hasText, inCapitals, isUpper } from "./case.js";
 import { enclosed, kindOf } from "./copied.js";
@@ -61,7 +61,6 @@ export class Faithful {
     return held;
   }
 
-  /** Replaces each stand-in by what it stands for, and adds what no word stands for. */
   verbatim({ words }, given) {
     let made = given;
     const paired = enclosed(this.codec, words);
@@ -81,7 +80,6 @@ export class Faithful {
     return made;
   }
 
-  /** Copies source words instead of invented words, each once. */
   invented({ words }, made) {
     const copied = new Set(made.map((one) => one.copied));
     const rare = [...words.keys()].filter((place) => this.codec.parts(words[place]).length > 1);
@@ -98,7 +96,6 @@ export class Faithful {
     });
   }
 
-  /** Adds the words that the network could not read. */
   unread({ words, ids, wordOf }, made) {
     words.forEach((text, place) => {
       const own = ids.filter((_, k) => wordOf[k] === place);
@@ -111,7 +108,6 @@ export class Faithful {
     return made;
   }
 
-  /** Writes in capitals what was read in lowercase. */
   capitals({ words }, made) {
     const lowered = words.map((text, place) => {
       if ([...text].length <= 3 || !isUpper(text) || kindOf(this.codec, text)) return false;
@@ -125,8 +121,6 @@ export class Faithful {
     });
   }
 
-  /** Tells whether the word, in any case, or all of its parts occurred in the training data. Words
-   *  with digits count as known. */
   knows(text) {
     if (!this.filter || !/\p{L}/u.test(text) || /\p{Nd}/u.test(text)) return true;
     const forms = [text, text.toLowerCase(), capitalised(text)];
@@ -136,7 +130,6 @@ export class Faithful {
   }
 }
 
-/** Writes a capital at the beginning if the source has one. */
 function begunLarge({ words }, made) {
   const first = words.find(hasText) ?? "";
   const at = made.findIndex((one) => hasText(one.text));
@@ -144,8 +137,6 @@ function begunLarge({ words }, made) {
   reword(made, at, made[at].text.replace(/^./u, (letter) => letter.toUpperCase()));
 }
 
-/** Returns the sign of the currency of a source number, or undefined. Pounds may be a weight,
- *  *livres* books. */
 function ownCurrency(words, place) {
   const [before, after] = place === null ? [] : [words[place - 1], words[place + 1]];
   const signs = [MONEY_SIGNS.includes(before) && CURRENCIES[before], CURRENCIES[after]];
@@ -154,8 +145,6 @@ function ownCurrency(words, place) {
   return weight || beside.size !== 1 ? undefined : [...beside][0];
 }
 
-/** Leaves out all but one currency beside a number: the last that the source has, or the last, and
- *  writes the source number's own instead of it; money and % if the source has none. */
 function currencies({ words }, given, languages) {
   const [made, names] = [[...given], NAMES[languages[1]] ?? {}];
   const known = words.map((text) => CURRENCIES[text]);
@@ -182,8 +171,6 @@ function currencies({ words }, given, languages) {
   return made.filter(({ text }, at) => !extra.includes(at) && !(units.includes(text) && beside(at)));
 }
 
-/** Writes the currency of a number of the source behind it where none is near. names: sign → its
- *  word, if any. */
 function addCurrencies({ words }, made, names) {
   for (let at = made.length - 1; at >= 0; at--) {
     const { text, copied: place } = made[at];

@@ -1,4 +1,4 @@
-// Units and sizes behind a number (500ml, 5 km, 2 trillion), as translation/measures.py has them.
+// Units and sizes behind a number: the functions of translation/measures.py, where they are described.
 
 import { copy, insert } from "./target_words.js";
 import { COUNTED_NOUN, MANY, MEASURE, MONEY, PLURALS, TRILLIONS } from "./tables.js";
@@ -24,7 +24,6 @@ function measuresOf(words, [source, target]) {
   });
 }
 
-/** Returns a map of places of units: what is read there instead of the word. */
 export function readMeasures(words, languages) {
   const measures = measuresOf(words, languages);
   const all = new Map(
@@ -38,8 +37,6 @@ export function readMeasures(words, languages) {
   return all;
 }
 
-/** Writes the units of the source where others were read, or behind their numbers. Returns the
- *  measures to check. */
 export function holdMeasures(words, made, languages) {
   const doubtful = [];
   for (const { place, number, unit, read } of measuresOf(words, languages)) {

@@ -1,11 +1,9 @@
-// Spoken French without *ne*, as translation/negation.py has it.
+// Spoken French without *ne*: the functions of translation/negation.py, where they are described.
 
 import { capitalised, isAlpha } from "./case.js";
 import { BEFORE_NEGATION, COUNTED, IDIOMS, NEGATIONS, NO_VERBS, OBJECTS } from "./tables.js";
 import { POSITIVE, SUBJECTS, SURE_VERBS, VOWELS, WHOLE_SUBJECTS } from "./tables.js";
 
-/** Adds *ne* to verbs with *pas*, *rien*, *jamais* or, after *peux* and *y a*, *plus*, and the
- *  pronouns that speech leaves out. read: the words that are read, by place; they are changed. */
 export function negate(read) {
   const flat = read.flatMap((parts, place) => parts.map((_, at) => [place, at]));
   const text = flat.map(([place, at]) => read[place][at].toLowerCase());
@@ -18,7 +16,6 @@ export function negate(read) {
   }
 }
 
-/** Tells whether the word at `at` negates, and no *ne* is near it. */
 function lacksNe(text, at) {
   const word = text[at];
   if (!NEGATIONS.includes(word) && !(word === "plus" && isNoMore(text, at))) return false;
@@ -27,8 +24,6 @@ function lacksNe(text, at) {
   return !idiom && !near.some((one) => ["ne", "n'", "n"].includes(one));
 }
 
-/** Returns the place of a word and what is read instead, so that the verb that is negated at `at`
- *  has *ne*; null if it may be no verb. */
 function withNe(text, at) {
   const [begun, verb] = verbOf(text, at);
   if (verb < 0 || NO_VERBS.includes(text[verb]) || !isAlpha(text[verb])) return null;
@@ -63,7 +58,6 @@ function verbOf(text, at) {
 
 const ne = (following) => (VOWELS.includes(following[0]) ? "n'" : "ne");
 
-/** Tells whether *plus* means no more: *j'en peux plus*, *y a plus de lait*. */
 function isNoMore(text, at) {
   const ends = at + 1 === text.length || !/^[\p{L}\p{N}]+$/u.test(text[at + 1]);
   if (["peux", "peut"].includes(text[at - 1])) return ends;

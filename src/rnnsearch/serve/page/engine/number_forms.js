@@ -1,8 +1,7 @@
-// How numbers are written: what each is worth, and what it is in another language, as
-// translation/number_forms.py has it.
+// How numbers are written: the functions of translation/number_forms.py, where they are described.
 
 import { JOINER } from "./codec.js";
-import { inDigits } from "./spelt.js";
+import { englishEnding, inDigits } from "./spelt.js";
 import { AFTER_HOUR, AMOUNT, BILLIONS, CLOCK, CURRENCY, HALVES, MARKS } from "./tables.js";
 import { ORDINAL, ROMAN, THOUSAND, TOO_LATE } from "./tables.js";
 
@@ -17,8 +16,6 @@ export const isNumber = (text) => /\p{Nd}/u.test(text) || ROMAN.test(text);
 
 export const isSourceNumber = (text) => isNumber(text) || inDigits(text) !== null;
 
-/** Returns a figure as networks know it: 6 billion for 6 thousand million, 5:30 pm, number 7; the
- *  digits of one in letters. */
 export function readFigure(figure, language) {
   const letters = inDigits(figure);
   if (letters) return plain(converted(letters, [language === "fr" ? "en" : "fr", language]));
@@ -28,7 +25,6 @@ export function readFigure(figure, language) {
     .replace(BILLIONS, (_, space, english) => space + (english ? "billion" : "milliards"));
 }
 
-/** Returns the digits of a number: "." is the decimal mark, and "|" stands between other parts. */
 export function value(given, language) {
   const roman = ROMAN.exec(given);
   if (roman) {
@@ -47,7 +43,6 @@ export function value(given, language) {
     .replace(/^\||\|$/gu, "");
 }
 
-/** Returns [hour, minutes, "am", "pm" or ""]; null for what is no time. after: the next word. */
 export function clock(text, after) {
   const found = CLOCK.exec(plain(text).toLowerCase());
   const half = HALVES.includes(bare(after)) ? bare(after) : "";
@@ -56,11 +51,9 @@ export function clock(text, after) {
 
 export const hourOfDay = (hour, half) => (half ? (hour % 12) + (half === "pm" ? 12 : 0) : hour);
 
-/** Returns `clock` of what is more than two digits; null for these. */
 export const certainTime = (text, after) =>
   AFTER_HOUR.includes(bare(after)) || !isDigits(text) ? clock(text, after) : null;
 
-/** Returns 17-19 for 5-7 if "pm" is after it; "" for other text. */
 export function in24Hours(text, after) {
   const found = bare(after) === "pm" && /^(\p{Nd}{1,2})([-–])(\p{Nd}{1,2})$/u.exec(text);
   if (!found) return "";
@@ -68,11 +61,9 @@ export function in24Hours(text, after) {
   return afternoon(first, last) + found[2] + hourOfDay(last, "pm");
 }
 
-/** Returns the hour, counted to 24, of the first one in *2 to 4 pm*: 14; in *10 to 4 pm*: 10. */
 const afternoon = (first, last) =>
   first <= 12 && first % 12 < last % 12 ? hourOfDay(first, "pm") : first;
 
-/** Returns 14 for 2, and 14 h 30 for 2:30, in *2 to 4 pm* and *2:30 to 4 pm*; "" for other text. */
 export function begunIn24Hours(text, last, after) {
   const [begin, end] = [clock(text, ""), clock(last, after)];
   if (!begin || !end || begin[2] || end[2] !== "pm") return "";
@@ -81,14 +72,11 @@ export function begunIn24Hours(text, last, after) {
   return hour === begin[0] ? "" : hour + minutes;
 }
 
-/** Tells whether a number between two words is an amount of something. */
 export const isAmount = (before, text, after = "") =>
   /\p{Nd}$/u.test(text) &&
   (CURRENCY.test(before ?? "") || AMOUNT.test(after)) &&
   !AFTER_HOUR.includes(bare(after));
 
-/** Returns the value of a number, and that of a time of day (5 pm, 17h: 17h00; 5-7 pm: 17-19) or of
- *  thousands. */
 export function values(text, after, language, before = "") {
   if (TOO_LATE.test(text)) return [];
   const own = [value(text, language)];
@@ -101,15 +89,14 @@ export function values(text, after, language, before = "") {
   return [...own, `${hour}h${minutes}`, `${hourOfDay(hour, half)}h${minutes}`];
 }
 
-/** Returns a number as the target language writes it. */
 export function converted(word, [source, target]) {
   const text = word.replace(BILLIONS, "");
   if (source === target || !MARKS[source] || !MARKS[target]) return text;
   const both = areKnown([source, target]);
   if (both && ORDINAL.test(text)) {
     const rank = value(text, source);
-    if (target !== "en") return rank + (rank === "1" ? "er" : "e");
-    return rank + ((rank.at(-2) !== "1" && { 1: "st", 2: "nd", 3: "rd" }[rank.at(-1)]) || "th");
+    if (target === "fr") return rank + (rank === "1" ? "er" : "e");
+    return rank + englishEnding(Number(rank));
   }
   const given = plain(text);
   if (both && target === "en" && /^\p{Nd}{1,2}\s?h\s?\p{Nd}\p{Nd}$/u.test(given)) return given.replace(/\s?h\s?/u, ":");

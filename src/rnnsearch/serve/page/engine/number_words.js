@@ -1,5 +1,4 @@
-// Words that English and French have beside numbers: of days, kings, decades and shares, as
-// translation/number_words.py has them.
+// Words beside numbers: the functions of translation/number_words.py, where they are described.
 
 import { isUpper } from "./case.js";
 import { JOINER } from "./codec.js";
@@ -8,8 +7,6 @@ import { AFTER_NUMBER, BEFORE_DAY, COUNTED_OF, DECADES_OF_LIFE, ENGLISH_MONTHS }
 import { PERIODS, POSSESSIVES, POSSESSORS, WEEKDAYS } from "./tables.js";
 import { copy, reword } from "./target_words.js";
 
-/** Tells whether an English ordinal is a day of the month: *May 4th*, *the 4th of May*, *Friday
- *  the 13th*, *on the 5th*. */
 export function isDay(words, place) {
   const [after, next] = [1, 2].map((step) => words[place + step] ?? "");
   const the = words[place - 1] === "the";
@@ -19,7 +16,6 @@ export function isDay(words, place) {
   return ENGLISH_MONTHS.includes(before) || ENGLISH_MONTHS.includes(after === "of" ? next : after);
 }
 
-/** Tells whether the word is the number of a king in French: François Ier. */
 export function isKing(words, place) {
   const [before, text, after] = [-1, 0, 1].map((step) => words[place + step] ?? "");
   const name = /^\p{Lu}/u.test(before) && !isUpper(before) && [...before].length > 2;
@@ -27,8 +23,6 @@ export function isKing(words, place) {
   return name && ["Ier", "Ire"].includes(text) && !counted;
 }
 
-/** Writes *the 2000s* for *the 2000 years*, *la trentaine* for *ses 30* (her 30s), and *années 60*
- *  for *60*. */
 export function holdDecades(words, made, language) {
   for (let at = made.length - 1; at >= 0; at--) {
     const { text, copied: place } = made[at];
@@ -53,8 +47,6 @@ export function holdDecades(words, made, language) {
   }
 }
 
-/** Writes *sur* between the numbers of *3 out of 4* and *1 in 5 children*, and *out of* between
- *  those of *3 sur 4*. */
 export function holdShares(words, places, made) {
   for (const end of places) {
     const link = end - 1;

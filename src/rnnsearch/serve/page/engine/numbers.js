@@ -1,5 +1,5 @@
-// Holds the numbers of a translation to those of the source, as translation/numbers.py does: its
-// functions have the same names there, and their rules.
+// Holds the numbers of a translation to those of the source: the functions of
+// translation/numbers.py, where they are described.
 
 import { isAlpha } from "./case.js";
 import { areKnown, bare, begunIn24Hours, certainTime, clock } from "./number_forms.js";
@@ -8,9 +8,9 @@ import { plain, value, values } from "./number_forms.js";
 import { holdDecades, holdShares, isDay, isKing } from "./number_words.js";
 import { inDigits } from "./spelt.js";
 import { AFTER_DAY, BEFORE_HOUR, CAPITAL_ORDINAL, COUNTED_BY, FIRST_SPELT } from "./tables.js";
-import { FRENCH_ORDINAL, HALVES, HOUR_LINKS, LONGEST_NUMBER, MARKS, MINUS } from "./tables.js";
+import { FRENCH_ORDINAL, HOUR_LINKS, LONGEST_NUMBER, MARKS, MINUS } from "./tables.js";
 import { MONTHS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN, TIMES_OF_DAY } from "./tables.js";
-import { copy, insert, mean } from "./target_words.js";
+import { copy, insert, mean, reword } from "./target_words.js";
 
 const textOf = (run) => run.map((one) => one.text).join(" ");
 
@@ -29,7 +29,6 @@ export class Numbers {
     Object.assign(this, { words, places, made: [...made], languages });
   }
 
-  /** Returns the words with each source number once, and the numbers to check. */
   held() {
     const { made, places } = this;
     if (this.isCounted()) return [made, []];
@@ -64,7 +63,6 @@ export class Numbers {
     return [this.joined(), doubtful];
   }
 
-  /** Tells whether a word of COUNTED_BY is behind a number. */
   isCounted() {
     const sides = [this.words, this.made.map((one) => one.text)];
     return this.languages.some((language, side) => {
@@ -77,7 +75,6 @@ export class Numbers {
     return this.made.some((one) => one.copied === place);
   }
 
-  /** Marks the runs of words that are equal to a source number. Returns the words. */
   keepEqual() {
     const { made, words, places } = this;
     const [source, target] = this.languages;
@@ -99,7 +96,6 @@ export class Numbers {
     return made;
   }
 
-  /** Returns the runs of words, [first, end], that may be one number. */
   runs() {
     const found = [];
     const free = this.made.map((one) => one.copied === null && isNumber(one.text));
@@ -115,7 +111,6 @@ export class Numbers {
     return found;
   }
 
-  /** Returns the runs that are equal to no source number. */
   wrong() {
     const { made } = this;
     const found = [];
@@ -130,14 +125,12 @@ export class Numbers {
     return found;
   }
 
-  /** Tells whether the run is the 000 of 12 000. */
   isThousand(first, end) {
     const [before, own, after] = [first - 1, first, end].map((at) => this.made[at]?.text ?? "");
     const rest = own === "000" && !this.places.includes(this.made[first].read);
     return rest && end - first === 1 && isDigits(before) && !isNumber(after);
   }
 
-  /** Tells whether the run repeats a source number, or stands beside one. */
   isDouble(first, end) {
     const { made, words, places } = this;
     const [source, target] = this.languages;
@@ -147,7 +140,6 @@ export class Numbers {
     return [made[first - 1], made[end]].some((one) => one && places.includes(one.copied));
   }
 
-  /** Returns a source number as it is written; an amount (5.30 %) with the target language's decimal mark. */
   figures(place) {
     const { words, languages } = this;
     const text = words[place];
@@ -158,7 +150,6 @@ export class Numbers {
     return amount ? whole + target + decimals : converted(text, languages);
   }
 
-  /** Replaces a run of words by a source number; in one word, its digits only (17h). */
   copy(first, end, place) {
     const { made } = this;
     let text = this.figures(place);
@@ -171,7 +162,6 @@ export class Numbers {
     made.splice(begin, end - begin, copy(text, made.slice(begin, end), place));
   }
 
-  /** Writes a number that is missing. Returns it if it is to be checked. */
   add(place) {
     const { made, words, languages } = this;
     const text = words[place];
@@ -198,7 +188,6 @@ export class Numbers {
     return certain || /^\p{Nd}\p{Nd}?[hH]$/u.test(text) ? [] : [text];
   }
 
-  /** Removes a wrong a.m. or p.m. (6h05, 6:05 p.m.); writes the hour of 24 for a missing one. */
   holdHalves() {
     const { made, words, places } = this;
     const named = (texts) => texts.some((text) => TIMES_OF_DAY.includes(text));
@@ -211,29 +200,24 @@ export class Numbers {
       if (!time) continue;
       const [hour, , half] = time;
       const after = following.map((one) => bare(one.text));
-      if (!half && after[0] === "pm" && hour > 12 && hour < 24) {
+      if (half) {
+        if (!named(after)) this.writeHour(at, hour, hourOfDay(hour, half));
+      } else if (after[0] === "pm" && hour > 12 && hour < 24) {
         this.writeHour(at, hour, hour - 12); // 15 p.m., 18:00 p.m.
-        continue;
+      } else if (after[0] === (hour >= 12 ? "am" : "pm") && !named(words.slice(place + 1, place + 5))) {
+        const texts = this.lasts(place) ? [hour === 1 ? "hour" : "hours"] : []; // 2 pm for 2 heures
+        if (following.length === 1 && next.text.endsWith(".")) texts.push(".");
+        made.splice(at + 1, 1, ...texts.map((text) => ({ ...next, text })));
       }
-      if (half && !named(after)) this.writeHour(at, hour, hourOfDay(hour, half));
-      const other = HALVES.includes(after[0]) && hour >= 12 !== (after[0] === "pm");
-      if (half || !other || named(words.slice(place + 1, place + 5))) continue;
-      const stops = following.length === 1 && next.text.endsWith(".");
-      const rest = stops ? [{ ...next, text: "." }] : [];
-      const name = hour === 1 ? "hour" : "hours"; // 2 pm for 2 heures
-      if (this.lasts(place)) rest.unshift({ ...next, text: name });
-      made.splice(at + 1, 1, ...rest);
     }
   }
 
-  /** Tells whether the source number is one of hours that something lasts: not *à 2 heures*. */
   lasts(place) {
     const [before, text, after] = [-1, 0, 1].map((step) => this.words[place + step] ?? "");
     const hours = ["h", "heure", "heures"].includes(after) || /^\p{Nd}\p{Nd}?h$/u.test(text);
     return hours && !BEFORE_HOUR.includes(before.toLowerCase());
   }
 
-  /** Writes the minus of a source number that its copy has lost (:5 % for *: -5 %*). */
   holdSigns() {
     const { made, words } = this;
     for (let at = made.length - 1; at >= 0; at--) {
@@ -248,51 +232,44 @@ export class Numbers {
     }
   }
 
-  /** Writes the target language's marks of thousands where only the source has its own (12500 for
-   *  12,500). */
   holdThousands() {
     const { made } = this;
     const all = made.map((one) => one.copied);
     for (const [at, one] of made.entries()) {
       const single = one.copied !== null && all.indexOf(one.copied) === all.lastIndexOf(one.copied);
-      if (!single || !/^\p{Nd}{4,}(?:[.,]\p{Nd}+)?$/u.test(one.text)) continue;
-      const text = this.figures(one.copied);
-      if (/^\p{Nd}+[\s.,']\p{Nd}{3}/u.test(plain(text))) made[at] = { ...one, text };
+      const text = single && this.figures(one.copied);
+      const marked = single && /^\p{Nd}+[\s.,']\p{Nd}{3}/u.test(plain(text));
+      if (marked && /^\p{Nd}{4,}(?:[.,]\p{Nd}+)?$/u.test(one.text)) reword(made, at, text);
     }
   }
 
-  /** Writes the target language's ending of an ordinal without or with another one (22d, 3th,
-   *  3 étage), and the hour of 18h for 18th. */
   holdOrdinals() {
     const { made, words, languages } = this;
     for (const [at, one] of made.entries()) {
-      const source = words[one.copied] ?? "";
-      const hour = /^\p{Nd}\p{Nd}?h$/u.test(source) && ORDINAL.test(one.text);
-      const right = ORDINAL.test(source) ? converted(source, languages) : "";
-      const day = right && languages.join() === "en,fr" && isDay(words, one.copied) && /^\p{Nd}+\P{Nd}+$/u.test(one.text);
-      const first = languages[1] === "fr" && one.text === "1" && MONTHS.includes(made[at + 1]?.text);
-      if (first) made[at] = { ...one, text: "1er" };
-      else if (right && isKing(words, one.copied)) made[at] = { ...one, text: "I" };
-      else if (day) made[at] = { ...one, text: right === "1er" ? right : right.slice(0, -1) };
-      else if (right && this.lacksEnding(at, right)) made[at] = { ...one, text: right };
-      else if (!right && hour) made[at] = { ...one, text: `${source.slice(0, -1)}:00` };
+      const [source, { text }] = [words[one.copied] ?? "", one];
+      if (languages[1] === "fr" && text === "1" && MONTHS.includes(made[at + 1]?.text)) {
+        reword(made, at, "1er");
+      } else if (ORDINAL.test(source)) {
+        const right = converted(source, languages);
+        const day = languages.join() === "en,fr" && isDay(words, one.copied);
+        if (isKing(words, one.copied)) reword(made, at, "I");
+        else if (day && /^\p{Nd}+\P{Nd}+$/u.test(text)) {
+          reword(made, at, right === "1er" ? right : right.slice(0, -1));
+        } else if (this.lacksEnding(at, right)) reword(made, at, right);
+      } else if (/^\p{Nd}\p{Nd}?h$/u.test(source) && ORDINAL.test(text)) {
+        reword(made, at, `${source.slice(0, -1)}:00`);
+      }
     }
   }
 
-  /** Tells whether a word with the digits of an ordinal needs its right ending: not 4 in 4 juillet
-   *  and le 4. */
   lacksEnding(at, right) {
-    const { made, languages } = this;
-    const [, target] = languages;
-    const { text } = made[at];
-    const after = made[at + 1]?.text ?? "";
-    if (isDigits(text)) return target === "en" || (isAlpha(after) && !AFTER_DAY.includes(after));
-    const french = target === "fr" && FRENCH_ORDINAL.test(text);
-    const ordinal = /^\p{Nd}+\p{L}+$/u.test(text) || (target === "en" && ROMAN.test(text));
-    return ordinal && !french && text !== `${right}s`;
+    const english = this.languages[1] === "en";
+    const [text, after = ""] = this.made.slice(at, at + 2).map((one) => one.text);
+    if (isDigits(text)) return english || (isAlpha(after) && !AFTER_DAY.includes(after));
+    const ordinal = /^\p{Nd}+\p{L}+$/u.test(text) && text !== `${right}s`;
+    return english ? ordinal || ROMAN.test(text) : ordinal && !FRENCH_ORDINAL.test(text);
   }
 
-  /** Writes the source's Roman numeral (Louis XIV) for another one that reads it. */
   holdNumerals() {
     const { made, words } = this;
     for (const [at, { text, copied, read }] of made.entries()) {
@@ -302,8 +279,6 @@ export class Numbers {
     }
   }
 
-  /** Returns the words, with the words of a decimal (1 , 5) in one, and those of English thousands
-   *  (1 200: 1,200). */
   joined() {
     const result = [];
     for (const one of this.made) {
@@ -317,7 +292,6 @@ export class Numbers {
     return result;
   }
 
-  /** Returns what joins two words of one number; null if nothing does. */
   mark(before, text, place) {
     if ([before.at(-1), text].some((one) => /^[.,]$/u.test(one))) return "";
     const { words, languages } = this;
@@ -327,7 +301,6 @@ export class Numbers {
     return english && languages[1] === "en" && group.test(`${before} ${text}`) ? "," : null;
   }
 
-  /** Writes this hour in the number that ends at `at`. */
   writeHour(at, hour, wanted) {
     const { made } = this;
     let first = at;
@@ -335,7 +308,7 @@ export class Numbers {
     const { text } = made[first];
     const [digits] = /^\p{Nd}*/u.exec(text);
     if (digits !== String(hour) || clock(text, "")?.[2]) return;
-    made[first] = { ...made[first], text: wanted + text.slice(digits.length) };
+    reword(made, first, wanted + text.slice(digits.length));
   }
 }
 

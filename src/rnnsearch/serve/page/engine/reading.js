@@ -1,4 +1,4 @@
-// The forms in which the words of a source line are read, as translation/reading.py has them.
+// The forms in which words are read: the functions of translation/reading.py, where they are described.
 
 import { readAmounts } from "./amounts.js";
 import { beginsSmall, capitalised, firstWord, inCapitals, inTitleCase } from "./case.js";
@@ -37,8 +37,6 @@ export function encodeWordsFaithfully(codec, words, target = "", typed = words) 
   return { words, ids, wordOf: wordOf.map((part) => placeOf[part]) };
 }
 
-/** Returns the words with a capital where a sentence begins with a small letter, and, if it has no
- *  capitals, in words that then have far fewer subwords (france, usa). */
 function withCapitals(codec, words) {
   const first = firstWord(words);
   if (first < 0 || !changes(codec)) return words;
@@ -53,9 +51,6 @@ function withCapitals(codec, words) {
   );
 }
 
-/** Returns a label or a title as it is read in lowercase; a label in lowercase, with capitals; a
- *  sentence in lowercase, with capitals in all words that may be names; null for what is read in
- *  one way. */
 export function inOtherCase(codec, { words, ids }, target) {
   const label = isLabel(words);
   if (!changes(codec)) return null;
@@ -70,11 +65,8 @@ export function inOtherCase(codec, { words, ids }, target) {
   return longer || read.ids.join() === ids.join() ? null : { ...read, words };
 }
 
-/** Tells whether words are read in another case at all. */
 const changes = (codec) => !codec.lowercase && !DOTTED.includes(codec.language);
 
-/** Returns a sentence without capitals with those of words of several subwords, which may be
- *  names. */
 function withNames(codec, words) {
   return withCapitals(codec, words).map((text) => {
     const [capital, lower] = sizesOf(codec, [capitalised(text), text]);
@@ -84,8 +76,6 @@ function withNames(codec, words) {
   });
 }
 
-/** Returns the words in lowercase but for names, those that then have more subwords; in a title, also
- *  but for its first word, acronyms, and those that have many subwords anyway. */
 function withoutCapitals(codec, words, label) {
   const begin = firstWord(words);
   return words.map((text, place) => {
@@ -121,7 +111,6 @@ export function asRead(codec, text, first, capitals = false) {
   return [sizes[best] <= sizes[0] ? forms[best] : text];
 }
 
-/** Returns the form of a word with the fewest subwords if they are far fewer; else the first. */
 function least(codec, forms) {
   const sizes = sizesOf(codec, forms);
   const fewest = Math.min(...sizes);

@@ -1,5 +1,5 @@
-// A visitor's text as the sentences that are translated one by one, by the rules of
-// translation/source_lines.py.
+// A text as the sentences that are translated one by one: the functions of
+// translation/source_lines.py, where they are described.
 
 import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, POINTED_ORDINALS } from "./tables.js";
 
@@ -9,8 +9,6 @@ const CLOSERS = /["'”’)\]}»› \u00a0\u202f]+$/u;
 const OPENERS = /^[ \u00a0\u202f"'“‘«„¿¡([{—–-]+/u;
 const NEAR = 40;
 
-/** Returns the sentences of a text, none of them empty; a line break ends one. rules: {language,
- *  prefixes, numeric_prefixes, first_words} of the source. */
 export function sentences(text, rules) {
   return text
     .split("\n")
@@ -36,7 +34,6 @@ function lineSentences(line, rules) {
   return [...found, line.slice(start)];
 }
 
-/** Tells whether a full stop between this text and a capital or digit ends a sentence. */
 function ends(before, after, rules) {
   const { prefixes = [], numeric_prefixes: numeric = [], first_words: words = [] } = rules;
   const earlier = before.split(/[ \u00a0\u202f]/u);
@@ -52,9 +49,6 @@ function ends(before, after, rules) {
   return !(initial || prefixes.includes(stem) || (stem.includes(".") && /\p{L}/u.test(stem)));
 }
 
-/** Returns the sentence itself, or parts of at most `limit` ids each, cut after sentence ends where
- *  there are any; `encode` makes a part of words, and of a longer word only the beginning is
- *  read. */
 export function cut(sentence, codec, limit, encode) {
   if (sentence.ids.length - 1 <= limit) return [sentence];
   const parts = [[]];

@@ -1,4 +1,4 @@
-// Numbers of several words in digits, as translation/spelt.py has them.
+// Numbers of several words in digits: the functions of translation/spelt.py, where they are described.
 
 import { JOINER } from "./codec.js";
 import { ADJECTIVE, ENGLISH_NUMBERS, LINKED, MULTIPLIERS, NUMBER_WORDS } from "./tables.js";
@@ -6,8 +6,6 @@ import { RANK_WORDS, SPELT, TIME } from "./tables.js";
 
 const english = new Set(ENGLISH_NUMBERS);
 
-/** Returns a number of several words in digits: 256, 25 600, 43rd, 32-year-old, and, with `times`,
- *  1984 and 3:45. null for what is no number, below 20 or round. */
 export function inDigits(given, times = true) {
   const text = given.replaceAll(JOINER, " ");
   const time = times && TIME.exec(text);
@@ -23,12 +21,13 @@ export function inDigits(given, times = true) {
   const [, ...others] = text.toLowerCase().split(/[ -]/u);
   const round = others.length && others.every((word) => word in MULTIPLIERS);
   if (number < 20 || round) return null;
-  const teen = Math.trunc((number % 100) / 10) === 1;
-  const ending = (!teen && { 1: "st", 2: "nd", 3: "rd" }[number % 10]) || "th";
-  const large = number >= 10_000;
-  const digits = large ? String(number).replace(/\B(?=(\d{3})+$)/gu, " ") : String(number);
-  return digits + (others.at(-1) in RANK_WORDS ? ending : "");
+  const spaced = String(number).replace(/\B(?=(\d{3})+$)/gu, " ");
+  const digits = number < 10_000 ? String(number) : spaced;
+  return digits + (others.at(-1) in RANK_WORDS ? englishEnding(number) : "");
 }
+
+export const englishEnding = (rank) =>
+  (Math.floor(rank / 10) % 10 !== 1 && { 1: "st", 2: "nd", 3: "rd" }[rank % 10]) || "th";
 
 /** Returns the number of these words; 0 if they are none. */
 function numberOf(text) {
@@ -52,7 +51,6 @@ function numberOf(text) {
   return total % 1_000_000 || total === 0 ? total + part : 0;
 }
 
-/** Returns the number below 1,000 that a word and those before it make; 0 if they make none. */
 function joined(part, before, link, word) {
   const number = NUMBER_WORDS[word] ?? RANK_WORDS[word];
   const tens = part % 100;

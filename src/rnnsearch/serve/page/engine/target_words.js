@@ -1,5 +1,4 @@
-// The words of a translation, each with the source words that it reads, as
-// translation/target_words.py has them.
+// The words of a translation: the functions of translation/target_words.py, where they are described.
 
 import { COPIED } from "./tables.js";
 
@@ -11,21 +10,16 @@ export function word(text, row, confidence, steps, copied = null) {
   return { text, row, confidence, steps, copied, read };
 }
 
-/** Returns the word that replaces a run of words by the source word at `place`. */
 export const copy = (text, run, place) =>
   word(text, mean(run), COPIED, run.flatMap((one) => one.steps), place);
 
 export const reword = (made, at, text) => (made[at] = { ...made[at], text });
 
-/** Returns a copy of a source word that no word of the network stands for. */
 export function added(text, place, sources) {
   const row = Array.from({ length: sources + 1 }, (_, j) => Number(j === place));
   return word(text, row, COPIED, [], place);
 }
 
-/** Inserts a copy of a source word behind the words that read earlier places; an opening tag,
- *  before the words that read later ones. around: [first, end], next to the words that read these
- *  places, if there are any. */
 export function insert(made, text, place, sources, [first, end] = [0, 0]) {
   const tag = /^<[\p{L}\p{N}_].*[^/]>$/su.test(text);
   const after = made.findLastIndex((one) => one.read !== null && one.read < place) + 1;

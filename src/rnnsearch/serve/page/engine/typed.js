@@ -1,4 +1,5 @@
-// What people type instead of what is written, as translation/typed.py has it.
+// What people type instead of what is written: the functions of translation/typed.py, where they are
+// described.
 
 import { capitalised, firstWord, inCapitals, isAlpha, isUpper } from "./case.js";
 import { kindOf } from "./copied.js";
@@ -9,7 +10,6 @@ import { SINGLE_LETTERS, UNREAD, VOWELS } from "./tables.js";
 
 const UNK = 1;
 
-/** Returns a map of places of words that were typed in haste: what is read there. */
 export function asWritten(codec, words) {
   if (codec.spaced) return new Map();
   const [first, capitals] = [firstWord(words), inCapitals(words)];
@@ -33,8 +33,6 @@ export function asWritten(codec, words) {
   return new Map(changed.map(([place, parts]) => [place, codec.text(parts)]));
 }
 
-/** Returns what is read at each place, but for negations. first: place of the first word. capitals:
- *  there are no other letters. */
 function readWords(line, words, first, capitals) {
   return words.map((text, place) => {
     const lower = text.toLowerCase();
@@ -52,16 +50,12 @@ function readWords(line, words, first, capitals) {
 
 const begin = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** Returns how the first of two words is written if both together tell it; else undefined. first:
- *  they begin the line. */
 function ofTwo({ language, hasty }, words, first) {
   const begun = (first && hasty && FIRST_TWO[language]) || [];
   const forms = [...begun, ...(((first || hasty) && ANY_TWO[language]) || [])];
   return forms.find(([form]) => form.test(words))?.[1];
 }
 
-/** Returns how a word in lowercase is written. before, after: the words beside it. name: it may be a
- *  name. */
 function written(line, text, before, after, name) {
   const { codec } = line;
   const short = ABBREVIATIONS[line.language]?.[text];
@@ -85,7 +79,6 @@ function written(line, text, before, after, name) {
   return found.length ? found.reduce(better) : text;
 }
 
-/** Tells whether an entry of ABBREVIATIONS is meant, and no noun or letter. */
 function isShort({ hasty }, text, before, after) {
   if (NOUNS_TOO[text]) return !NOUNS_TOO[text].split(" ").includes(before);
   const beside = (text === "r" && after === "u") || (text === "u" && !before);
@@ -93,7 +86,6 @@ function isShort({ hasty }, text, before, after) {
   return !letter || (hasty && (beside || letter.split(" ").includes(before)));
 }
 
-/** Returns what a word of French may be if an apostrophe, or *e* after *j*, is left out. */
 function withApostrophe({ codec, accents }, text) {
   const [, article, rest] = ELIDED.exec(text) ?? [];
   if (!article) return [];
@@ -116,7 +108,6 @@ function accentedForms(codec, text) {
     .filter((form) => sizeOf(codec, form) <= most + more(form));
 }
 
-/** Yields a word of French with accents on its letters, few of them first. */
 function* accented(text) {
   const places = [...Array(text.length).keys()].filter((at) => ACCENTS[text[at]]);
   const most = MOST_ACCENTS[Number(places.length > 6)];
@@ -137,7 +128,6 @@ function* withAccents(text, places, number) {
   }
 }
 
-/** Yields a word with two neighbours exchanged, with a letter twice, or once instead of twice. */
 function* respelt(text) {
   for (let at = 0; at + 1 < text.length; at += 1) {
     const [one, other, rest] = [text[at], text[at + 1], text.slice(at + 2)];
