@@ -33,6 +33,7 @@ from rnnsearch.text.tokens import given_words
 from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.terms import best_run
 from rnnsearch.translation.translator import Translator
+from rnnsearch.translation.word_tables import word_list
 from rnnsearch.word_links import Link, format_links, hard_links, threshold_links
 
 TextPair = tuple[str, str]
@@ -103,16 +104,12 @@ class AlignedPair:
     def matrices(self) -> dict[str, Any]:
         """Returns the words, links and weights as plain lists, for a line of JSON."""
         made = self.result.to_dict() | {"links": self.links}
-        del (
-            made["alternatives"],
-            made["confidence"],
-            made["doubtful_numbers"],
-            made["unknown_words"],
-        )
-        if self.reverse is None:
-            return made
-        own = {"forward_links": self.forward_links, "reverse_links": self.reverse_links}
-        return made | own | {"reverse_alignment": self.reverse.to_dict()["alignment"]}
+        for of_translations in word_list("alternatives confidence doubtful_numbers unknown_words"):
+            del made[of_translations]
+        if self.reverse is not None:
+            made |= {"forward_links": self.forward_links, "reverse_links": self.reverse_links}
+            made["reverse_alignment"] = self.reverse.to_dict()["alignment"]
+        return made
 
     def panels(self, name: str = "") -> list[Panel]:
         """Returns the picture of the run, and that of the reverse run (transposed). name: of the
@@ -134,13 +131,12 @@ class AlignedPair:
         linked = np.zeros_like(self.probabilities)
         for link in self.links:
             linked[link] = self.probabilities[link]
-        for name, number in {"first": first, "end": end}.items():
-            require_number(name, number, -inf)
+        require_number("first", first, -inf)
+        require_number("end", end, -inf)
         if not 0 <= first < end <= len(linked):
             what = f"there are no words {first} to {end} in a sentence of {len(linked)} words"
-            raise InputError(
-                what, remedy="count words from 0; the second number is one after the last"
-            )
+            remedy = "count words from 0; the second number is one after the last"
+            raise InputError(what, remedy=remedy)
         return best_run((2 * linked[first:end].sum(0) - linked.sum(0)).tolist())
 
     def target_characters(self, begin: int, end: int) -> Range | None:
@@ -153,9 +149,8 @@ class AlignedPair:
         touched = [word for word, (one, last) in enumerate(ranges) if one < end and begin < last]
         if not touched:
             what = f"there is no word at characters {begin} to {end}: {self.source[:60]!r}"
-            raise InputError(
-                what, remedy="count characters from 0; the second number is one after the last"
-            )
+            remedy = "count characters from 0; the second number is one after the last"
+            raise InputError(what, remedy=remedy)
         found = self.target_span(touched[0], touched[-1] + 1)
         return None if found is None else (others[found[0]][0], others[found[1] - 1][1])
 
@@ -267,7 +262,7 @@ class Aligner:
         }
         lines, forward, *back = tee(given_items(pairs, "pairs"), 2 + (self.reverse is not None))
         results = self.translator.force(map(as_lines, forward), batch_size, **how)
-        reverses: Iterator[Translation | None] = repeat(None)
+        reverses: Iterable[Translation | None] = repeat(None)
         if self.reverse is not None:
             turned = (as_lines(pair[::-1]) for pair in back[0])
             reverses = self.reverse.force(turned, batch_size, **how)
@@ -275,9 +270,8 @@ class Aligner:
         for number, (result, reverse, pair) in enumerate(
             zip(results, reverses, lines, strict=False), first
         ):
-            source, target = map(
-                self._given, (self.translator.source, self.translator.target), pair
-            )
+            codecs = self.translator.source, self.translator.target
+            source, target = map(self._given, codecs, pair)
             result = in_given_words(result, source, target, number)
             if reverse is not None:
                 reverse = in_given_words(reverse, target, source, number)
@@ -307,7 +301,7 @@ class Aligner:
         forward = _links(result, of_one)
         if reverse is None:
             return AlignedPair(*lines, result, forward, forward)
-        back = sorted((source, target) for target, source in _links(reverse, of_one))
+        back = sorted(link[::-1] for link in _links(reverse, of_one))
         if product:
             least = AGREEMENT if threshold is None else threshold
             both = threshold_links(product_weights(result, reverse), least)
@@ -337,15 +331,16 @@ def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:
     ours, theirs = (translator.settings.data for translator in (forward, reverse))
     if "space" in (ours.tokeniser, theirs.tokeniser):
         return  # this tokeniser ignores the languages, so they need not be named
-    if (theirs.source_language, theirs.target_language) != (
-        ours.target_language,
-        ours.source_language,
-    ):
-        what = f"translates from {theirs.source_language} to {theirs.target_language}"
-        remedy = (
-            f"the reverse run must translate from {ours.target_language} to {ours.source_language}"
+    found, wanted = (
+        f"from {source} to {target}"
+        for source, target in (
+            (theirs.source_language, theirs.target_language),
+            (ours.target_language, ours.source_language),
         )
-        raise InputError(what, file=named, remedy=remedy)
+    )
+    if found != wanted:
+        remedy = f"the reverse run must translate {wanted}"
+        raise InputError(f"translates {found}", file=named, remedy=remedy)
 
 
 def as_lines(pair: tuple[Words, Words]) -> TextPair:

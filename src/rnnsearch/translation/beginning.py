@@ -45,10 +45,8 @@ def word_functions(codec: Codec, faithful: bool, target: str = "") -> WordFuncti
 def check_order(network: TranslationNetwork) -> None:
     """Raises InputError if a network does not write from left to right."""
     if (order := network.reading_order) != "forward":
-        what = (
-            f'model.decoder = "{order}" does not write from left to right, so no beginning can be'
-            " kept"
-        )
+        what = f'model.decoder = "{order}" does not write from left to right'
+        what = f"{what}, so no beginning can be kept"
         raise InputError(what, remedy='use a model with model.decoder = "forward"')
 
 

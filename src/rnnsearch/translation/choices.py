@@ -41,8 +41,9 @@ def next_words(
         "no_unk": True,
         "normalise": "none",
         "coverage_beta": 0.0,
+        "min_length_ratio": 0.0,
+        "max_length_ratio": 100.0,
     }
-    how |= {"min_length_ratio": 0.0, "max_length_ratio": 100.0}
     words: defaultdict[str, float] = defaultdict(float)
     ends = [EOS, *starts] if target.word_start else [EOS, UNK, *starts]
     begun = replace(part, beginning=beginning)

@@ -13,6 +13,7 @@ from rnnsearch.text.moses import EMPHASIS, ESCAPE, FIRST_WORDS
 from rnnsearch.text.repairs import DETACHED
 from rnnsearch.translation.number_forms import FIGURE
 from rnnsearch.translation.spelt import SPELT, TIMES, in_digits
+from rnnsearch.translation.word_tables import word_list
 
 _EMOJI = (
     "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f3fa"
@@ -99,16 +100,9 @@ ANY_COPIED = re.compile(
     "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COPIED_PATTERNS.items())
 )
 STAND_INS: dict[str, list[str]] = {
-    "front": [],
-    "tag": [],
-    "escape": [],
-    "emoji": [],
-    "mark": [],
+    **{kind: [] for kind in word_list("front tag escape emoji mark")},
+    **{kind: ["XX"] for kind in word_list("address placeholder code snippet")},
     "number": ["12"],
-    "address": ["XX"],
-    "placeholder": ["XX"],
-    "code": ["XX"],
-    "snippet": ["XX"],
 }
 """Kind → the words that the network reads instead."""
 DASHED = re.compile(r"([$£€]\d[\d.,]*)–(?=\d)")
@@ -176,18 +170,14 @@ def kind_of(word: str) -> str | None:
 def enclosed(words: Sequence[str]) -> dict[int, range]:
     """Returns, for the places of marks of Markdown, the places of the words that two of them
     enclose: [words](address), **words**, ~~words~~."""
-    pairs, opened = list[tuple[int, int]](), dict[str, int]()
+    found, opened = dict[int, range](), dict[str, int]()
     for place, word in enumerate(words):
-        if re.fullmatch(EMPHASIS, word):
-            if word in opened:
-                pairs.append((opened.pop(word), place))
-            else:
-                opened[word] = place
-        elif word in ("[", "!["):
-            opened["["] = place
-        elif word[:1] == "]" and "[" in opened:
-            first = opened.pop("[")
-            if kind_of(word) == "mark":
-                pairs.append((first, place))
-    inner = {pair: range(pair[0] + 1, pair[1]) for pair in pairs}
-    return {place: words for pair, words in inner.items() if words for place in pair}
+        emphasis, closes = re.fullmatch(EMPHASIS, word), word[:1] == "]"
+        mark = "[" if closes or word == "![" else word
+        if (emphasis or closes) and mark in opened:
+            first = opened.pop(mark)
+            if first + 1 < place and (emphasis or kind_of(word) == "mark"):
+                found |= dict.fromkeys((first, place), range(first + 1, place))
+        elif emphasis or (mark == "[" and not closes):
+            opened[mark] = place
+    return found

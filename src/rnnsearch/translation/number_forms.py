@@ -26,9 +26,9 @@ FIGURE = (
 """Regular expression of the numbers that a tokeniser cuts: thousands, telephone numbers, times,
 dates."""
 MARKS = {
-    **dict.fromkeys(word_list("en zh ja ko th he"), ",."),
-    **dict.fromkeys(word_list("de es it nl pt ro tr id da el"), ".,"),
-    **dict.fromkeys(word_list("fr ru uk bg cs sk pl hu sv nb fi"), " ,"),
+    **dict.fromkeys(word_list("en zh ja ko th he"), (",", ".")),
+    **dict.fromkeys(word_list("de es it nl pt ro tr id da el"), (".", ",")),
+    **dict.fromkeys(word_list("fr ru uk bg cs sk pl hu sv nb fi"), (" ", ",")),
 }
 """Language → its marks of thousands and of decimals. In other languages, any mark is one of
 thousands."""

@@ -73,7 +73,7 @@ def hold_decades(words: Sequence[str], made: list[Word], language: str) -> None:
             if own and word.text in DECADES_OF_LIFE and last in POSSESSIVES:
                 reword(made, at, DECADES_OF_LIFE[word.text])
                 reword(made, at - 1, "la")
-                if [one.text for one in made[at + 1 : at + 2]] in (["ans"], ["heures"]):
+                if made[at + 1 :] and made[at + 1].text in ("ans", "heures"):
                     del made[at + 1]
             elif not own and last in ("les", "des", "aux"):
                 made.insert(at, replace(word, text="années"))
@@ -85,19 +85,20 @@ def hold_shares(words: Sequence[str], places: Sequence[int], made: list[Word]) -
     for link, end in pairwise(range(len(words))):
         if end not in places or (first := _part_of_share(words, places, link)) is None:
             continue
-        begins = [at for at, word in enumerate(made) if word.copied == first]
-        ends = [at for at, word in enumerate(made) if word.copied == end]
-        between = range(begins[-1] + 1, ends[0]) if begins and ends else range(0)
-        if not 0 < len(between) <= 2 + (first < link - 1):
+        copied = [word.copied for word in made]
+        if not {first, end} <= {*copied}:
+            continue
+        begin, stop = len(copied) - copied[::-1].index(first), copied.index(end)
+        run = made[begin:stop]
+        if not 0 < len(run) <= 2 + (first < link - 1):
             continue
         if words[link] != "sur":
-            run = made[between.start : between.stop]
             if not any(is_number(word.text) for word in run):
-                made[between.start : between.stop] = [copy("sur", run, link)]
-        elif made[between[-1]].text in ("on", "to", "at", "for"):
+                made[begin:stop] = [copy("sur", run, link)]
+        elif run[-1].text in ("on", "to", "at", "for"):
             counted = words[max(first - 1, 0)].lower() in COUNTED_OF
             text = "of" if counted else f"out{JOINER}of"
-            made[between[-1]] = copy(text, [made[between[-1]]], link)
+            made[stop - 1] = copy(text, run[-1:], link)
 
 
 def _part_of_share(words: Sequence[str], places: Sequence[int], link: int) -> int | None:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -136,10 +137,8 @@ def cut(
         if size > limit:
             size = min(limit, LONGEST_WORD)
             shortened[word] = word[: size - 1]
-            text = (
-                f"line {number}: only the first {size - 1} of a word's {len(word):,} letters were"
-                " read"
-            )
+            text = f"line {number}: only the first {size - 1} of a word's {len(word):,} letters"
+            text = f"{text} were read"
             warnings.warn(text, InputWarning, stacklevel=2)
         if parts[-1] and (used + size > limit or (ended and not ends and word not in _CLOSING)):
             parts.append([])
@@ -160,7 +159,11 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     """
     if len(parts) == 1:
         return parts[0]
-    tokens = [word for part in parts for word in part.tokens]
+
+    def every(name: str) -> list[Any]:
+        return [value for part in parts for value in getattr(part, name)]
+
+    tokens = every("tokens")
     source = [word for part in parts for word in part.source_tokens[:-1]] + [END]
     alignment = np.zeros((len(tokens), len(source)), dtype=np.float32)
     row = column = 0
@@ -176,14 +179,14 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
         tokens=tokens,
         source_tokens=source,
         score=sum(part.score for part in parts),
-        log_probabilities=[value for part in parts for value in part.log_probabilities],
+        log_probabilities=every("log_probabilities"),
         alignment=alignment,
         finished=all(part.finished for part in parts),
         alternatives=[joined(rank, text) for rank in ranks],
         parts=len(parts),
-        confidence=[value for part in parts for value in part.confidence],
-        doubtful_numbers=[number for part in parts for number in part.doubtful_numbers],
-        unknown_words=[word for part in parts for word in part.unknown_words],
+        confidence=every("confidence"),
+        doubtful_numbers=every("doubtful_numbers"),
+        unknown_words=every("unknown_words"),
     )
 
 
@@ -217,7 +220,7 @@ def noted(
     """
     from rnnsearch.figure3 import printable  # only warnings need it
 
-    cuts, words, unknown = 0, 0, 0
+    cuts = words = unknown = 0
     examples: list[str] = []
     for number, result in enumerate(results, first):
         sentence = result.source_tokens[:-1]
@@ -229,10 +232,8 @@ def noted(
                 note(f"warning: {what} (write one sentence on each line)")
         if result.doubtful_numbers:
             numbers = ", ".join(map(printable, result.doubtful_numbers))
-            note(
-                f"warning: line {number}: numbers may differ from the source: {numbers} (check this"
-                " line)"
-            )
+            what = f"line {number}: numbers may differ from the source: {numbers}"
+            note(f"warning: {what} (check this line)")
         yield result
         words += len(sentence)
         missing = _unknown(sentence, source)

@@ -18,14 +18,12 @@ def with_terms(sentence: EncodedSentence, kept: Sequence[Word], made: list[Word]
     """Replaces the run of words that attends to a term by the term's translation. Short words in
     front of it stay; so does the run if the beginning attends more to the term."""
     for term in sentence.terms:
-        attended = [
+        before, attended = (
             [float(word.row[term.first : term.end].sum()) for word in words]
             for words in (kept, made)
-        ]
-        gains = [
-            2 * own - float(word.row.sum()) for own, word in zip(attended[1], made, strict=True)
-        ]
-        if (found := best_run(gains)) is None or sum(attended[0]) > sum(attended[1]):
+        )
+        gains = [2 * own - float(word.row.sum()) for own, word in zip(attended, made, strict=True)]
+        if (found := best_run(gains)) is None or sum(before) > sum(attended):
             continue
         first, end = _own_run(made, *found, sentence.words[term.first : term.end], term.translation)
         run = made[first:end]

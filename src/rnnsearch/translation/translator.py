@@ -163,10 +163,8 @@ class Translator:
 
         require("folder", folder, str, Path)
         if len(self.networks) != 1:
-            raise InputError(
-                "only a translator of one run can be saved as a model",
-                remedy="load one run with Translator.load",
-            )
+            what = "only a translator of one run can be saved as a model"
+            raise InputError(what, remedy="load one run with Translator.load")
         codecs = self.source, self.target
         save_model(Path(folder), self.settings, codecs, self.networks[0], int8=int8, card=card)
 
@@ -191,8 +189,8 @@ class Translator:
         Raises InputError for an unknown or invalid setting, and for a line that is no text or is
         too long.
         """
-        how: dict[str, Any] = {"glossary": glossary, "settings": settings, **options}
-        return list(self.stream(lines, full_batches=True, prefix=prefix, **how))
+        how: dict[str, Any] = {"prefix": prefix, "glossary": glossary, **options}
+        return list(self.stream(lines, full_batches=True, settings=settings, **how))
 
     def stream(
         self,
@@ -238,9 +236,8 @@ class Translator:
             for line, typed, own in block:
                 result = joined([next(found) for _ in own], self.target.text)
                 warn_of_unknown_words(result.unknown_words, next(written))
-                yield (
-                    retyped(result, typed, self.target) if typed.strip() else indented(result, line)
-                )
+                begun = typed.strip()
+                yield retyped(result, typed, self.target) if begun else indented(result, line)
 
     def parts(
         self,
@@ -287,13 +284,10 @@ class Translator:
             size = len(beginning.word_of) + unfinished
             most = longest(len(part.ids), settings.search)
             if size > most:
-                what = (
-                    f"line {number}: the beginning has {size:,} words or subwords, and {most:,} are"
-                    " allowed"
-                )
-                raise InputError(
-                    what, remedy="raise search.max_length_ratio, or shorten the beginning"
-                )
+                what = f"line {number}: the beginning has {size:,} words or subwords"
+                what = f"{what}, and {most:,} are allowed"
+                remedy = "raise search.max_length_ratio, or shorten the beginning"
+                raise InputError(what, remedy=remedy)
             begun.append(replace(part, beginning=beginning))
         return begun
 
@@ -329,10 +323,8 @@ class Translator:
         from rnnsearch.translation.reading import in_other_case
 
         target = self.target.tokeniser.language
-        read = (
-            (place, in_other_case(self.source, part, target)) for place, part in enumerate(parts)
-        )
-        return {place: one for place, one in read if one is not None}
+        read = (in_other_case(self.source, part, target) for part in parts)
+        return {place: one for place, one in enumerate(read) if one is not None}
 
     def _best(
         self, settings: Settings, each_step: Callable[[], object], some: list[EncodedSentence]
@@ -450,10 +442,8 @@ class Translator:
         from rnnsearch.translation.scorer import Scorer  # translating does not need it
 
         exact = scored and not posterior if exact is None else exact
-        codecs = self.source, self.target
-        return Scorer(
-            self._networks, *codecs, self.settings.search.kernels, posterior, exact, scored
-        )
+        kernels, codecs = self.settings.search.kernels, (self.source, self.target)
+        return Scorer(self._networks, *codecs, kernels, posterior, exact, scored)
 
     def _glossary(self, entries: Mapping[str, str] | None) -> Glossary | None:
         if entries is None:
@@ -466,9 +456,8 @@ class Translator:
     def _faithful(self) -> Faithful:
         from rnnsearch.translation.faithful import Faithful  # only if it is asked for
 
-        return Faithful(
-            self.source, self.target.known, self.dictionary, self.target.tokeniser.language
-        )
+        language = self.target.tokeniser.language
+        return Faithful(self.source, self.target.known, self.dictionary, language)
 
     def _in_words(
         self, sentence: EncodedSentence, hypothesis: Hypothesis, settings: TranslationSettings

@@ -28,7 +28,7 @@ export function beginsSmall(words) {
 
 export function withCapital(words) {
   const first = firstWord(words);
-  return words.map((text, place) => (place === first ? begun(text, "toUpperCase") : text));
+  return words.map((text, place) => (place === first ? begun(text) : text));
 }
 
 export function inCapitals(words) {
@@ -68,7 +68,7 @@ export function withSmallLetter(words, target, filter, kept) {
   return words.map((one, place) => (place === first ? lower : one));
 }
 
-function begun(text, form) {
+export function begun(text, form = "toUpperCase") {
   const [first = "", ...rest] = text;
   return first[form]() + rest.join("");
 }

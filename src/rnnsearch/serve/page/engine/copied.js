@@ -39,22 +39,15 @@ export function kindOf(codec, text) {
 
 /** Returns a Map of place → [first, end]. */
 export function enclosed(codec, words) {
-  const [paired, opened, emphasis] = [new Map(), new Map(), new RegExp(`^(?:${EMPHASIS})$`, "u")];
-  const pair = (kind, last) => {
-    const first = opened.get(kind);
-    opened.delete(kind);
-    if (first + 1 < last) for (const place of [first, last]) paired.set(place, [first + 1, last]);
-  };
+  const [found, opened, emphasis] = [new Map(), new Map(), new RegExp(`^(?:${EMPHASIS})$`, "u")];
   words.forEach((text, place) => {
-    if (emphasis.test(text)) {
-      if (opened.has(text)) pair(text, place);
-      else opened.set(text, place);
-    } else if (text === "[" || text === "![") {
-      opened.set("[", place);
-    } else if (text.startsWith("]") && opened.has("[")) {
-      if (kindOf(codec, text) === "mark") pair("[", place);
-      else opened.delete("[");
-    }
+    const [emphasised, closes] = [emphasis.test(text), text.startsWith("]")];
+    const mark = closes || text === "![" ? "[" : text;
+    const first = opened.get(mark);
+    if ((emphasised || closes) && opened.delete(mark)) {
+      const pair = first + 1 < place && (emphasised || kindOf(codec, text) === "mark");
+      if (pair) for (const one of [first, place]) found.set(one, [first + 1, place]);
+    } else if (emphasised || (mark === "[" && !closes)) opened.set(mark, place);
   });
-  return paired;
+  return found;
 }

@@ -1,7 +1,7 @@
 // Names, numbers and unknown characters stay what they are in the source: the functions of
 // translation/faithful.py, where they are described.
 
-import { capitalised, firstWord, hasText, inCapitals, isUpper } from "./case.js";
+import { begun, capitalised, firstWord, hasText, inCapitals, isUpper } from "./case.js";
 import { enclosed, kindOf } from "./copied.js";
 import { holdMeasures } from "./measures.js";
 import { areKnown, isSourceNumber } from "./number_forms.js";
@@ -134,7 +134,7 @@ function begunLarge({ words }, made) {
   const first = words.find(hasText) ?? "";
   const at = made.findIndex((one) => hasText(one.text));
   if (at < 0 || made[at].copied !== null || !/^\p{Lu}/u.test(first)) return;
-  reword(made, at, made[at].text.replace(/^./u, (letter) => letter.toUpperCase()));
+  reword(made, at, begun(made[at].text));
 }
 
 function ownCurrency(words, place) {

@@ -1,7 +1,7 @@
 // The forms in which words are read: the functions of translation/reading.py, where they are described.
 
 import { readAmounts } from "./amounts.js";
-import { beginsSmall, capitalised, firstWord, inCapitals, inTitleCase } from "./case.js";
+import { beginsSmall, begun, capitalised, firstWord, inCapitals, inTitleCase } from "./case.js";
 import { isAlpha, isEnglishI, isLabel, isUpper, withCapital } from "./case.js";
 import { JOINER } from "./codec.js";
 import { enclosed, kindOf } from "./copied.js";
@@ -23,11 +23,11 @@ export function encodeWordsFaithfully(codec, words, target = "", typed = words) 
   const amounts = readAmounts(words, [codec.language, target], (sign) => isUnread(codec, sign));
   for (const [place, text] of amounts) instead.set(place, text);
   for (const place of enclosed(codec, words).keys()) instead.set(place, "");
-  const begun = !target || isLabel(words) ? words : withCapitals(codec, words);
+  const forms = !target || isLabel(words) ? words : withCapitals(codec, words);
   const [first, capitals] = [firstWord(words), inCapitals(words)];
-  const large = instead.has(first) && /^\p{Lu}/u.test(begun[first]);
-  if (large) instead.set(first, withCapital([instead.get(first)])[0]);
-  const read = begun.map((text, at) =>
+  const large = instead.has(first) && /^\p{Lu}/u.test(forms[first]);
+  if (large) instead.set(first, begun(instead.get(first)));
+  const read = forms.map((text, at) =>
     instead.has(at)
       ? codec.tokeniser.words(instead.get(at))
       : asRead(codec, text, at === first, capitals),
@@ -42,11 +42,11 @@ function withCapitals(codec, words) {
   if (first < 0 || !changes(codec)) return words;
   const large = withCapital(words);
   const small = beginsSmall(words) && !kindOf(codec, words[first]);
-  const begun = small && !isUnread(codec, large[first]) ? large : words;
-  if (words.some((text) => text !== text.toLowerCase())) return begun;
+  const forms = small && !isUnread(codec, large[first]) ? large : words;
+  if (words.some((text) => text !== text.toLowerCase())) return forms;
   const plain = (text) => isAlpha(text.replaceAll("-", "")) && !kindOf(codec, text);
   const title = (text) => text.split("-").map(capitalised).join("-");
-  return begun.map((text) =>
+  return forms.map((text) =>
     plain(text) ? least(codec, [text, title(text), text.toUpperCase()]) : text,
   );
 }
@@ -106,9 +106,9 @@ export function asRead(codec, text, first, capitals = false) {
   const lower = [text.toLowerCase(), capitalised(text)];
   const forms = [text, ...(first ? lower.reverse() : lower)];
   if (!capitals) return [least(codec, forms)]; // it may be an acronym
-  const sizes = sizesOf(codec, forms);
-  const best = sizes[2] < sizes[1] ? 2 : 1;
-  return [sizes[best] <= sizes[0] ? forms[best] : text];
+  const [own, ...sizes] = sizesOf(codec, forms);
+  const fewest = Math.min(...sizes);
+  return [fewest <= own ? forms[1 + sizes.indexOf(fewest)] : text];
 }
 
 function least(codec, forms) {

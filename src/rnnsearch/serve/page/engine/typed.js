@@ -1,7 +1,7 @@
 // What people type instead of what is written: the functions of translation/typed.py, where they are
 // described.
 
-import { capitalised, firstWord, inCapitals, isAlpha, isUpper } from "./case.js";
+import { begun, capitalised, firstWord, inCapitals, isAlpha, isUpper } from "./case.js";
 import { kindOf } from "./copied.js";
 import { negate } from "./negation.js";
 import { ABBREVIATIONS, ACCENTS, ANY_TWO, ELIDED, FIRST_TWO, LONGEST_READ } from "./tables.js";
@@ -19,10 +19,9 @@ export function asWritten(codec, words) {
   const line = {
     codec,
     language: codec.language,
-    bare: words.every((text) => text.normalize("NFD") === text),
     hasty: !large.length || open || capitals,
   };
-  line.accents = line.bare && line.language === "fr";
+  line.accents = line.language === "fr" && words.every((text) => text.normalize("NFD") === text);
   const isChanged = ([place, parts]) => parts.length !== 1 || parts[0] !== words[place];
   let read = readWords(line, words, first, capitals);
   if (!line.hasty && [...read.entries()].some(isChanged)) {
@@ -43,16 +42,14 @@ function readWords(line, words, first, capitals) {
     const found =
       ofTwo(line, `${text} ${after}`, place === first) ||
       written(line, lower, before, after, text !== lower);
-    const begun = /^\p{Lu}/u.test(text) && (place === first || !capitals);
-    return found === lower ? [text] : line.codec.tokeniser.words(begun ? begin(found) : found);
+    const large = /^\p{Lu}/u.test(text) && (place === first || !capitals);
+    return found === lower ? [text] : line.codec.tokeniser.words(large ? begun(found) : found);
   });
 }
 
-const begin = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
-
 function ofTwo({ language, hasty }, words, first) {
-  const begun = (first && hasty && FIRST_TWO[language]) || [];
-  const forms = [...begun, ...(((first || hasty) && ANY_TWO[language]) || [])];
+  const own = (first && hasty && FIRST_TWO[language]) || [];
+  const forms = [...own, ...(((first || hasty) && ANY_TWO[language]) || [])];
   return forms.find(([form]) => form.test(words))?.[1];
 }
 
