@@ -383,7 +383,7 @@ def _entries(
         fields = [plain_field(field, number).strip() for field in found]
         if len(fields) != 2 or not all(fields):
             raise InputError(what, file=path, line=number, remedy=remedy)
-        yield number, *fields
+        yield number, fields[0], fields[1]
 
 
 def read_glossary(path: str | Path) -> dict[str, str]:
