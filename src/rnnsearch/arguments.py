@@ -20,7 +20,7 @@ def require(name: str, value: object, *kinds: type) -> None:
     if not isinstance(value, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise InputError(
-            f"{name} is {_short(value)}, of type {type(value).__name__}", remedy=f"give a {wanted}"
+            f"{name} is {_short(value)}, of type {type(value).__name__}", f"give a {wanted}"
         )
 
 
@@ -33,13 +33,13 @@ def require_number(
     if not isinstance(value, kind) or not least <= float(value) <= most:
         limits = f"at least {least}" if most == inf else f"from {least} to {most}"
         remedy = f"give a {'whole ' * whole}number, {limits}"
-        raise InputError(f"{name} is {_short(value)}", remedy=remedy)
+        raise InputError(f"{name} is {_short(value)}", remedy)
 
 
 def require_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Raises InputError unless an argument of a Python function is one of these words."""
     if value not in choices:
-        raise InputError(f"{name} is {_short(value)}", remedy=f"use one of {', '.join(choices)}")
+        raise InputError(f"{name} is {_short(value)}", f"use one of {', '.join(choices)}")
 
 
 def require_texts(name: str, table: object) -> None:
@@ -70,7 +70,7 @@ def given_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for number, pair in enumerate(given_items(pairs, "pairs"), 1):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             what = f"pair {number} is {type(pair).__name__}, not a source and a target line"
-            raise InputError(what, remedy="give tuples of two strings")
+            raise InputError(what, "give tuples of two strings")
         yield (
             _checked(pair[0], f"the source of pair {number}"),
             _checked(pair[1], f"the target of pair {number}"),
@@ -99,7 +99,7 @@ def in_step(
             one, other = (number + (item is not None) + sum(1 for _ in rest) for item, rest in ends)
             lines = f"{one:,} line{'s' * (one != 1)}"
             what = f"{names[0]} has {lines} and {names[1]} has {other:,}, so they are not parallel"
-            raise InputError(what, remedy=remedy)
+            raise InputError(what, remedy)
         yield pair
 
 
@@ -109,7 +109,7 @@ def given_items(items: Iterable[Item], what: str) -> Iterable[Item]:
     single = isinstance(items, (str, bytes)) or not hasattr(items, "__iter__")
     if single or isinstance(items, (Mapping, set, frozenset)) or hasattr(items, "columns"):
         remedy = f"give a list of {'strings or pairs' if single else 'its values'}"
-        raise InputError(f"{type(items).__name__} was given, not {what}", remedy=remedy)
+        raise InputError(f"{type(items).__name__} was given, not {what}", remedy)
     return items
 
 
@@ -118,5 +118,5 @@ def _checked(line: object, name: str) -> str:
         remedy = (
             "decode it, as in line.decode('utf-8')" if isinstance(line, bytes) else "give strings"
         )
-        raise InputError(f"{name} is {type(line).__name__}, not text", remedy=remedy)
+        raise InputError(f"{name} is {type(line).__name__}, not text", remedy)
     return line

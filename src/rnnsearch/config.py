@@ -79,9 +79,9 @@ def with_short(changes: Mapping[str, Any], short: Mapping[str, Any]) -> Values:
             tables = [table for table in TRANSLATING if name in dict(getattr(Sections(), table))]
             given = [f'give settings={{"{table}.{name}": …}}' for table in tables]
             remedy = "".join(given) or did_you_mean(name, SHORT)
-            raise InputError(f"there is no option {name}", remedy=remedy)
+            raise InputError(f"there is no option {name}", remedy)
         if SHORT[name] in changes:
-            raise InputError(f"{name} and {SHORT[name]} are the same", remedy="give one of them")
+            raise InputError(f"{name} and {SHORT[name]} are the same", "give one of them")
         result[SHORT[name]] = value
     return result
 
@@ -109,9 +109,9 @@ def rename(where: str | None, *tables: Any, said: bool = True) -> None:
             continue
         others, what = table.setdefault(after, {}), f"{old} is now {new}"
         if not isinstance(others, dict):
-            raise InputError(f"{after} is no table", file=where, remedy=f"write [{after}]")
+            raise InputError(f"{after} is no table", f"write [{after}]", file=where)
         if name in others:
-            raise InputError(f"{what}, and both are given", file=where, remedy=f"remove {old}")
+            raise InputError(f"{what}, and both are given", f"remove {old}", file=where)
         others[name] = values.pop(key)
         found[what] = None
     if found and said:
@@ -178,7 +178,7 @@ def checked(kind: type[Table], table: Values, where: str | None, remedy: str) ->
         if len(key) == 1 and isinstance(inner := table.get(key[0]), dict):  # an unknown section
             key += [one for one in [*inner][:1] if one]
         remedy = f"{suggested_key(kind, key)} {remedy}".strip()
-        raise InputError(f"unknown setting {'.'.join(key)}", file=where, remedy=remedy) from None
+        raise InputError(f"unknown setting {'.'.join(key)}", remedy, file=where) from None
 
 
 def first_fault(error: ValidationError) -> str:
@@ -208,7 +208,7 @@ def read_named(kind: str, name: str | Path) -> tuple[str, Values]:
         known, own = built_in(kind), str(name).replace("*", "-star")  # the paper's RNNsearch-50*
         if own not in known:
             remedy = f"{did_you_mean(own, known)} name a TOML file or one of {', '.join(known)}"
-            raise InputError(f"no {kind} {str(name)!r}", remedy=remedy.strip())
+            raise InputError(f"no {kind} {str(name)!r}", remedy.strip())
         return f"{kind} {name}", parse_toml(known[own].read_text(encoding="utf-8"))
 
 
@@ -225,7 +225,7 @@ def effective(table: Tables, allowed: Container[str]) -> Tables:
     for section, values in table.items():
         for key in values:
             if section not in allowed and f"{section}.{key}" not in allowed:
-                raise InputError(f"{section}.{key} has no effect here", remedy="remove it")
+                raise InputError(f"{section}.{key} has no effect here", "remove it")
     return table
 
 
@@ -240,7 +240,7 @@ def read_overrides(overrides: Sequence[str]) -> Tables:
             known = section in Settings.model_fields  # a table, without its key
             likely = "" if known or not separator else suggested_key(Settings, [section])
             remedy = likely or "for example --set model.hidden_size=512"
-            raise InputError(f"--set {override!r} is not section.key=value", remedy=remedy)
+            raise InputError(f"--set {override!r} is not section.key=value", remedy)
         try:
             values[key] = parse_toml(f"value = {text}")["value"]
         except ValueError:

@@ -233,7 +233,7 @@ def matrix_of(
             what = f"the gold link {source}-{target} (source-target) is outside the sentence"
             raise InputError(
                 f"{what} of {shape[1]} by {shape[0]} words",
-                remedy="gold links count the words of the picture from 0",
+                "gold links count the words of the picture from 0",
             )
     matrix = np.asarray(weights, dtype=np.float64)
     if matrix.size == 0 == shape[0] * shape[1]:
@@ -241,7 +241,7 @@ def matrix_of(
     if matrix.shape != shape:
         raise InputError(
             f"the alignment has shape {matrix.shape}, but its words need {shape}",
-            remedy="give one row per target word",
+            "give one row per target word",
         )
     return matrix
 
@@ -294,7 +294,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     suffix, drawn = path.suffix.lower(), io.BytesIO()
     if suffix not in SUFFIXES:
         what = f"cannot draw a {suffix or 'file without suffix'}"
-        raise InputError(what, file=path, remedy=f"use one of {', '.join(SUFFIXES)}")
+        raise InputError(what, f"use one of {', '.join(SUFFIXES)}", file=path)
 
     # SVG embeds no fonts, so letters are outlines. PDF has Type 42 fonts: many conferences refuse
     # Type 3.
@@ -326,7 +326,7 @@ def alignment_text(
     if width < (narrowest := cell + _NARROWEST - 2):
         raise InputError(
             f"an alignment cannot be drawn {width} columns wide",
-            remedy=f"use at least {narrowest} columns",
+            f"use at least {narrowest} columns",
         )
     words = [printable(token) for token in target_tokens]
     label_width = min(max(map(cell_len, words), default=0), width // 3)

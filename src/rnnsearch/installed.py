@@ -64,7 +64,7 @@ def folder_of(word: str | Path) -> Path:
         return models[name]
     known = f"installed models: {', '.join(models)}" if models else NO_MODELS
     remedy = f"{did_you_mean(name, models)} {known}".strip()
-    raise InputError(f"there is no folder and no installed model {name!r}", remedy=remedy)
+    raise InputError(f"there is no folder and no installed model {name!r}", remedy)
 
 
 def model_names(
@@ -81,7 +81,7 @@ def model_names(
         names.append(name or ("-".join(pair) if known else folder.resolve().name))
         if names[-1] in names[:-1]:
             remedy = "give them different names: NAME=RUN in a service, else folders"
-            raise InputError(f"two models would be called {names[-1]!r}", remedy=remedy)
+            raise InputError(f"two models would be called {names[-1]!r}", remedy)
     return names
 
 
@@ -108,9 +108,7 @@ def part(name: str) -> Any:
     is none."""
     for entry in entry_points(group="rnnsearch.parts", name=name):
         return entry.load()
-    raise InputError(
-        f"this installation has no part {name!r}", remedy="install the whole of rnnsearch"
-    )
+    raise InputError(f"this installation has no part {name!r}", "install the whole of rnnsearch")
 
 
 def need(extra: str) -> None:

@@ -123,7 +123,7 @@ class Run:
             layout, version = (header.get(key, "unknown") for key in ("format", "rnnsearch"))
             own = f"this is rnnsearch {package_version()}, format {RUN_FORMAT}"
             what = f"is a run of format {layout} (rnnsearch {version}); {own}"
-            raise InputError(what, file=path, remedy="use that version, or train again")
+            raise InputError(what, "use that version, or train again", file=path)
         settings = stored(table, str(file))
         checksums = header.get("checksums")  # older runs and models have none
         if not isinstance(checksums, dict | None):
@@ -221,7 +221,7 @@ def check_new(path: Path, resume: bool = False) -> None:
     resumed, or other files than those of a training that was killed."""
     if (path / "config.toml").exists() and not resume:
         remedy = "--resume to go on with it, or name another folder for --out"
-        raise InputError("holds a run already", file=path, remedy=remedy)
+        raise InputError("holds a run already", remedy, file=path)
     check_folder(
         path, lambda one: (one / "config.toml").exists() or (one / CHECKPOINT).parent.is_dir()
     )

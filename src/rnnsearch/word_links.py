@@ -39,13 +39,11 @@ def given_links(links: Iterable[Link], name: str) -> set[Link]:
             raise TypeError
         found = {(index(source), index(target)) for source, target in pairs}
         if negative := [link for link in found if min(link) < 0]:
-            raise InputError(f"{name}: {negative[0]} is no link", remedy="count words from 0")
+            raise InputError(f"{name}: {negative[0]} is no link", "count words from 0")
         return found
     except (TypeError, ValueError):
         remedy = "give pairs (source, target); read_pharaoh reads them from a file"
-        raise InputError(
-            f"{name}: {type(links).__name__} was given, not links", remedy=remedy
-        ) from None
+        raise InputError(f"{name}: {type(links).__name__} was given, not links", remedy) from None
 
 
 def format_links(links: Sequence[Link]) -> str:

@@ -71,7 +71,7 @@ def generate(
         of = "" if seed == 1 else " of another seed than 1"
         lengths = f"{min_words} to {max_words} words"
         what = f"the built-in corpus has {len(available):,} pairs of {lengths}{of}"
-        raise InputError(what, remedy="ask for fewer pairs, or for other lengths")
+        raise InputError(what, "ask for fewer pairs, or for other lengths")
     if seed != 1:
         chance = Random(int(seed)).random  # the same in every version of Python
         available.sort(key=lambda _: chance())

@@ -69,9 +69,9 @@ def alignment_error(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]
     if len(links) != len(gold):
         what = f"there are {len(links)} sentences of links but {len(gold)} of gold links"
         remedy = "line n of the links must belong to sentence n of the gold file"
-        raise InputError(what, remedy=remedy)
+        raise InputError(what, remedy)
     if not gold:
-        raise InputError("no sentence to score", remedy="the links and the gold links are empty")
+        raise InputError("no sentence to score", "the links and the gold links are empty")
     found, in_sure, in_possible, sure, possible = link_counts(links, gold).sum(axis=0).tolist()
     precision, recall = _quotient(in_possible, found), _quotient(in_sure, sure)
     aer = 1.0 - _quotient(in_sure + in_possible, found + sure)
@@ -85,7 +85,7 @@ def link_counts(links: Sequence[Collection[Link]], gold: Sequence[GoldLinks]) ->
         found = given_links(each, f"sentence {number} of links")
         if not isinstance(reference, GoldLinks):
             what = f"sentence {number} of gold is {type(reference).__name__}, not GoldLinks"
-            raise InputError(what, remedy="write GoldLinks(frozenset(sure), frozenset(possible))")
+            raise InputError(what, "write GoldLinks(frozenset(sure), frozenset(possible))")
         sides = reference.sure, reference.possible
         counts.append((len(found), *(len(found & side) for side in sides), *map(len, sides)))
     return np.array(counts, dtype=np.int64)
@@ -138,7 +138,7 @@ def read_gold(
         if number != expected:
             what = f"there is no line for sentence {expected}, but one for sentence {number}"
             write = f"write a sentence without links as '{expected} 0 0'"
-            raise InputError(what, file=path, remedy=f"number the sentences from 1; {write}")
+            raise InputError(what, f"number the sentences from 1; {write}", file=path)
     return [sentences[number] for number in sorted(sentences)]
 
 
@@ -154,7 +154,7 @@ def from_one(path: str | Path) -> InputError:
     """Returns the error for gold links that seem to count words from 1."""
     what = "its gold links seem to count words from 1: none has position 0"
     remedy = "add --gold-from 1, or --gold-from 0 if they count from 0"
-    return InputError(what, file=path, remedy=remedy)
+    return InputError(what, remedy, file=path)
 
 
 def _is_named_naacl(path: str | Path) -> bool:
@@ -174,7 +174,7 @@ def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> d
             form = "sentence source_position target_position [S|P], counted from 1"
             hint = "; if these are Pharaoh links, rename the file: .wa says NAACL"
             remedy = f"write a line as: {form}{hint * _is_named_naacl(path)}"
-            raise InputError(what, file=path, line=line_number, remedy=remedy)
+            raise InputError(what, remedy, file=path, line=line_number)
         sentence, source, target = (int(match[group]) for group in (1, 2, 3))
         links = found.setdefault(sentence, (set(), set()))[match[4] == "P"]
         if source >= start and target >= start:
@@ -186,7 +186,7 @@ def _parse_naacl(lines: Sequence[str], path: str | Path, first: int | None) -> d
             what = f"sentence {sentence} has '{sentence} 0 0' and others"
             remedy = "add --gold-from 0, or --gold-from 1 if 0 is the empty word"
             what = f"its links seem to count words from 0: {what}"
-            raise InputError(what, file=path, remedy=remedy)
+            raise InputError(what, remedy, file=path)
     return {sentence: GoldLinks(*map(frozenset, sides)) for sentence, sides in found.items()}
 
 

@@ -102,7 +102,7 @@ def _bleu_metric(tokenise: str, lowercase: bool = False) -> Any:
     if tokenise not in BLEU.TOKENIZERS:
         raise InputError(
             f"there is no BLEU tokenisation {tokenise!r}",
-            remedy=f"use one of {', '.join(BLEU.TOKENIZERS)}",
+            f"use one of {', '.join(BLEU.TOKENIZERS)}",
         )
     try:
         return BLEU(tokenize=tokenise, lowercase=lowercase)
@@ -111,7 +111,7 @@ def _bleu_metric(tokenise: str, lowercase: bool = False) -> Any:
     except OSError as error:  # its model cannot be downloaded
         what = f"sacreBLEU cannot download what the tokenisation {tokenise!r} needs"
         remedy = "try again with a network connection: it is needed once"
-        raise InputError(f"{what}: {one_line(str(error))}", remedy=remedy) from None
+        raise InputError(f"{what}: {one_line(str(error))}", remedy) from None
 
 
 def metric_statistics(
@@ -124,12 +124,10 @@ def metric_statistics(
         if len(hypotheses) != len(stream):
             raise InputError(
                 f"there are {len(hypotheses)} hypotheses but {len(stream)} references",
-                remedy="line n must be the same sentence in both files",
+                "line n must be the same sentence in both files",
             )
     if not hypotheses:
-        raise InputError(
-            "no sentence to score", remedy="the hypotheses and the references are empty"
-        )
+        raise InputError("no sentence to score", "the hypotheses and the references are empty")
     sentences = list(zip(hypotheses, *streams, strict=True))
     places = {sentence: place for place, sentence in enumerate(dict.fromkeys(sentences))}
     texts, *others = map(list, zip(*places, strict=True))  # a file may hold a million empty lines

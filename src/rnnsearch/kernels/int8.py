@@ -27,8 +27,7 @@ class Int8Linear:
     ) -> None:
         if not has_int8(matrix.device):
             raise InputError(
-                "there are no int8 products on this device",
-                remedy='set search.precision = "bfloat16"',
+                "there are no int8 products on this device", 'set search.precision = "bfloat16"'
             )
         integers, self.scales = quantised(matrix)
         self.prepared = torch.ops.onednn.qlinear_prepack(integers, None)

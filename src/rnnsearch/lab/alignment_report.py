@@ -93,9 +93,9 @@ def read_matrices(file: str | Path) -> list[AlignedPair]:
             pairs.append(Matrices.model_validate_json(line).aligned())
         except ValidationError as error:
             remedy = "write the file with `rnnsearch align --format matrices`"
-            raise InputError(first_fault(error), file=file, line=number, remedy=remedy) from None
+            raise InputError(first_fault(error), remedy, file=file, line=number) from None
     if not pairs:
-        raise InputError("is empty", file=file, remedy="a report has at least one pair")
+        raise InputError("is empty", "a report has at least one pair", file=file)
     return pairs
 
 
@@ -190,7 +190,7 @@ def report_alignments(
     """
     runs = {name or file_stem(file): file for name, file in map(split_name, files)}
     if len(set(map(file_name, runs))) < len(files):
-        raise InputError("two files have the same name", remedy="--alignments NAME=FILE")
+        raise InputError("two files have the same name", "--alignments NAME=FILE")
     found = {name: read_matrices(file) for name, file in runs.items()}
     leader, first = next(iter(found.items()))
     texts = [(one.source, one.target) for one in first]
@@ -201,9 +201,7 @@ def report_alignments(
     for file, number in counts.items():
         if number != len(first):
             what = f"has {number:,} sentences, but {runs[leader]} has {len(first):,}"
-            raise InputError(
-                what, file=file, remedy="line n must belong to line n of the first file"
-            )
+            raise InputError(what, "line n must belong to line n of the first file", file=file)
     if gold:
         words = [(source.split(), target.split()) for source, target in texts]
         require_words(truths, words, runs[leader])

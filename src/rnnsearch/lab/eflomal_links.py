@@ -51,7 +51,7 @@ def require_eflomal() -> None:
             "pip install 'rnnsearch[align]', which needs a C compiler; or give another aligner's"
             " files with --forward and --reverse"
         )
-        raise InputError("aligning words needs the package eflomal", remedy=remedy)
+        raise InputError("aligning words needs the package eflomal", remedy)
 
 
 def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path, seed: int) -> None:
@@ -91,7 +91,7 @@ def run_eflomal(source: Path, target: Path, forward: Path, reverse: Path, seed: 
             remedy = (
                 "check the free disk space and memory; eflomal holds the whole corpus in memory"
             )
-            raise InputError(f"eflomal ended with {how}", remedy=remedy) from None
+            raise InputError(f"eflomal ended with {how}", remedy) from None
 
 
 def seeded(program: Path, folder: Path, seed: int) -> Path:
@@ -148,7 +148,7 @@ def align_texts(
         if all(path.stat().st_size == sum(sizes) for path in paths):  # line feeds alone
             names = ", ".join(text.name for text in texts)
             raise InputError(
-                f"{names}: there are no words", remedy="give files with one sentence per line"
+                f"{names}: there are no words", "give files with one sentence per line"
             )
         runs = zip(letters, run_files(folder, letters), strict=True)
         for run, (number, directions) in enumerate(runs):
@@ -265,7 +265,7 @@ def link_texts(
     `link_files`: by VOTE of several runs, or by another method from one. Returns a report."""
     if not len(set(outs)) == len(outs) == len(texts):
         what = f"{len(set(outs))} output file(s) given for {len(texts)} corpora"
-        raise InputError(what, remedy="give one for each corpus, in the same order")
+        raise InputError(what, "give one for each corpus, in the same order")
     letters = RUN_LETTERS if method == VOTE else ONE_RUN
     with tempfile.TemporaryDirectory(prefix="rnnsearch-") as work:
         sizes = align_texts(

@@ -82,7 +82,7 @@ def require_same_start(
             raise from_one(path)
         remedy = f"count from 0: {FROM_ZERO}; add --gold-from 0 if they do"
         what = "the links seem to count words from 1: none has position 0"
-        raise InputError(what, file=file, remedy=remedy)
+        raise InputError(what, remedy, file=file)
 
 
 def require_words(
@@ -104,4 +104,4 @@ def require_words(
                         "align the words that the gold links count: --align.words given or"
                         " tokenised"
                     )
-                    raise InputError(what, file=file, line=number, remedy=remedy)
+                    raise InputError(what, remedy, file=file, line=number)

@@ -50,10 +50,10 @@ def choose_held_out(texts: Sequence[ParallelText]) -> dict[int, str]:
                 seen.add(hash(left))
     if total and same > total / 2:
         what = f"{same:,} of {total:,} lines are the same in both files"
-        raise InputError(what, remedy="give a text and its translation")
+        raise InputError(what, "give a text and its translation")
     if len(usable) < FEWEST_PAIRS:
         what = f"{len(usable):,} different sentence pairs, of {total:,}, are too few to learn from"
-        raise InputError(what, remedy=f"give at least {FEWEST_PAIRS:,}, better tens of thousands")
+        raise InputError(what, f"give at least {FEWEST_PAIRS:,}, better tens of thousands")
     each = min(HELD_OUT, len(usable) // 20)
     length = max(1, each // STRETCHES)
     starts = range(0, len(usable) - length + 1, length)

@@ -119,20 +119,20 @@ def align_with_models(
         raise InputError(
             f"--aligner {model}: no model from {data.target_language} to {data.source_language} is"
             " installed",
-            remedy="use two runs of your own by `align --reverse-run`, or --aligner rnnsearch",
+            "use two runs of your own by `align --reverse-run`, or --aligner rnnsearch",
         )
     named = [language_of(file) for file in files]
     wanted = [data.source_language, data.target_language]
     if any(len(one) == 2 and one != other for one, other in zip(named, wanted, strict=True)):
         raise InputError(
             f"--aligner {model} needs a file in {wanted[0]}, then one in {wanted[1]}",
-            remedy=f"exchange the files, or use --aligner {opposite}; --aligner rnnsearch for other"
+            f"exchange the files, or use --aligner {opposite}; --aligner rnnsearch for other"
             " languages",
         )
     key = content_key(files, run.checksum, Run.open(opposite).checksum, words, MADE_BY)
     check_pairs(*files)
     if count_lines(files[0]) == 0:
-        raise InputError("is empty", file=files[0], remedy="give files with one sentence per line")
+        raise InputError("is empty", "give files with one sentence per line", file=files[0])
     with work_folder(folder, "links", key) as step:
         yield Aligners(files, (model, opposite), eflomal_links(step, files, data, words), step)
 

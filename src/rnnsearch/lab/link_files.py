@@ -97,11 +97,9 @@ def link_files(
                     counts.update(exchanged=len(exchanged.intersection(one)))
             if counts["pairs"] < expected:
                 what = f"ends after {counts['pairs']:,} of {expected:,} lines"
-                raise InputError(what, file=runs[0][0], remedy=CHECK_DISK)
+                raise InputError(what, CHECK_DISK, file=runs[0][0])
         if not counts["pairs"]:
-            raise InputError(
-                "is empty", file=runs[0][0], remedy="give files with one line for each pair"
-            )
+            raise InputError("is empty", "give files with one line for each pair", file=runs[0][0])
     return _report(counts, runs, method)
 
 
@@ -146,7 +144,7 @@ def _pairs(runs: Sequence[Directions]) -> Iterator[list[BothWays]]:
     for found in zip_longest(*(_pairs_of_run(*run) for run in runs)):
         if None in found:
             short = runs[found.index(None)][0]
-            raise InputError("has fewer lines than others", file=short, remedy=CHECK_DISK)
+            raise InputError("has fewer lines than others", CHECK_DISK, file=short)
         yield list(found)
 
 

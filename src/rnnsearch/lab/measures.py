@@ -148,9 +148,7 @@ def measure(
     Raises InputError if there is no system, if two have the same name, and as the metrics do.
     """
     if not systems:
-        raise InputError(
-            "there is no system to evaluate", remedy="name a run or a file of translations"
-        )
+        raise InputError("there is no system to evaluate", "name a run or a file of translations")
     require_different([system.name for system in systems], "systems", "--system NAME=FILE")
     options = options.of(test)
     statistics = {system.name: system_statistics(test, system, options) for system in systems}
@@ -247,7 +245,7 @@ def counted_links(
                     f" {source} source and {target} target words"
                 )
                 remedy = "gold links must count words between spaces, or the tokeniser's words"
-                raise InputError(what, file=test.gold_file, remedy=remedy)
+                raise InputError(what, remedy, file=test.gold_file)
     found = []
     for sentence, pair, lines in zip(links, words, test.pairs, strict=True):
         left, right = (
@@ -268,7 +266,7 @@ def _given_positions(test: TestSet, given: list[str], words: list[str]) -> list[
             "compared with gold links"
         )
         remedy = 'leave the sentence out, or give data.tokeniser = "space"'
-        raise InputError(what, file=test.gold_file, remedy=remedy)
+        raise InputError(what, remedy, file=test.gold_file)
     positions = [0] * len(words)
     for place, (first, after) in reversed(list(enumerate(ranges))):
         positions[first:after] = [place] * (after - first)

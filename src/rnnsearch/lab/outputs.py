@@ -129,9 +129,7 @@ def read_outputs(path: Path) -> tuple[JsonObject, list[OutputLine]]:
                 outputs.append(from_line(line.decode("utf-8", "surrogatepass")))
         except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
             remedy = "remove it; its sentences are then translated again"
-            raise InputError(
-                f"is damaged: {error}", file=path, line=number, remedy=remedy
-            ) from None
+            raise InputError(f"is damaged: {error}", remedy, file=path, line=number) from None
     return header, outputs
 
 
@@ -359,7 +357,7 @@ class Outputs:
         header, lines = read_outputs(self.path)
         if [line.number for line in lines] != [number for number, *_ in self.pairs]:
             remedy = "remove it; its sentences are then translated again"
-            raise InputError("is damaged: sentences are missing", file=self.path, remedy=remedy)
+            raise InputError("is damaged: sentences are missing", remedy, file=self.path)
         return header, lines
 
     def _make(self, progress: Progress) -> None:

@@ -97,7 +97,7 @@ def find_shards(corpora: Sequence[str]) -> list[Shard]:
         if None in several or len({_stem(one.name) for one in several}) > 1:
             what = f"only one side has the shard {next(filter(None, several)).name}"
             remedy = "shards of both sides need the same names, apart from the last suffix"
-            raise InputError(what, file=" | ".join(corpora), remedy=remedy)
+            raise InputError(what, remedy, file=" | ".join(corpora))
         files = [file for one in several for file in one.files]
         shards.append(Shard(several[0].name, files, checksum(*(one.key for one in several))))
     return shards
@@ -113,7 +113,7 @@ def _files(corpus: str) -> list[Shard]:
         if not re.search(r"(^|/)[._]", name := file.removeprefix(root).lstrip("/"))
     ]
     if not shards:
-        raise InputError("there are no files", file=corpus, remedy="check the path or URL")
+        raise InputError("there are no files", "check the path or URL", file=corpus)
     return sorted(shards, key=lambda shard: _stem(shard.name))
 
 
@@ -127,7 +127,7 @@ def _storage(name: str) -> tuple[Any, str]:
     try:
         return url_to_fs(name)  # type: ignore[no-any-return]
     except (ImportError, ValueError) as error:
-        raise InputError(f"cannot be used: {error}", file=name, remedy="check the URL") from None
+        raise InputError(f"cannot be used: {error}", "check the URL", file=name) from None
 
 
 def unanswered(job: Job, shards: Sequence[Shard], overwrite: bool) -> list[Shard]:
@@ -141,7 +141,7 @@ def unanswered(job: Job, shards: Sequence[Shard], overwrite: bool) -> list[Shard
         key = record.decode().split() if isinstance(record, bytes) else [job.key]
         if key[0] != job.key and not overwrite:
             what = "holds answers of another command, another run or other settings"
-            raise InputError(what, file=job.out, remedy="name another folder, or add --overwrite")
+            raise InputError(what, "name another folder, or add --overwrite", file=job.out)
         if key != [job.key, shard.key] or f"{out}/answers/{shard.name}{job.suffix}" not in there:
             missing.append(shard)
     return missing
@@ -161,7 +161,7 @@ class Worker:
         command."""
         if self.job.find_key() != self.job.key:
             what = f"rnnsearch or the run on {platform.node()} differs from that of the command"
-            raise InputError(what, remedy="install one version on all machines, and share the run")
+            raise InputError(what, "install one version on all machines, and share the run")
         return self.job.load()
 
     def __call__(self, row: dict[str, Any]) -> dict[str, str]:
@@ -237,9 +237,7 @@ def answer_corpus(
         print(f"rnnsearch: {shard.name}: {errors.get(shard.name) or lost}", file=sys.stderr)
     if failed:
         remedy = "correct them; the same command does what is missing"
-        raise InputError(
-            f"{len(failed):,} of {len(shards):,} shards failed", file=job.out, remedy=remedy
-        )
+        raise InputError(f"{len(failed):,} of {len(shards):,} shards failed", remedy, file=job.out)
 
 
 def _rows(ray: Any, job: Job, shards: list[Shard], workers: int | None) -> Iterator[dict[str, str]]:
@@ -249,7 +247,7 @@ def _rows(ray: Any, job: Job, shards: list[Shard], workers: int | None) -> Itera
     if not room:
         raise InputError(
             f"a worker needs {needed} {kind}, which the cluster does not have",
-            remedy="use --device cpu, or a smaller --threads",
+            "use --device cpu, or a smaller --threads",
         )
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars, context.max_errored_blocks = False, -1
@@ -277,7 +275,7 @@ def _connected(address: str) -> Iterator[Any]:
     if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
         raise InputError(
             f"Ray needs {ADDRESS_SPACE:,} bytes of address space, and this shell allows {limit:,}",
-            remedy="ulimit -v unlimited",
+            "ulimit -v unlimited",
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's authors
     # Ray reports on its processes to stdout, which is for results.
@@ -295,7 +293,7 @@ def _connected(address: str) -> Iterator[Any]:
         except (Exception, SystemExit) as error:
             what = f"--address {address} cannot be used: {error!r}"
             remedy = "start Ray with `ray start --head`, or see /tmp/ray/session_latest/logs"
-            raise InputError(what[:300], remedy=remedy) from None
+            raise InputError(what[:300], remedy) from None
         try:
             yield ray
         finally:

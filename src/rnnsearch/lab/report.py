@@ -175,7 +175,7 @@ def _begin_folder(out: Path) -> None:
         make_folder(out)
         if any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
             what = "exists and holds files that are not a report's"
-            raise InputError(what, file=out, remedy="name another folder with --out")
+            raise InputError(what, "name another folder with --out", file=out)
 
 
 def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str, str]]:

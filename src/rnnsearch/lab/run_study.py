@@ -95,9 +95,7 @@ def run_study(
     """
     if unknown := sorted(set(only) - set(folder.study.variants)):
         remedy = f"one of {', '.join(folder.study.variants)}"
-        raise InputError(
-            f"the study has no variant {unknown[0]!r}", file=folder.name, remedy=remedy
-        )
+        raise InputError(f"the study has no variant {unknown[0]!r}", remedy, file=folder.name)
     runs = [run for run in folder.runs if not only or run.variant in only]
     found, results = dict[str, Measured](), folder.path / "results.jsonl"
     with work_folder(folder.path, "experiment", study_key(folder)) as step:
@@ -128,7 +126,7 @@ def study_key(folder: StudyFolder) -> str:
     for path in files:
         if not path.exists():
             remedy = "check the path; paths are relative to the folder of --data"
-            raise InputError("no such file", file=path, remedy=remedy)
+            raise InputError("no such file", remedy, file=path)
     made = inputs, folder.corpus.data
     settings = (one.model_dump_json(exclude_defaults=True) for one in made)
     return content_key(files, *settings, *linked_tests(folder))
@@ -307,7 +305,7 @@ def _other_optimiser(before: Settings, run: StudyRun) -> str:
         if (new := getattr(run.settings.optimiser, key)) != old:
             what = f"was trained with optimiser.{key} = {old!r}, which is now {new!r}"
             remedy = "remove it to train it anew, or name another folder with --out"
-            return str(InputError(what, file=run.path, remedy=remedy))
+            return str(InputError(what, remedy, file=run.path))
     return ""
 
 

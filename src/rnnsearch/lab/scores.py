@@ -110,7 +110,7 @@ def read_links(
     must count from the same position. Raises InputError as `read_pharaoh`, `alignment_error` and
     `require_same_start` do, and warns as `warn_if_misread` and `warn_if_beyond` do."""
     if len(set(names)) < len(names):
-        raise InputError("the same link file is given twice", remedy="give each file once")
+        raise InputError("the same link file is given twice", "give each file once")
     systems = {}
     for name in names:
         lines = list(read_link_lines(name))  # once: it may be a pipe

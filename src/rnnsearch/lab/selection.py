@@ -98,7 +98,7 @@ class Contrast(NamedTuple):
         vocabulary = Vocabulary.from_counts(counts, len(counts), MINIMUM_COUNT)
         if len(vocabulary) == len(SPECIALS):
             what = f"no {side} word of the in-domain text occurs twice"
-            raise InputError(what, remedy="give more text of the domain")
+            raise InputError(what, "give more text of the domain")
         texts = (encode_text(map(str.split, lines), vocabulary) for lines in (domain, pool))
         models = (NgramModel.estimate(text, len(vocabulary), order) for text in texts)
         return cls(tokeniser, vocabulary, *models)
@@ -170,7 +170,7 @@ def select(
     )
     for name in (one for one in pool if not is_on_disk(one)):
         what = "the pool is read several times"
-        raise InputError(what, file=name, remedy="give a file, not a pipe")
+        raise InputError(what, "give a file, not a pipe", file=name)
     tokenisers = side_tokeniser("source", settings), side_tokeniser("target", settings)
     domain = tokenised(pairs_of(domain_texts), tokenisers)
     options.progress("sampling the pool", 0, None)
@@ -194,7 +194,7 @@ def select(
     kept = best(scores, words, *amount)
     if not kept.any():
         remedy = "raise --words, --share or --pairs"
-        raise InputError("the amount is too small to select any pair", remedy=remedy)
+        raise InputError("the amount is too small to select any pair", remedy)
     _write(texts, kept.tolist(), files)
     known = _both([len(contrast.vocabulary) - len(SPECIALS) for contrast in contrasts])
     return (

@@ -123,7 +123,7 @@ def compare(
         raise InputError(
             f"{name} has {ours.name} of {len(ours):,} sentences and {other_name} has {theirs.name}"
             f" of {len(theirs):,}",
-            remedy="compare one metric on one test set",
+            "compare one metric on one test set",
         )
     difference = theirs.score().value - ours.score().value
     before, after = (bootstrap(one, samples=samples, seed=SEED) for one in (ours, theirs))

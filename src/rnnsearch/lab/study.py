@@ -341,12 +341,12 @@ def open_study(
     study = checked(Study, table, where, remedy)
     changes = study.quick if quick else Quick()
     if changes is None:
-        raise InputError("the study has no table [quick]", file=where, remedy="leave --quick out")
+        raise InputError("the study has no table [quick]", "leave --quick out", file=where)
     study = _changed(study, changes, f"{where}: quick", remedy)
     late, read = read_overrides(overrides), cache(read_recipe)
     if "seed" in changes.settings.get("training", {}) | late.get("training", {}):
         what = "training.seed is not a setting of a study"
-        raise InputError(what, file=where, remedy="list the seeds, as seeds = [1, 2]")
+        raise InputError(what, "list the seeds, as seeds = [1, 2]", file=where)
 
     def resolved(variant: Variant, where: str) -> Settings:
         """Returns the settings: a recipe, changed by the study, the variant, [quick] and the
@@ -394,7 +394,7 @@ def _read_study(study_file: str | Path) -> tuple[str, TomlTable]:
     _, other = read_named("study", Path(where).parent / like if like.endswith(".toml") else like)
     if "like" in other:
         said, remedy = f"like: {like} is itself like another study", "name that one"
-        raise InputError(said, file=where, remedy=remedy)
+        raise InputError(said, remedy, file=where)
     return where, other | table
 
 

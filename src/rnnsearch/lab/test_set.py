@@ -82,7 +82,7 @@ def read_test_set(
     else:
         pairs = list(read_pairs(source, reference))
     if not pairs:
-        raise InputError("is empty", file=reference, remedy="a test set has at least one pair")
+        raise InputError("is empty", "a test set has at least one pair", file=reference)
     sources, references = zip(*pairs, strict=True)
     test = TestSet(
         name, list(sources), comparable(references, reference), (str(source), str(reference))
@@ -102,9 +102,7 @@ def read_test_sets(
     and gold links that do not fit.
     """
     if not files or len(files) % 2:
-        raise InputError(
-            "a test set is two files, source and reference", remedy="--test [NAME=]SRC REF"
-        )
+        raise InputError("a test set is two files, source and reference", "--test [NAME=]SRC REF")
     sets = []
     for word, reference in zip(files[::2], files[1::2], strict=True):
         name, source = split_name(word)
@@ -116,10 +114,10 @@ def read_test_sets(
         name, path = split_name(entry)
         if not name and len(sets) > 1:
             what = f"which test set do the gold links {path} belong to?"
-            raise InputError(what, remedy="--gold NAME=FILE")
+            raise InputError(what, "--gold NAME=FILE")
         if (name := name or names[0]) not in names:
             what = f"no test set {name!r} for the gold links {path}"
-            raise InputError(what, remedy=f"one of {', '.join(names)}")
+            raise InputError(what, f"one of {', '.join(names)}")
         place = names.index(name)
         sets[place] = sets[place].with_gold(path, gold_from)
     return sets
@@ -137,8 +135,8 @@ def require_lines(file: str | Path, lines: int, test: TestSet) -> None:
     if lines != len(test.source):
         raise InputError(
             f"has {lines:,} sentences, but test set {test.name} has {len(test.source):,}",
+            "line n must belong to line n of the test set",
             file=file,
-            remedy="line n must belong to line n of the test set",
         )
 
 
@@ -173,10 +171,10 @@ def read_systems(
         name, path = split_name(word)
         if name and name in files:
             remedy = "--system NAME=HYP, with a different name for each"
-            raise InputError(f"two systems are called {name}", remedy=remedy)
+            raise InputError(f"two systems are called {name}", remedy)
         current = name or current
         if not current:
-            raise InputError(f"the system of {word} has no name", remedy="--system NAME=HYP")
+            raise InputError(f"the system of {word} has no name", "--system NAME=HYP")
         files.setdefault(current, []).append(path)
     for name, paths in files.items():
         if len(paths) != len(sets):
@@ -184,7 +182,7 @@ def read_systems(
             counted = f"{len(paths)} file" + "s" * (len(paths) > 1)
             what = f"system {name} has {counted}, but the test sets are: {names}"
             remedy = f"give one file for each, in this order; {ABSENT} for a missing one"
-            raise InputError(what, remedy=remedy)
+            raise InputError(what, remedy)
     return {
         name: {
             test.name: read_hypotheses(path, len(test.source))
@@ -202,9 +200,7 @@ def read_hypotheses(file: str | Path, lines: int) -> list[str]:
     if len(text) != lines:
         counted = "1 line" if len(text) == 1 else f"{len(text):,} lines"
         remedy = "line N must translate line N of the source"
-        raise InputError(
-            f"has {counted}, and the references have {lines:,}", file=file, remedy=remedy
-        )
+        raise InputError(f"has {counted}, and the references have {lines:,}", remedy, file=file)
     return text
 
 
@@ -231,4 +227,4 @@ def require_different(names: Sequence[str], what: str, remedy: str) -> None:
     files = list(map(file_name, names))
     for name in files:
         if files.count(name) > 1:
-            raise InputError(f"two {what} are called {name}", remedy=remedy)
+            raise InputError(f"two {what} are called {name}", remedy)

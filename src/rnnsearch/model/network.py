@@ -94,7 +94,7 @@ class TranslationNetwork(nn.Module):
                 except ValueError as error:
                     remedy = "the class rnnsearch.extending.Alignment describes each method"
                     what = f"model.alignment = {settings.alignment!r}: {error}"
-                    raise InputError(what, remedy=remedy) from error
+                    raise InputError(what, remedy) from error
             decoder = Decoder(
                 cell(m, n, context_size), scorer, self.encoder.summary_size, settings.wiring
             )
@@ -301,12 +301,12 @@ def resolve(
     if not known and ":" not in name:
         raise InputError(
             f"{setting} = {name!r} is unknown",
-            remedy=f"use one of {', '.join(built_in)}, or package.module:Class",
+            f"use one of {', '.join(built_in)}, or package.module:Class",
         )
     if not (known or trust_code):
         raise InputError(
             f"{setting} = {name!r} names code outside rnnsearch",
-            remedy="add --trust-code if you trust the author of this run",
+            "add --trust-code if you trust the author of this run",
         )
     part = import_named(setting, known or name)
     if not (isinstance(part, type) and issubclass(part, base)):
@@ -326,4 +326,4 @@ def import_named(setting: str, name: str) -> Any:
         return getattr(importlib.import_module(module_name), own)
     except (Exception, SystemExit) as error:  # foreign code may raise anything
         what = f"{setting} = {name!r} cannot be imported: it raised {type(error).__name__}: {error}"
-        raise InputError(what, remedy="write package.module:name") from error
+        raise InputError(what, "write package.module:name") from error

@@ -51,7 +51,7 @@ def fetched(name: str, revision: str | None = None) -> Path:
     except ImportError:
         what = f"there is no folder {name!r}, and models of a hub need the package huggingface_hub"
         remedy = "pip install 'rnnsearch[hub]', or name a folder that is there"
-        raise InputError(what, remedy=remedy) from None
+        raise InputError(what, remedy) from None
     cache = Path(CACHE or constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
     latest = cache / "refs" / quote(revision or "main", safe="")
     try:
@@ -71,7 +71,7 @@ def fetched(name: str, revision: str | None = None) -> Path:
         )
     if "config.toml" not in files:
         what = f"{name!r} is no model of rnnsearch: it has no config.toml"
-        raise InputError(what, remedy="name a model whose library is rnnsearch")
+        raise InputError(what, "name a model whose library is rnnsearch")
     folder = cache / "snapshots" / commit
     wanted = [file for file in files if MODEL_FILES.fullmatch(file)]
     if not all((folder / file).is_file() for file in wanted):
@@ -120,5 +120,5 @@ def _answer(url: str, at_most: int) -> Iterator[bytes]:
 def _not_fetched(name: str, error: Exception) -> InputError:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return InputError(
-        f"model {name!r} cannot be fetched: {said}", remedy="check its name and the connection"
+        f"model {name!r} cannot be fetched: {said}", "check its name and the connection"
     )

@@ -110,7 +110,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         what = getattr(error, "strerror", None) or str(error)
         remedy = "name another --host or --port"
-        raise InputError(f"cannot listen at {host} port {port}: {what}", remedy=remedy) from None
+        raise InputError(f"cannot listen at {host} port {port}: {what}", remedy) from None
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * WRITE_SECONDS))
     return bound
 
@@ -139,12 +139,12 @@ def read_keys(path: Path) -> frozenset[str]:
         line: number for number, line in enumerate(lines, 1) if line and not line.startswith("#")
     }
     if not keys:
-        raise InputError("holds no key", file=path, remedy="write one key on each line")
+        raise InputError("holds no key", "write one key on each line", file=path)
     shortest = min(keys, key=len)
     if len(shortest) < SHORTEST_KEY:
         what = f"a key has at least {SHORTEST_KEY} characters"
         remedy = "for example: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"
-        raise InputError(what, file=path, line=keys[shortest], remedy=remedy)
+        raise InputError(what, remedy, file=path, line=keys[shortest])
     return frozenset(map(digest, keys))
 
 

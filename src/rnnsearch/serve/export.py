@@ -127,19 +127,19 @@ def check_exportable(run: Run) -> None:
     for function in edited(ENGINE_EQUALS):
         what = f"{function} is edited, and the engine of the page has the equation as it was"
         remedy = "translate with `rnnsearch translate` or `serve`"
-        raise InputError(what, file=run.path, remedy=remedy)
+        raise InputError(what, remedy, file=run.path)
     for setting, known in EXPORTABLE.items():
         value = attrgetter(setting)(run.settings)
         if value not in known:
             what = f'{setting} = "{value}": the engine of the page has only {" and ".join(known)}'
             remedy = "export a model with the parts of recipe multi30k"
-            raise InputError(what, file=run.path, remedy=remedy)
+            raise InputError(what, remedy, file=run.path)
     if run.source.tokeniser.unspaced or run.target.tokeniser.unspaced:
         data = run.settings.data
         pair = f"{data.source_language} to {data.target_language}"
         what = f"the engine of the page has no tokeniser for text without spaces ({pair})"
         remedy = "the tokeniser `space` works for every language"
-        raise InputError(what, file=run.path, remedy=remedy)
+        raise InputError(what, remedy, file=run.path)
 
 
 def write_browser_model(run: Run, folder: Path) -> int:

@@ -58,7 +58,7 @@ class ModelPlace(NamedTuple):
             remedy = (
                 "write RUN, NAME=RUN or SRC-TGT=RUN; names have letters, digits, points and hyphens"
             )
-            raise InputError(f"{word!r} names no model", remedy=remedy)
+            raise InputError(f"{word!r} names no model", remedy)
         return cls(name, run)
 
     def copied(self, folder: Path) -> ModelPlace:

@@ -116,7 +116,7 @@ class Conversation:
                 name, _, words = line[1:].partition(" ")
                 if name.strip() not in COMMANDS:
                     remedy = did_you_mean(name, COMMANDS, ":") or "try :help"
-                    raise InputError(f"there is no command :{name}", remedy=remedy)
+                    raise InputError(f"there is no command :{name}", remedy)
                 getattr(self, name.strip())(words.strip())
             elif line.strip():
                 self.translate(line.strip())
@@ -158,7 +158,7 @@ class Conversation:
         places = [k for k, token in enumerate(result.tokens) if token.casefold() == word.casefold()]
         if not places:
             raise InputError(
-                f"the translation has no word {word!r}", remedy=f"words: {' '.join(result.tokens)}"
+                f"the translation has no word {word!r}", f"words: {' '.join(result.tokens)}"
             )
         # As it was read and written: what was only aligned has no confidence.
         how = changed(translator.settings, self.search).translation
@@ -205,7 +205,7 @@ class Conversation:
         """Returns the beginning that `:keep BEGINNING` keeps."""
         number, _, words = beginning.partition(" ")
         if (count := _number("keep", number)) < 0:
-            raise InputError(":keep needs a number from 0", remedy="for example :keep 5")
+            raise InputError(":keep needs a number from 0", "for example :keep 5")
         kept, words = (result := self._last()).before(count), words.lstrip()
         rest = result.text[len(kept) :]
         glued = kept[-1:].isalnum() and words[:1].isalnum()  # it replaces a mark
@@ -234,7 +234,7 @@ class Conversation:
         """Align your own TRANSLATION."""
         self._last()
         if not reference:
-            raise InputError(":align needs a translation", remedy="for example :align Une phrase.")
+            raise InputError(":align needs a translation", "for example :align Une phrase.")
         (result,) = self.translator.align([(self.source, reference)], posterior=True)
         self.show(result)
         self.say(f"log p = {result.score:.2f}")
@@ -247,7 +247,7 @@ class Conversation:
                     f"no model from {self.data.target_language} to {self.data.source_language} is"
                     " installed"
                 )
-                raise InputError(what, remedy="name a run: :swap RUN")
+                raise InputError(what, "name a run: :swap RUN")
             self.other = self.load([name])
         self.translator, self.other = self.other, self.translator
         self.source, self.result = "", None
@@ -260,7 +260,7 @@ class Conversation:
 
     def _last(self) -> Translation:
         if self.result is None:
-            raise InputError("there is no translation yet", remedy="type a sentence first")
+            raise InputError("there is no translation yet", "type a sentence first")
         return self.result
 
 
@@ -269,7 +269,7 @@ def _number(command: str, typed: str) -> int:
         return int(typed)
     except ValueError:
         remedy = f"for example :{command} 5"
-        raise InputError(f":{command} needs a number", remedy=remedy) from None
+        raise InputError(f":{command} needs a number", remedy) from None
 
 
 def in_colours(source: str, result: Translation) -> tuple[Text, Text]:

@@ -54,7 +54,7 @@ def connected_ranks(device: str) -> Iterator[Ranks]:
         if device != "cuda" or local >= torch.cuda.device_count():
             what = f'device "{device}" has no GPU {local} for rank {rank}'
             remedy = 'training.device = "cuda", and a rank per GPU: torchrun --nproc-per-node'
-            raise InputError(what, remedy=remedy)
+            raise InputError(what, remedy)
         torch.cuda.set_device(local)
     try:
         backend = "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl"
@@ -71,7 +71,7 @@ def connected_ranks(device: str) -> Iterator[Ranks]:
         yield Ranks(rank, world)
     except RuntimeError as error:  # gloo has no error of its own
         remedy = "torchrun names the rank that ended first; go on with --resume"
-        raise InputError(f"rank {rank} of {world} ends: {error}", remedy=remedy) from error
+        raise InputError(f"rank {rank} of {world} ends: {error}", remedy) from error
     finally:
         if distributed.is_initialized():
             UNUSED_GROUPS.append(distributed.group.WORLD)

@@ -191,7 +191,7 @@ class Session:
     def _diverged(self, what: str) -> InputError:
         remedy = "train in a new folder with a lower optimiser.learning_rate"
         what += f" (update {self.progress.update})"
-        return InputError(what, file=self.run.path, remedy=remedy)
+        return InputError(what, remedy, file=self.run.path)
 
     def _check_weights(self) -> None:
         if not self.trainer.has_finite_weights:
@@ -240,7 +240,7 @@ class Session:
             what = f"no checkpoint at update {update}: {error.strerror or error}"
             if must:
                 remedy = f"free some space and go on with --resume from update {self.saved_update}"
-                raise InputError(what, file=path, remedy=remedy) from None
+                raise InputError(what, remedy, file=path) from None
             self.display.say(f"warning: {what}; the previous one is kept, training goes on")
 
     def end(self) -> None:

@@ -98,7 +98,7 @@ def total_updates(stopping: StoppingSettings, schedule: str, updates_per_epoch: 
     if not total and schedule in ("cosine", "linear"):
         remedy = "set stopping.max_updates or stopping.max_epochs"
         what = f'optimiser.schedule = "{schedule}" needs a fixed number of updates'
-        raise InputError(what, remedy=remedy)
+        raise InputError(what, remedy)
     return total
 
 

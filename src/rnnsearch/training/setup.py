@@ -144,7 +144,7 @@ def check_encoder(encoder: str) -> None:
     """Raises InputError for RNNencdec with another encoder than the paper's."""
     if encoder in ENCODERS.keys() - {"forward"}:
         what = f'RNNencdec has a forward encoder, and model.encoder = "{encoder}"'
-        raise InputError(what, remedy='set model.encoder = "forward", or another model.alignment')
+        raise InputError(what, 'set model.encoder = "forward", or another model.alignment')
 
 
 def with_precision(settings: Settings, run: Path | None) -> Settings:
@@ -170,7 +170,7 @@ def fit_to_corpus(
         if not known_links:
             setting = f'known_alignments.{keys[0]} = "{getattr(known, keys[0])}"'
             what = f"has no word links, which {setting} learns from"
-            raise InputError(what, file=corpus.path, remedy="prepare it again with --links FILE")
+            raise InputError(what, "prepare it again with --links FILE", file=corpus.path)
         known = known.model_copy(update=dict.fromkeys(keys, "none"))
         off = " and ".join(f"known_alignments.{key}" for key in keys)
         notes.append(f"{corpus.path} has no word links, which turns off {off}")
@@ -221,11 +221,11 @@ def changes_of(path: Path, settings: Settings, corpus: Corpus) -> list[dict[str,
             if key not in MAY_CHANGE.get(section, "").split():
                 what = f"was trained with {section}.{key} = {value!r}, which is now {new!r}"
                 remedy = "resume with the same settings, or begin another run with --from"
-                raise InputError(what, file=path, remedy=remedy)
+                raise InputError(what, remedy, file=path)
             changes.append({"setting": f"{section}.{key}", "before": value, "after": new})
     if side := before.other_vocabulary(corpus):
         what = f"was trained on a corpus with another {side} vocabulary"
-        raise InputError(what, file=path, remedy="resume with the same --data")
+        raise InputError(what, "resume with the same --data", file=path)
     return changes
 
 
@@ -238,13 +238,13 @@ def weights_of(name: str, settings: Settings, corpus: Corpus) -> InitialWeights:
     if other := {key: value for key, value in theirs.items() if value != ours[key]}:
         sets = " ".join(f"--set model.{key}={json.dumps(value)}" for key, value in other.items())
         what = "its network differs from that of the settings"
-        raise InputError(what, file=base.path, remedy=f"add {sets}")
+        raise InputError(what, f"add {sets}", file=base.path)
     fitting = f"prepare the text with rnnsearch prepare --vocabulary {name}"
     for key in ID_SETTINGS:
         old, new = getattr(base.settings.data, key), getattr(corpus.settings, key)
         if old != new:
             what = f"was trained with data.{key} = {old!r}, and this dataset has {new!r}"
-            raise InputError(what, file=base.path, remedy=fitting)
+            raise InputError(what, fitting, file=base.path)
     shared, notes = dict[str, tuple[list[int], list[int]]](), []
     for side in SIDES:
         here, there = getattr(corpus, side).vocabulary, getattr(base, side).vocabulary
@@ -253,7 +253,7 @@ def weights_of(name: str, settings: Settings, corpus: Corpus) -> InitialWeights:
         shared[side] = list(ids), list(ids.values())
         if len(ids) == len(SPECIALS):
             what = f"has no word of the {side} vocabulary of this dataset"
-            raise InputError(what, file=base.path, remedy=fitting)
+            raise InputError(what, fitting, file=base.path)
         if here != there:
             kept = f"{len(ids):,} of {len(here):,} entries keep the weights of {name}"
             notes.append(
@@ -280,7 +280,7 @@ def make_trainer(
     if training.accumulate > len(order):
         what = f"training.accumulate = {training.accumulate}, and an epoch has {len(order)} batches"
         remedy = "an update must not read a pair twice: lower it or training.batch_size"
-        raise InputError(what, remedy=remedy)
+        raise InputError(what, remedy)
     updates_per_epoch = len(order) / training.accumulate
     total = total_updates(run.settings.stopping, optimiser.schedule, updates_per_epoch)
     torch.manual_seed(training.seed)
@@ -306,7 +306,7 @@ def trainer_of(
         return Trainer(*others)
     if ranks and ranks.world > 1:
         what = "training.capture = true works in one process, and there are several ranks"
-        raise InputError(what, remedy="set training.capture = false")
+        raise InputError(what, "set training.capture = false")
     multiple = POSITIONS if training.batch_tokens else training.batch_size
     return CapturedTrainer(multiple, *others)
 
@@ -322,12 +322,12 @@ def freeze(network: TranslationNetwork, beginnings: Sequence[str]) -> None:
             parts = sorted({name.partition(".")[0] for name in parameters})
             raise InputError(
                 f"training.frozen: no parameter's name begins with {beginning!r}",
-                remedy=did_you_mean(beginning, parts) or f"their parts are {', '.join(parts)}",
+                did_you_mean(beginning, parts) or f"their parts are {', '.join(parts)}",
             )
         for parameter in frozen:
             parameter.requires_grad_(False)
     if not any(one.requires_grad for one in parameters.values()):
-        raise InputError("training.frozen leaves nothing to train", remedy="name fewer parts")
+        raise InputError("training.frozen leaves nothing to train", "name fewer parts")
 
 
 def faster(settings: TrainingSettings) -> Faster:
@@ -347,11 +347,11 @@ def restore(path: Path, trainer: Trainer, wanted: TrainingProgress) -> TrainingP
         raise InputError(what, file=path)
     if progress.corpus_checksum not in ("", wanted.corpus_checksum):
         remedy = "resume with the same --data, or begin another run with --from"
-        raise InputError("was trained on other sentences", file=path, remedy=remedy)
+        raise InputError("was trained on other sentences", remedy, file=path)
     progress.corpus_checksum = wanted.corpus_checksum
     if wanted.begun_from and progress.begun_from != wanted.begun_from:
         what = f"began with {progress.begun_from or 'new weights'}, not with {wanted.begun_from}"
-        raise InputError(what, file=path, remedy="leave out --from: a resumed run has its weights")
+        raise InputError(what, "leave out --from: a resumed run has its weights", file=path)
     return progress
 
 
@@ -374,4 +374,4 @@ def _compare(every: Sequence[Mapping[str, str]]) -> None:
         for name, own in every[0].items():
             if theirs[name] != own:
                 what = f"ranks 0 and {rank} have different {name}"
-                raise InputError(what, remedy="start all ranks with the same command and dataset")
+                raise InputError(what, "start all ranks with the same command and dataset")

@@ -34,7 +34,7 @@ class Threads:
             raise InputError(
                 f"training.threads = {settings.training.threads}, and this process may use "
                 f"{core_count()} cores",
-                remedy="set training.threads = 0, which chooses",
+                "set training.threads = 0, which chooses",
             )
         self.settings, self.say = settings, say
         self.chosen = self.most = set_up_cpu(settings.training.threads, processes)

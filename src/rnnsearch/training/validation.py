@@ -75,7 +75,7 @@ def own_score(name: str, *texts: Sequence[str]) -> float:
     except (Exception, SystemExit) as error:  # foreign code may raise anything
         what = f"stopping.validate_metric = {name!r} raised {type(error).__name__}: {error}"
         gets = "it gets three lists of lines (translations, references, sources)"
-        raise InputError(what, remedy=f"{gets} and returns a number") from error
+        raise InputError(what, f"{gets} and returns a number") from error
 
 
 def nll_and_words(network: TranslationNetwork, pairs: Pairs, batch_size: int) -> tuple[float, int]:

@@ -136,7 +136,7 @@ class AlignedPair:
         if not 0 <= first < end <= len(linked):
             what = f"there are no words {first} to {end} in a sentence of {len(linked)} words"
             remedy = "count words from 0; the second number is one after the last"
-            raise InputError(what, remedy=remedy)
+            raise InputError(what, remedy)
         return best_run((2 * linked[first:end].sum(0) - linked.sum(0)).tolist())
 
     def target_characters(self, begin: int, end: int) -> Range | None:
@@ -150,7 +150,7 @@ class AlignedPair:
         if not touched:
             what = f"there is no word at characters {begin} to {end}: {self.source[:60]!r}"
             remedy = "count characters from 0; the second number is one after the last"
-            raise InputError(what, remedy=remedy)
+            raise InputError(what, remedy)
         found = self.target_span(touched[0], touched[-1] + 1)
         return None if found is None else (others[found[0]][0], others[found[1] - 1][1])
 
@@ -191,7 +191,7 @@ class Aligner:
     def __post_init__(self) -> None:
         for name in ("translator", "reverse"):
             if isinstance(named := getattr(self, name), (str, Path)):
-                raise InputError(f"{name} is {named!r}, no Translator", remedy="use Aligner.load")
+                raise InputError(f"{name} is {named!r}, no Translator", "use Aligner.load")
         require_choice("method", self.method, WAYS)
         require_choice("words", self.words, get_args(LinkWords))
         if self.reverse is not None:
@@ -278,7 +278,7 @@ class Aligner:
                 theirs = reverse.tokens, reverse.source_tokens[:-1]
                 if theirs != (result.source_tokens[:-1], result.tokens):
                     what = f"pair {number}: the two directions split it into different words"
-                    raise InputError(what, remedy="use align.words = given")
+                    raise InputError(what, "use align.words = given")
             yield self._linked(as_lines(pair), result, reverse, threshold)
 
     def _given(self, codec: Codec, side: Words) -> Sequence[str] | None:
@@ -340,7 +340,7 @@ def check_reverse(forward: Any, reverse: Any, named: str | Path) -> None:
     )
     if found != wanted:
         remedy = f"the reverse run must translate {wanted}"
-        raise InputError(f"translates {found}", file=named, remedy=remedy)
+        raise InputError(f"translates {found}", remedy, file=named)
 
 
 def as_lines(pair: tuple[Words, Words]) -> TextPair:
@@ -376,7 +376,7 @@ def in_given_words(
         ranges = tokeniser_ranges(given, words)
         if ranges is None:
             what = f"pair {number}: the tokeniser changes its characters: {' '.join(given)[:60]!r}"
-            raise InputError(what, remedy="use align.words = tokenised")
+            raise InputError(what, "use align.words = tokenised")
         belongs = np.zeros((len(given), len(words)))
         for place, (first, end) in enumerate(ranges):
             belongs[place, first:end] = 1.0
@@ -399,5 +399,5 @@ def _places_of(text: str, words: list[str]) -> list[Range]:
     found = character_ranges(text, words)
     if found is None:
         what = f"the tokeniser changes characters of the text: {text[:60]!r}"
-        raise InputError(what, remedy="give words instead, and use target_span")
+        raise InputError(what, "give words instead, and use target_span")
     return found

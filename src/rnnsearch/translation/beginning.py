@@ -47,7 +47,7 @@ def check_order(network: TranslationNetwork) -> None:
     if (order := network.reading_order) != "forward":
         what = f'model.decoder = "{order}" does not write from left to right'
         what = f"{what}, so no beginning can be kept"
-        raise InputError(what, remedy='use a model with model.decoder = "forward"')
+        raise InputError(what, 'use a model with model.decoder = "forward"')
 
 
 def with_typed(

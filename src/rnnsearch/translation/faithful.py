@@ -326,7 +326,7 @@ class Glossary:
         for term, other in entries.items():
             if not (source.words(term) and target.words(other)):
                 what = f"the glossary has {term!r} → {other!r}"
-                raise InputError(what, remedy="write a term and its translation")
+                raise InputError(what, "write a term and its translation")
         splits: list[Callable[[str], list[str]]] = [source.words, partial(faithful_words, source)]
         splits += [partial(_words_inside, cut) for cut in splits]
         # as it is given
@@ -382,7 +382,7 @@ def _entries(
         found = columns[:2] if len(columns) == 5 else cut(line)
         fields = [plain_field(field, number).strip() for field in found]
         if len(fields) != 2 or not all(fields):
-            raise InputError(what, file=path, line=number, remedy=remedy)
+            raise InputError(what, remedy, file=path, line=number)
         yield number, fields[0], fields[1]
 
 
@@ -394,7 +394,7 @@ def read_glossary(path: str | Path) -> dict[str, str]:
     for number, term, other in _entries(path, lambda line: line.split("\t"), what, remedy):
         if entries.setdefault(term, other) != other:
             what = f"{term!r} has the translation {entries[term]!r} already"
-            raise InputError(what, file=path, line=number, remedy="give each term one translation")
+            raise InputError(what, "give each term one translation", file=path, line=number)
     return entries
 
 

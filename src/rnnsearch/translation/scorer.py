@@ -71,7 +71,7 @@ class Scorer:
         if rows * columns > LARGEST_PAIR:
             size = f"{rows:,} × {columns:,} words or subwords"
             what = f"pair {number} has {size}, which are too many to be aligned"
-            raise InputError(what, remedy="write one sentence on each line")
+            raise InputError(what, "write one sentence on each line")
         return encoded
 
     def force_encoded(

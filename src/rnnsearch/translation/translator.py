@@ -114,18 +114,18 @@ class Translator:
         runs differ.
         """
         if not runs:
-            raise InputError("there is no run to load", remedy="give the folder of a trained run")
+            raise InputError("there is no run to load", "give the folder of a trained run")
         opened = [Run.open(run) for run in runs]
         first = opened[0]
         for other in opened[1:]:
             if side := other.other_vocabulary(first):
                 what = f"has another {side} vocabulary than {first.path}"
-                raise InputError(what, file=other.path, remedy="train both on the same corpus")
+                raise InputError(what, "train both on the same corpus", file=other.path)
             theirs, ours = other.settings.model.decoder, first.settings.model.decoder
             if theirs != ours:
                 what = f'has model.decoder = "{theirs}" and {first.path} has "{ours}"'
                 remedy = "an ensemble needs one value: rerank one run's n-best list with the other"
-                raise InputError(what, file=other.path, remedy=remedy)
+                raise InputError(what, remedy, file=other.path)
         for run in opened:
             warn_of_edits(run)
         networks = [run.load_network(trust_code=trust_code, device=device) for run in opened]
@@ -164,7 +164,7 @@ class Translator:
         require("folder", folder, str, Path)
         if len(self.networks) != 1:
             what = "only a translator of one run can be saved as a model"
-            raise InputError(what, remedy="load one run with Translator.load")
+            raise InputError(what, "load one run with Translator.load")
         codecs = self.source, self.target
         save_model(Path(folder), self.settings, codecs, self.networks[0], int8=int8, card=card)
 
@@ -265,7 +265,7 @@ class Translator:
             parts += cut(encode(words_of(sentence)), encode, how.max_source_length, number)
         if (words := sum(len(part.words) for part in parts)) > MOST_WORDS:
             what = f"line {number} has {words:,} words, and {MOST_WORDS:,} are the most"
-            raise InputError(what, remedy="write one sentence on each line")
+            raise InputError(what, "write one sentence on each line")
         parts = list(map(terms.mark, parts)) if terms else parts
         return self._begun(parts, typed, number, settings) if typed.strip() else parts
 
@@ -287,7 +287,7 @@ class Translator:
                 what = f"line {number}: the beginning has {size:,} words or subwords"
                 what = f"{what}, and {most:,} are allowed"
                 remedy = "raise search.max_length_ratio, or shorten the beginning"
-                raise InputError(what, remedy=remedy)
+                raise InputError(what, remedy)
             begun.append(replace(part, beginning=beginning))
         return begun
 

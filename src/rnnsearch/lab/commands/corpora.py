@@ -39,9 +39,7 @@ class Selection:
         units = ("words", "share", "pairs")
         given = [(n, unit) for unit in units if (n := getattr(self, unit)) is not None]
         if len(given) != 1:
-            raise InputError(
-                "select needs an amount", remedy="give one of --words, --share and --pairs"
-            )
+            raise InputError("select needs an amount", "give one of --words, --share and --pairs")
         return given[0]
 
 
@@ -134,12 +132,12 @@ def links(
     forward, aligner, dictionary = linking.forward, linking.aligner, linking.dictionary
     if bool(forward) != bool(linking.reverse) or bool(forward) == bool(texts):
         what = "links needs a corpus, or an aligner's files of both directions"
-        raise InputError(what, remedy="give the texts, or give --forward and --reverse")
+        raise InputError(what, "give the texts, or give --forward and --reverse")
     if forward:
         refuse_to_align(linking, text, out)
     if dictionary and (forward or aligner != "eflomal"):
         what = "--dictionary needs texts that eflomal aligns"
-        raise InputError(what, remedy="give SRC TGT and no --aligner")
+        raise InputError(what, "give SRC TGT and no --aligner")
     outputs = [*out, *filter(None, [dictionary])]
     refuse_inputs(outputs, [*texts, forward, linking.reverse])
     for path in outputs:
@@ -152,7 +150,7 @@ def links(
             or any((text.columns, text.format_, linking.symmetrise, own))
         ):
             what = f"--aligner {aligner} takes two files of lines and one --out, and votes itself"
-            raise InputError(what, remedy="remove the other files and options")
+            raise InputError(what, "remove the other files and options")
         return link_by_networks(
             aligner, list(map(Path, texts)), out[0], counted, text.recipe, text.set_ or []
         )
@@ -175,7 +173,7 @@ def links(
 def refuse_to_align(linking: Linking, text: TextOptions, out: list[Path]) -> None:
     """Raises InputError for an option without effect on links that are read from files."""
     if len(out) > 1:
-        raise InputError("links needs one --out file for each corpus", remedy="give --out FILE")
+        raise InputError("links needs one --out file for each corpus", "give --out FILE")
     aligning = {"--aligner": linking.aligner != "eflomal", "--words": linking.words == "given"}
     reading = {"--columns": text.columns, "--format": text.format_, "--recipe": text.recipe}
     refuse(

@@ -87,15 +87,13 @@ def evaluate(
     files, references, src = texts.hyp or [], texts.ref or [], texts.src
     if not (files or run or texts.system):
         remedy = "give --hyp FILE, --system NAME=FILE or --run RUN"
-        raise InputError("there is no system to evaluate", remedy=remedy)
+        raise InputError("there is no system to evaluate", remedy)
     if (run or scoring.by_length) and src is None:
-        raise InputError("--run and --by-length need the source text", remedy="give --src FILE")
+        raise InputError("--run and --by-length need the source text", "give --src FILE")
     if not run:
         refuse({"--beam": beam is not None}, "belongs to --run", "add --run RUN")
     if [*files, *references, src].count("-") > 1:
-        raise InputError(
-            "only one text can come from standard input", remedy="give files for the others"
-        )
+        raise InputError("only one text can come from standard input", "give files for the others")
     test = read_test_set("", src, references[0]).with_references(references[1:])
     other = unspaced_tokenisation(test.reference)
     if not scoring.tokenise and other:
@@ -134,7 +132,7 @@ def multi_bleu_tokeniser(language: str, other: str) -> Tokeniser | None:
     tokeniser = Tokeniser("moses", language) if language else None
     if tokeniser is not None and tokeniser.unspaced:
         what = f"Moses does not split text of the language {language}"
-        raise InputError(what, remedy=f"use --tokenise {other or language}")
+        raise InputError(what, f"use --tokenise {other or language}")
     return tokeniser
 
 
@@ -145,7 +143,7 @@ def named_systems(texts: list[str], test: TestSet) -> list[System]:
 
     found = read_systems(texts, [test])
     if missing := [name for name, files in found.items() if not files]:
-        raise InputError(f"--system {missing[0]}=- names no file", remedy="--hyp - reads stdin")
+        raise InputError(f"--system {missing[0]}=- names no file", "--hyp - reads stdin")
     return [System(name, lines) for name, files in found.items() for lines in files.values()]
 
 

@@ -94,7 +94,7 @@ def ray(
     corpora, sides = words[len(runs) :], 1 if task is RayTask.TRANSLATE else 2
     if not 1 <= len(corpora) <= sides:
         what = f"a corpus is needed, or one of each side, but the command line has {len(corpora)}"
-        raise InputError(what, remedy="give RUN CORPUS")
+        raise InputError(what, "give RUN CORPUS")
     work: Task
     if task is RayTask.TRANSLATE:
         search = translation_search(set_, dictionary)
@@ -112,7 +112,7 @@ def ray(
     if any(Path(file).is_relative_to(folder) for one in shards for file in one.files) or any(
         Path(folder).is_relative_to(Path(corpus).resolve()) for corpus in corpora
     ):
-        raise InputError("is inside the corpus", file=out, remedy="name a folder outside it")
+        raise InputError("is inside the corpus", "name a folder outside it", file=out)
     with resumable(), nullcontext() if url else only_one(Path(out), "answering"):
         answer_corpus(ray_job(place, work, runs, sides), shards, address, workers, overwrite)
 

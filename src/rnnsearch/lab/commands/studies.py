@@ -148,7 +148,7 @@ def experiment(
             say(f"{folder.path.name}: {error}")
     if failed:
         what = f"{len(failed)} of {len(folders)} studies failed: {', '.join(failed)}"
-        raise InputError(what, remedy="see above; then give the same command again")
+        raise InputError(what, "see above; then give the same command again")
 
 
 @describe(
@@ -166,10 +166,10 @@ def reproduce(study: str = "paper", *, place: StudyPlace) -> None:
     folder, *others = place.open(study)
     if others:
         what = f"has one study for each of {', '.join(folder.study.each)}"
-        raise InputError(what, file=folder.name, remedy="use rnnsearch experiment")
+        raise InputError(what, "use rnnsearch experiment", file=folder.name)
     if not any(test.translate for test in folder.tests.values()):
         what = "no test set is translated, so there is nothing to report"
-        raise InputError(what, file=folder.name, remedy="use rnnsearch experiment")
+        raise InputError(what, "use rnnsearch experiment", file=folder.name)
     done = carry_out(folder, place.jobs, (), False)
     tests = [folder.read_test(name) for name, test in folder.tests.items() if test.translate]
     systems: dict[str, dict[str, Sequence[str]]] = {}
@@ -208,5 +208,5 @@ def carry_out(folder: StudyFolder, jobs: int, only: Sequence[str], trust_code: b
         others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
         what = f"the run {failed[0]['run']} failed ({failed[0]['error']}){others}"
         remedy = "see this log file; then give the same command again"
-        raise InputError(what, file=folder.path / "logs" / f"{failed[0]['run']}.log", remedy=remedy)
+        raise InputError(what, remedy, file=folder.path / "logs" / f"{failed[0]['run']}.log")
     return [run.row["run"] for run in runs if run.usable]
