@@ -222,9 +222,12 @@ def test_a_translator_that_was_used_is_pickled(tiny_run: Path, tiny_subword_run:
         expected = used.translate(LINES, beam=2, settings={"search.max_length_ratio": 1.0})
         again = pickle.loads(pickle.dumps(used))
         assert again.translate(LINES, beam=2, settings={"search.max_length_ratio": 1.0}) == expected
-        assert again.translate(LINES[:1], settings={"search.precision": "int8"}) == used.translate(
-            LINES[:1], settings={"search.precision": "int8"}
-        )
+        int8 = {"search.precision": "int8"}
+        [there], [here] = (one.translate(LINES[:1], settings=int8) for one in (again, used))
+        assert there.text == here.text
+        # some CPUs sum in another order where a tensor begins at another address
+        np.testing.assert_allclose(there.alignment, here.alignment, rtol=1e-5)
+        np.testing.assert_allclose(there.log_probabilities, here.log_probabilities, rtol=1e-5)
         assert (again.settings, again.dictionary) == (used.settings, used.dictionary)
         assert used._networks._converted  # what was converted is still there
 
