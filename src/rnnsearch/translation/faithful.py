@@ -146,8 +146,14 @@ class Faithful:
             yield word
 
     def _verbatim(self, sentence: EncodedSentence, made: list[Word]) -> list[Word]:
-        """Replaces each stand-in by what it stands for, and adds what no word stands for."""
-        paired = enclosed(sentence.words)
+        """Replaces each stand-in by what it stands for, and adds what no word stands for. Where all
+        numbers of the source are read, a further one is a stand-in that was read as a number."""
+        paired, read = enclosed(sentence.words), {word.read for word in made}
+        numbers = {
+            at
+            for at, text in enumerate(sentence.words)
+            if is_source_number(text) and kind_of(text) != "front"
+        }
         for place, text in _unbound(sentence, made):
             kind = "mark" if place in paired else kind_of(text)
             if kind not in STAND_INS:
@@ -156,7 +162,12 @@ class Faithful:
                 at for at, word in enumerate(made) if word.read == place and word.copied is None
             ]
             names = [UNKNOWN, *map(str.lower, STAND_INS[kind])]
-            found = [at for at in reading if any(name in made[at].text.lower() for name in names)]
+            found = [
+                at
+                for at in reading
+                if any(name in made[at].text.lower() for name in names)
+                or (numbers <= read and STAND_INS[kind] and any(map(str.isdecimal, made[at].text)))
+            ]
             if not found and kind == "number":  # it may be spelt out
                 found = sorted(reading, key=lambda at: -made[at].row[place])[:1]
             if found:

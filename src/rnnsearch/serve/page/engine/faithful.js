@@ -64,12 +64,18 @@ export class Faithful {
   verbatim({ words }, given) {
     let made = given;
     const paired = enclosed(this.codec, words);
+    const read = (at) => given.some((one) => one.read === at);
+    const front = (at) => kindOf(this.codec, words[at]) === "front";
+    const allRead = numbersOf(words).every((at) => front(at) || read(at));
     words.forEach((text, place) => {
       const kind = paired.has(place) ? "mark" : kindOf(this.codec, text);
       if (!(kind in STAND_INS)) return;
       const free = (at) => made[at].read === place && made[at].copied === null;
       const reading = [...made.keys()].filter(free);
-      const standIns = reading.filter((at) => isStandIn(made[at].text, STAND_INS[kind]));
+      const misread = (text) => allRead && STAND_INS[kind].length && /\p{Nd}/u.test(text);
+      const standIns = reading.filter(
+        (at) => isStandIn(made[at].text, STAND_INS[kind]) || misread(made[at].text),
+      );
       const likeliest = reading.sort((at, other) => made[other].row[place] - made[at].row[place]);
       if (!standIns.length && kind === "number") standIns.push(...likeliest.slice(0, 1));
       if (!standIns.length) return insert(made, text, place, words.length, paired.get(place));
