@@ -56,6 +56,18 @@ def test_the_time_left_is_in_the_live_line(terminal: pytest.MonkeyPatch, columns
     assert ("tokens/s" in lines[-1]) == (columns >= 100)
 
 
+def test_the_time_left_ends_at_the_limit_of_minutes(terminal: pytest.MonkeyPatch) -> None:
+    stream, now = io.StringIO(), 0.0
+    set_clock(terminal, lambda: now)
+    with Display(stream) as display:
+        display.begin(150_000, 0, seconds=100.0)
+        display.update(12_045, 0.36, 4.6, 12_345.6)
+        now = 87.5
+        display.update(12_345, 0.37, 4.5678, 12_345.6)
+        display.live.refresh()
+    assert any("12,345 of 150,000  0:00:12 left" in line for line in shown(stream))
+
+
 SAMPLE = ("wörd " * 40, "短い文 " * 40, "short\x1b[2J")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ class Display:
         self.console = Console(
             file=cast(TextIO, lasting), highlight=False, soft_wrap=True, quiet=quiet
         )
-        self.total, self.last_line = 0, time.monotonic()
+        self.total, self.ends, self.last_line = 0, math.inf, time.monotonic()
         self.live = Progress(
             TextColumn("{task.description}", markup=False),
             console=self.console,
@@ -51,9 +52,10 @@ class Display:
     def __exit__(self, *_: object) -> None:
         self.live.stop()
 
-    def begin(self, total: int, done: int) -> None:
-        """Sets the total number of updates (0 if unknown) and the number already done."""
-        self.total = total
+    def begin(self, total: int, done: int, seconds: float = math.inf) -> None:
+        """Sets the total number of updates (0 if unknown), the number already done, and in how many
+        seconds training ends at the latest."""
+        self.total, self.ends = total, time.monotonic() + seconds
         self.live.reset(self.task, total=total or None, completed=done)
 
     def update(
@@ -62,6 +64,9 @@ class Display:
         """Shows the progress; without a terminal, only every PLAIN_INTERVAL seconds."""
         self.live.update(self.task, completed=update)
         left = self.live.tasks[0].time_remaining  # at the recent speed; None if unknown
+        limit = max(0.0, self.ends - time.monotonic())
+        if limit < math.inf:
+            left = limit if left is None else min(left, limit)
         line = f"update {update:,}"
         line += f" of {self.total:,}" if self.total else ""
         line += "" if left is None else f"  {timedelta(seconds=int(left))} left"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -131,7 +132,9 @@ class Session:
         self.best = BestWeights(
             self.run.model_path, self.progress, self.stopping.select_by, display.say
         )
-        display.begin(self.trainer.total_updates, self.progress.update)
+        minutes = self.stopping.max_minutes or math.inf
+        seconds = 60 * minutes - self.progress.seconds
+        display.begin(self.trainer.total_updates, self.progress.update, seconds)
         for note in notes:
             display.say(note)
         if ranks.is_first:
