@@ -174,7 +174,7 @@ def plainly_best(pairs: list[tuple[float, int]], limit: int, unit: str) -> list[
 
 
 some_scores = st.one_of(
-    st.sampled_from([-1.5, -0.0, 0.0, 1e-30, -1e-30, 2.25, float("inf")]),
+    st.sampled_from([-1.5, -0.0, 0.0, 2**-100, -(2**-100), 2.25, float("inf")]),  # of 32 bits
     st.floats(-100, 100, width=32),
 )
 some_pairs = st.lists(st.tuples(some_scores, st.integers(1, 20)), min_size=1, max_size=60)
