@@ -194,19 +194,20 @@ def fit_to_corpus(
     return settings, notes
 
 
-def run_lock(path: Path, resume: bool) -> ExitStack:
+@contextmanager
+def run_lock(path: Path, resume: bool) -> Iterator[None]:
     """Locks the folder against other trainings, and removes incomplete files of a killed training.
-    Returns what unlocks it.
 
     Raises InputError if another training uses it, if it is a file or cannot be written, and if it
     holds a run that is not to be resumed, or other files.
     """
     check_new(path, resume)  # before the lock: an existing run is an error even while it is used
-    with writing(path), ExitStack() as locks:
-        locks.enter_context(only_one(path, "training"))
-        for folder in (path, path / "checkpoints", path / "log"):
-            remove_partial_files(folder)
-        return locks.pop_all()
+    with ExitStack() as locks:
+        with writing(path):
+            locks.enter_context(only_one(path, "training"))
+            for folder in (path, path / "checkpoints", path / "log"):
+                remove_partial_files(folder)
+        yield
 
 
 def changes_of(path: Path, settings: Settings, corpus: Corpus) -> list[dict[str, Any]]:
