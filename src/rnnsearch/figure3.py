@@ -366,7 +366,7 @@ def alignment_table(
     larger α is darker.
 
     weights: (target, source), each in [0, 1], shown as a tooltip. title: a line above the table.
-    Tokens are escaped.
+    Words are escaped.
     """
     source = [escape(printable(word)) for word in source_tokens]
     shades = np.clip(np.nan_to_num(weights), 0.0, 1.0).tolist()

@@ -120,8 +120,10 @@ thousands inside a number are none | 9 thousand 200 | 9 000 200 | 0 0 0 | 9 200
 an address is whole | see https://a.b/c-d?e now | lit XX et | 0 1 2 | lit https://a.b/c-d?e et
 an address ends at a tag | <b>https://a.b/c</b> | XX | 1 | <b> https://a.b/c </b>
 an e-mail address is whole | to anna@b.org. | à XX . | 0 1 2 | à anna@b.org .
-a stand-in read as a number | to @anna now | à 20X 20 et | 0 1 1 2 | à @anna et
-a stand-in beside a number | to @anna 2 | à XX 20 2 | 0 1 1 2 | à @anna 2
+a stand-in read as a number | to @anna now | à 20X et | 0 1 2 | à @anna et
+a stand-in beside a number | to @anna 2 | à 20X 2 | 0 1 2 | à @anna 2
+a number that reads a stand-in | to @anna twelve | à XX 12 | 0 1 1 | à @anna 12
+a number beside a stand-in | to @anna in two now | 2 et XX | 1 2 3 | @anna 2 et XX
 a stand-in is written once | to @anna now | à XX XX et | 0 1 1 2 | à @anna et
 other words of a placeholder stay | you %s now | ne XX et | 1 1 2 | ne %s et
 a number that is spelt out | %d books | douze livre | 0 1 | %d livre

@@ -208,7 +208,10 @@ class Markup(Tagged):
             super()._add(unescape(data))
 
     def _begin(self, opening: str, tag: str, attributes: str) -> None:
-        given = {name.lower(): text.strip("\"'") for name, text in _ATTRIBUTE.findall(attributes)}
+        given = {
+            name.lower(): unescape(text.strip("\"'"))
+            for name, text in _ATTRIBUTE.findall(attributes)
+        }
         verbatim = tag in VERBATIM or given.get("translate", "").lower() == "no"
         verbatim |= "notranslate" in given.get("class", "").split()
         lone = tag in VOID or _ATTRIBUTE.sub("", attributes).endswith("/")

@@ -147,7 +147,7 @@ class Faithful:
 
     def _verbatim(self, sentence: EncodedSentence, made: list[Word]) -> list[Word]:
         """Replaces each stand-in by what it stands for, and adds what no word stands for. Where all
-        numbers of the source are read, a further one is a stand-in that was read as a number."""
+        numbers of the source are read and no stand-in is written, a number may be the stand-in."""
         paired, read = enclosed(sentence.words), {word.read for word in made}
         numbers = {
             at
@@ -162,14 +162,12 @@ class Faithful:
                 at for at, word in enumerate(made) if word.read == place and word.copied is None
             ]
             names = [UNKNOWN, *map(str.lower, STAND_INS[kind])]
-            found = [
-                at
-                for at in reading
-                if any(name in made[at].text.lower() for name in names)
-                or (numbers <= read and STAND_INS[kind] and any(map(str.isdecimal, made[at].text)))
-            ]
+            found = [at for at in reading if any(name in made[at].text.lower() for name in names)]
             if not found and kind == "number":  # it may be spelt out
                 found = sorted(reading, key=lambda at: -made[at].row[place])[:1]
+            written = found or any("XX" in word.text.upper() for word in made)
+            if not written and STAND_INS[kind] and numbers <= read:
+                found = [at for at in reading if any(map(str.isdecimal, made[at].text))][:1]
             if found:
                 made[found[0]] = copy(text, [made[found[0]]], place)
                 made = [word for at, word in enumerate(made) if at not in found[1:]]

@@ -72,12 +72,13 @@ export class Faithful {
       if (!(kind in STAND_INS)) return;
       const free = (at) => made[at].read === place && made[at].copied === null;
       const reading = [...made.keys()].filter(free);
-      const misread = (text) => allRead && STAND_INS[kind].length && /\p{Nd}/u.test(text);
-      const standIns = reading.filter(
-        (at) => isStandIn(made[at].text, STAND_INS[kind]) || misread(made[at].text),
-      );
+      const standIns = reading.filter((at) => isStandIn(made[at].text, STAND_INS[kind]));
+      const inOrder = [...reading];
       const likeliest = reading.sort((at, other) => made[other].row[place] - made[at].row[place]);
       if (!standIns.length && kind === "number") standIns.push(...likeliest.slice(0, 1));
+      const written = standIns.length || made.some((one) => one.text.toUpperCase().includes("XX"));
+      if (!written && STAND_INS[kind].length && allRead)
+        standIns.push(...inOrder.filter((at) => /\p{Nd}/u.test(made[at].text)).slice(0, 1));
       if (!standIns.length) return insert(made, text, place, words.length, paired.get(place));
       const [first, ...others] = standIns;
       made[first] = copy(text, [made[first]], place);
