@@ -70,8 +70,8 @@ def align(
 
 
 def checked_pairs(place: Place, source: str, target: str) -> Iterator[tuple[str, str]]:
-    """Returns the pairs of two texts. Raises InputError if their numbers of lines differ, and if the
-    answers would replace one of them."""
+    """Returns the pairs of two texts. Raises InputError if their numbers of lines differ, and if
+    the answers would replace one of them."""
     from rnnsearch.text.formats.lines import check_pairs, warned_pairs
 
     check_pairs(source, target)
