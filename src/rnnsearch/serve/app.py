@@ -9,7 +9,7 @@ import os
 import re
 import time
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from html import escape
 from pathlib import Path
@@ -109,11 +109,16 @@ def make_app(service: Service) -> ASGIApp:
     add_page(app)
     for fault in (RequestValidationError, ValidationError, InputError, HTTPException, Exception):
         app.add_exception_handler(fault, _refused)
-    if not options.origins:
-        return guarded(app, options)
-    return CORSMiddleware(  # pages of these origins may read answers and refusals
-        guarded(app, options),
-        allow_origins=list(options.origins),
+    return readable_from(options.origins, guarded(app, options))
+
+
+def readable_from(origins: Sequence[str], app: ASGIApp) -> ASGIApp:
+    """Returns the application, whose answers and refusals pages of these origins may read."""
+    if not origins:
+        return app
+    return CORSMiddleware(
+        app,
+        allow_origins=list(origins),
         allow_methods=["GET", "POST"],
         allow_headers=["Authorization", "Content-Type", "X-API-Key"],
         expose_headers=["Retry-After"],

@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -174,6 +175,17 @@ def parts_of(result: Translation, keys: Sequence[str]) -> dict[str, Any]:
     return {key: parts[key] for key in keys}
 
 
+def sentence_fields(keys: Sequence[str], source: str, result: Translation) -> dict[str, Any]:
+    """Returns a sentence and its translations, with these fields, as plain data."""
+    hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
+    return {"source": source, "source_tokens": result.source_tokens, "hypotheses": hypotheses}
+
+
+def pair_fields(keys: Sequence[str], result: Translation) -> dict[str, Any]:
+    """Returns the links of a pair, and these fields, as plain data."""
+    return {"links": format_links(result.links()), **parts_of(result, keys)}
+
+
 def v1(service: Service) -> APIRouter:
     """Returns the routes of `/v1`."""
     router = APIRouter(prefix="/v1")
@@ -191,13 +203,7 @@ def v1(service: Service) -> APIRouter:
         )
         keys = [*HYPOTHESIS, *["alignment"] * request.alignment]
 
-        def sentence(source: str, result: Translation) -> dict[str, Any]:
-            hypotheses = [parts_of(one, keys) for one in (result, *result.alternatives)]
-            return {
-                "source": source,
-                "source_tokens": result.source_tokens,
-                "hypotheses": hypotheses,
-            }
+        sentence = partial(sentence_fields, keys)
 
         def answer(_: object) -> dict[str, Any]:
             answers = [
@@ -227,10 +233,7 @@ def v1(service: Service) -> APIRouter:
         results = await service.align(model, pairs, request.posterior)
         keys = ["source_tokens", "tokens", *["alignment"] * request.alignment]
 
-        def answer(_: object) -> dict[str, Any]:
-            made = [{"links": format_links(one.links()), **parts_of(one, keys)} for one in results]
-            return {"model": model.name, "pairs": made}
-
-        return await rendered(answer)
+        pair = partial(pair_fields, keys)
+        return await rendered(lambda _: {"model": model.name, "pairs": list(map(pair, results))})
 
     return router
