@@ -8,7 +8,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 
 from rnnsearch.builtin.corpus import CORPUS_PARTS
@@ -85,19 +85,24 @@ def write_corpus(
     for number, pair in enumerate(pairs_of(texts)):
         if number in held_out:
             held[held_out[number]].update(map(_as_read, pair))
-    learned = sum(part == "train" for part, _ in _parts(texts, held_out, held)) if most else 0
-    places = count(1)
-
-    def is_kept(part: str) -> bool:
-        if part != "train" or not most:
-            return True
-        place = next(places)
-        return place * most // learned > (place - 1) * most // learned
-
-    kept = ((part, pair) for part, pair in _parts(texts, held_out, held) if is_kept(part))
-    counts = write_pairs(kept, folder, sides)
+    pairs: Iterable[tuple[str, LinePair]] = _parts(texts, held_out, held)
+    if most:
+        learned = sum(part == "train" for part, _ in pairs)
+        pairs = _spread_train(_parts(texts, held_out, held), most, learned)
+    counts = write_pairs(pairs, folder, sides)
     held_out_pairs = counts["dev"] + counts["test"]
     return f"{counts['train']:,} pairs to learn from, {held_out_pairs:,} held out in stretches"
+
+
+def _spread_train(
+    pairs: Iterable[tuple[str, LinePair]], most: int, learned: int
+) -> Iterator[tuple[str, LinePair]]:
+    """Yields the pairs, but only `most` of the `learned` ones of train, spread over them."""
+    place = 0
+    for part, pair in pairs:
+        place += part == "train"
+        if part != "train" or place * most // learned > (place - 1) * most // learned:
+            yield part, pair
 
 
 def write_pairs(

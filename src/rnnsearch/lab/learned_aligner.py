@@ -48,8 +48,8 @@ TEACHER = 0.6
 """Share of the directions of eflomal's runs that have a link from which networks learn."""
 MADE_BY = f"{RUN_LETTERS} {TEACHER} {LOWEST}"
 """What determines the files of a work folder, besides texts and settings."""
-FEWEST_UPDATES, MOST_UPDATES = 1_500, 4_000
-"""In between, a corpus gets one update for every 25 pairs that it has."""
+UPDATES = 1_500, 4_000
+"""Minimum and maximum number. In between, a corpus gets one update for every 25 pairs."""
 
 
 class Aligners(NamedTuple):
@@ -87,7 +87,8 @@ def learn_links(
         )
         languages = settings.data.source_language, settings.data.target_language
         files = [as_read(step, *side) for side in zip(files, languages, strict=True)]
-        updates = min(MOST_UPDATES, max(FEWEST_UPDATES, (count_lines(files[0]) or 0) // 25))
+        least, most = UPDATES
+        updates = min(most, max(least, (count_lines(files[0]) or 0) // 25))
         trained = load_config(recipe, [f"stopping.max_updates={updates}", *own])
         for way, order in (("forward", 1), ("backward", -1)):
             source, target = languages[::order]
@@ -141,12 +142,12 @@ def as_read(step: MakeOnce, file: Path, language: str) -> Path:
     """Returns the file, or a copy of its lines without diacritics, as eflomal reads them."""
     if base(language) not in BARE:
         return file
+    return step(f"{file.name}.bare", partial(_write_bare, file, language))
 
-    def write(out: Path) -> None:
-        with out.open("w", encoding="utf-8") as copy:
-            copy.writelines(f"{bare(line, language)}\n" for line in read_lines(file))
 
-    return step(f"{file.name}.bare", write)
+def _write_bare(file: Path, language: str, out: Path) -> None:
+    with out.open("w", encoding="utf-8") as copy:
+        copy.writelines(f"{bare(line, language)}\n" for line in read_lines(file))
 
 
 def eflomal_links(

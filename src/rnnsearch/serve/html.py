@@ -49,7 +49,7 @@ _NOTE = re.compile(r"\[[^\[\]]+\]|\(?(?:[a-z]|[ivx]{2,4}|[\d,*†‡§]{1,5})\)?
 """Marks of footnotes."""
 _ENDS = re.compile(r"^$|[a-zß-öø-ÿ]{2}$|[.,;:!?\"'»”’)\]]$")
 """The beginning of a text or the end of a word, where such a mark may have letters."""
-_TAG = re.compile(
+_MARKUP = re.compile(
     r"(?P<whole><!doctype[^>]*>"
     r"|<(?P<raw>script|style)(?=[\s>])[^>]*(?<!/)>.*?(?:</(?P=raw)\s*>|\Z))"
     r"|<(?P<name>[a-z][^\s/>]*+)(?P<attributes>(?:=\s*(?:\"[^\"]*\"|'[^']*')|[^>])*+)>"
@@ -60,7 +60,7 @@ _TAG = re.compile(
 """What stands between texts. whole: a script, style or doctype; comments and the like have no
 group. unended: the beginning of a tag, which browsers do not show. No part is read twice, so that
 the time does not grow with the square of a text."""
-_ATTRIBUTE = re.compile(r"""(?<=[\s/"'])([^\s=/"']+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
+_VALUE = re.compile(r"""(?<=[\s/"'])([^\s=/"']+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
 _SPACES = str.maketrans("\t\r\n\f", "    ")
 
 
@@ -184,7 +184,7 @@ class Markup(Tagged):
         self._skipped: list[str] = []  # the tags from the outermost block that is not translated
         self._around = Counter[str]()  # blocks around it
         html, place = _LONG_NUMBER.sub("\ufffd", html), 0
-        for found in _TAG.finditer(html):
+        for found in _MARKUP.finditer(html):
             self._add(html[place : found.start()])
             place = found.end()
             if found["name"]:
@@ -209,12 +209,11 @@ class Markup(Tagged):
 
     def _begin(self, opening: str, tag: str, attributes: str) -> None:
         given = {
-            name.lower(): unescape(text.strip("\"'"))
-            for name, text in _ATTRIBUTE.findall(attributes)
+            name.lower(): unescape(text.strip("\"'")) for name, text in _VALUE.findall(attributes)
         }
         verbatim = tag in VERBATIM or given.get("translate", "").lower() == "no"
         verbatim |= "notranslate" in given.get("class", "").split()
-        lone = tag in VOID or _ATTRIBUTE.sub("", attributes).endswith("/")
+        lone = tag in VOID or _VALUE.sub("", attributes).endswith("/")
         while self._skipped and tag in ENDED_BY.get(self._skipped[-1], ()):
             self._skipped.pop()  # it needs no end tag where this element begins
         if self._skipped or tag not in INLINE:

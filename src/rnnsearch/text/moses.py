@@ -26,7 +26,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-Words = Sequence[str]
+SentenceWords = Sequence[str]
 LETTERS = "A-Za-zÀ-ÖØ-öø-ž"
 """Letters of European languages in Latin script, as the inside of a character class. Both Moses and
 Python count them as letters, lowercase or uppercase."""
@@ -138,7 +138,7 @@ class FastMoses:
         self.language, self.latin = language, LatinChunks(language)
         self._cached = lru_cache(_CACHE_SIZE)(self._chunk)
         self._cached_ending = cache(self._key_ending)
-        self._rejoined: Callable[[str, Words], Words]
+        self._rejoined: Callable[[str, SentenceWords], SentenceWords]
         self._rejoined = WholeWords(language) if whole else lambda text, words: words
 
     @cached_property
@@ -181,7 +181,7 @@ class FastMoses:
         A space and `a` or `0` after it: the next chunk begins with a lowercase letter or a digit.
         """
         chunk, space, following = key.removeprefix(" ").partition(" ")
-        words: Words = self.latin.words(key)
+        words: SentenceWords = self.latin.words(key)
         if not words:
             if not space:
                 following = _BESIDE
@@ -239,7 +239,7 @@ class WholeWords:
             parts += f"|{_AFTER[language]}{alnum}"
         return "[\U0001f1e6-\U0001f1ff]{2}|" + rf"\S(?:{parts})+"
 
-    def __call__(self, text: str, words: Words) -> Words:
+    def __call__(self, text: str, words: SentenceWords) -> SentenceWords:
         """Returns the words with their parts together. words: as Moses's rules cut the text."""
         if not self._cut.search(text):
             return words
@@ -347,7 +347,7 @@ class Detokeniser:
         character, and the last three are of a sign between two words."""
         self._is = {kind: re.compile(pattern).fullmatch for kind, pattern in self.patterns.items()}
 
-    def line(self, words: Words) -> str:
+    def line(self, words: SentenceWords) -> str:
         """Returns the line that these words make."""
         words = f" {' '.join(words)} ".replace(" @-@ ", "-").split()
         pieces: list[str] = []
@@ -360,7 +360,7 @@ class Detokeniser:
             right = attached
         return "".join(pieces).strip()
 
-    def _attached(self, words: Words, place: int, quotes: Quotes) -> Spaces:
+    def _attached(self, words: SentenceWords, place: int, quotes: Quotes) -> Spaces:
         """Tells whether a word has no space before it, and none after it."""
         word, before, fits = words[place], words[place - 1] if place else "", self._is
         if word.isalnum() and word < "\u1100":  # an ordinary word, or m²
@@ -403,7 +403,7 @@ class Detokeniser:
         left = bool(fits["left"](around))
         return left, not left and bool(fits["right"](around))
 
-    def _enclosing(self, tag: re.Match[str], later: Words, quotes: Quotes) -> Spaces:
+    def _enclosing(self, tag: re.Match[str], later: SentenceWords, quotes: Quotes) -> Spaces:
         """Does as `_attached` for a tag; one without its counterpart stands alone."""
         closing = f"</{tag[2]}>"
         opened = quotes.pop(closing, "")
@@ -422,7 +422,7 @@ class Detokeniser:
             quotes[mark] = mark
         return closes, not closes
 
-    def _quotation(self, words: Words, place: int, quotes: Quotes) -> Spaces:
+    def _quotation(self, words: SentenceWords, place: int, quotes: Quotes) -> Spaces:
         """Does as `_attached` for quotation marks and apostrophes."""
         word, before, later = words[place], words[place - 1] if place else "", words[place + 1 :]
         after, kind, last = later[0] if later else "", KIND.get(word, word), before[-1:]
@@ -461,7 +461,7 @@ class Detokeniser:
         return False, True
 
 
-def _possessive(words: Words, place: int) -> bool:
+def _possessive(words: SentenceWords, place: int) -> bool:
     """Tells whether an apostrophe after an s ends a word; else it opens a quotation, which another
     closes."""
     plural = [one.endswith("s") for one, mark in pairwise(words[place - 1 :]) if mark == "'"]

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice, pairwise
 from typing import Any
 
@@ -150,6 +151,10 @@ def cut(
     return [replace(one, words=part) for one, part in zip(made, parts, strict=True)]
 
 
+def _every(parts: Sequence[Translation], name: str) -> list[Any]:
+    return [value for part in parts for value in getattr(part, name)]
+
+
 def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -> Translation:
     """Joins the translations of a line's parts into one, and their alternatives rank by rank. text:
     joins words into a line.
@@ -159,10 +164,7 @@ def joined(parts: Sequence[Translation], text: Callable[[Sequence[str]], str]) -
     """
     if len(parts) == 1:
         return parts[0]
-
-    def every(name: str) -> list[Any]:
-        return [value for part in parts for value in getattr(part, name)]
-
+    every = partial(_every, parts)
     tokens = every("tokens")
     source = [word for part in parts for word in part.source_tokens[:-1]] + [END]
     alignment = np.zeros((len(tokens), len(source)), dtype=np.float32)
