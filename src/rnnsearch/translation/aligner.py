@@ -33,7 +33,6 @@ from rnnsearch.text.tokens import given_words
 from rnnsearch.text.vocabulary import END
 from rnnsearch.translation.terms import best_run
 from rnnsearch.translation.translator import Translator
-from rnnsearch.translation.word_tables import word_list
 from rnnsearch.word_links import Link, format_links, hard_links, threshold_links
 
 TextPair = tuple[str, str]
@@ -103,9 +102,9 @@ class AlignedPair:
 
     def matrices(self) -> dict[str, Any]:
         """Returns the words, links and weights as plain lists, for a line of JSON."""
-        made = self.result.to_dict() | {"links": self.links}
-        for of_translations in word_list("alternatives confidence doubtful_numbers unknown_words"):
-            del made[of_translations]
+        of_translations = {"alternatives", "confidence", "doubtful_numbers", "unknown_words"}
+        fields = self.result.to_dict() | {"links": self.links}
+        made = {name: value for name, value in fields.items() if name not in of_translations}
         if self.reverse is not None:
             made |= {"forward_links": self.forward_links, "reverse_links": self.reverse_links}
             made["reverse_alignment"] = self.reverse.to_dict()["alignment"]

@@ -117,7 +117,7 @@ class Faithful:
         """Returns the end of the beginning, with the rest of a source number that it breaks off
         in."""
         copied = self._equal(sentence, made)
-        while copied[kept : kept + 1] == [copied[kept - 1]] != [None]:
+        while kept < len(copied) and copied[kept] is not None and copied[kept] == copied[kept - 1]:
             kept += 1
         return kept
 
@@ -266,7 +266,7 @@ def _own_currency(words: Sequence[str], place: int | None) -> str | None:
     books."""
     before, after = ("", "") if place is None else beside(words, place)
     signs = {CURRENCIES.get(before if before in MONEY_SIGNS else ""), CURRENCIES.get(after)}
-    weight = after != "£" == CURRENCIES.get(after)
+    weight = CURRENCIES.get(after) == "£" and after != "£"  # the word, not the sign
     return None if weight or len(signs - {None}) != 1 else (signs - {None}).pop()
 
 

@@ -185,8 +185,11 @@ class Numbers:
             elif after[:1] == ["pm"] and 12 < hour < 24:  # 15 p.m., 18:00 p.m.
                 self._write_hour(at, hour, hour - 12)
             elif after[:1] == ["am" if hour >= 12 else "pm"] and not named:
-                texts = ["hour" if hour == 1 else "hours"] * self._lasts(place)  # 2 pm for 2 heures
-                texts += ["."] * (len(following) == 1 and following[0].text.endswith("."))
+                texts = []
+                if self._lasts(place):  # 2 pm for 2 heures
+                    texts.append("hour" if hour == 1 else "hours")
+                if len(following) == 1 and following[0].text.endswith("."):
+                    texts.append(".")
                 self.made[at + 1 : at + 2] = [replace(following[0], text=text) for text in texts]
 
     def _lasts(self, place: int) -> bool:

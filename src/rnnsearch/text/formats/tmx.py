@@ -21,7 +21,7 @@ _XML_CHUNK = 1 << 14  # bytes given to the parser at a time
 _LONGEST_REFERENCE = 12  # bytes of &#x12345678;
 _AGAIN = "the file is damaged or incomplete: correct it or get it again"
 # Elements inside a segment that contain formatting and no text.
-_CODES = "bpt ept it ph ut sub"
+_CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _DECLARED = re.compile(rb"""^(?:\xef\xbb\xbf)?<\?xml[^>]*\bencoding=["']([\w.-]+)""")
 _CODE = "\0"
@@ -99,7 +99,7 @@ def _segment_text(segments: Sequence[ET.Element], number: int, warnings: InputWa
         return plain_field(None, number, warnings)
     if len(segments) > 1:
         warnings.note("second segment in the language", number)
-    for code in [element for element in segments[0].iter() if _tag(element) in _CODES.split()]:
+    for code in [element for element in segments[0].iter() if _tag(element) in _CODES]:
         placeholders = _PLACEHOLDER.findall("".join(code.itertext()))
         code[:] = ()
         code.text = "".join([_CODE, *placeholders])
