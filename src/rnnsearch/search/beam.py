@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -137,8 +137,14 @@ class Beam:
         """Returns the beam of the sentences `rows` (B',), each with its hypotheses `slots` (B',
         k')."""
         at = (rows[:, None], slots)
-        arrays = (getattr(self, field.name)[at] for field in fields(self)[1:])
-        return Beam(self.sentences[rows], *arrays)
+        return Beam(
+            self.sentences[rows],
+            self.scores[at],
+            self.parents[at],
+            self.ids[at],
+            self.log_probabilities[at],
+            self.weights[at],
+        )
 
 
 @torch.no_grad()
