@@ -108,8 +108,8 @@ def open_training(
         settings, notes = fit_to_corpus(settings, corpus, known_links=bool(begin_from) or exists)
         if exists:
             changes = ranks.from_first(partial(changes_of, path, settings, corpus))
-        elif settings.model.alignment == "fixed":
-            check_encoder(settings.model.encoder)
+        else:
+            check_encoder(settings.model)
         if begin_from and not saved:
             weights = ranks.from_first(partial(weights_of, begin_from, settings, corpus))
             notes += weights.notes
@@ -140,10 +140,10 @@ def open_training(
         yield TrainingContext(run, order, trainer, progress, notes)
 
 
-def check_encoder(encoder: str) -> None:
+def check_encoder(model: ModelSettings) -> None:
     """Raises InputError for RNNencdec with another encoder than the paper's."""
-    if encoder in ENCODERS.keys() - {"forward"}:
-        what = f'RNNencdec has a forward encoder, and model.encoder = "{encoder}"'
+    if model.alignment == "fixed" and model.encoder in ENCODERS.keys() - {"forward"}:
+        what = f'RNNencdec has a forward encoder, and model.encoder = "{model.encoder}"'
         raise InputError(what, 'set model.encoder = "forward", or another model.alignment')
 
 
