@@ -185,14 +185,10 @@ class Corpus:
         contents = read_contents(folder)
         _check_sums(folder)
         codecs = load_codecs(folder, contents.data)
-
-        def train(kind: str) -> SentenceIds:
-            names = (shard_name(kind, number) for number in range(len(contents.train.shards)))
-            path = folder / f"train.{kind}.lengths.npy"
-            lengths = None if kind == "links" else map_array(path)
-            return SentenceIds(*(map_rows(folder, name) for name in names), lengths=lengths)
-
-        pairs = Pairs(*map(train, (*SIDES, *["links"] * contents.train.links)))
+        shards = len(contents.train.shards)
+        source, target = (_training_ids(folder, side, shards) for side in SIDES)
+        links = _training_ids(folder, "links", shards) if contents.train.links else None
+        pairs = Pairs(source, target, links)
         dev, lines = None, []
         if any(folder.glob("dev.*")):
             dev = Pairs(*(SentenceIds(map_rows(folder, f"dev.{side}")) for side in SIDES))
@@ -239,6 +235,14 @@ def map_rows(folder: Path, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if not len(offsets) or int(offsets[-1]) != len(values):
         raise _damaged("does not fit its offsets", _values(folder, name))
     return values, offsets
+
+
+def _training_ids(folder: Path, kind: str, shards: int) -> SentenceIds:
+    """Maps the rows of a side of the training pairs, or those of their links, which have no
+    lengths."""
+    rows = (map_rows(folder, shard_name(kind, number)) for number in range(shards))
+    lengths = None if kind == "links" else map_array(folder / f"train.{kind}.lengths.npy")
+    return SentenceIds(*rows, lengths=lengths)
 
 
 def _values(folder: Path, name: str) -> Path:
