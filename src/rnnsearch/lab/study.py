@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from rnnsearch.config import (
+    Tables,
+    Values,
     checked,
     merged,
     read_named,
@@ -49,10 +51,6 @@ def _distinct(seeds: list[int]) -> list[int]:
 
 Seeds = Annotated[list[Seed], AfterValidator(_distinct)]
 """Seeds of training, none of them twice."""
-TomlTable = dict[str, Any]
-"""key → value, as TOML gives them"""
-Changes = dict[str, TomlTable]
-"""section → key → value"""
 
 
 class _StudyTable(
@@ -122,14 +120,14 @@ class Variant(_StudyTable):
     recipe: str | None = None
     seeds: Seeds = []
     """instead of the study's"""
-    model: TomlTable = {}
-    training: TomlTable = {}
-    optimiser: TomlTable = {}
-    dropout: TomlTable = {}
-    known_alignments: TomlTable = {}
-    stopping: TomlTable = {}
-    search: TomlTable = {}
-    translation: TomlTable = {}
+    model: Values = {}
+    training: Values = {}
+    optimiser: Values = {}
+    dropout: Values = {}
+    known_alignments: Values = {}
+    stopping: Values = {}
+    search: Values = {}
+    translation: Values = {}
 
 
 class Quick(_StudyTable):
@@ -142,7 +140,7 @@ class Quick(_StudyTable):
     long_pairs: Positive | None = None
     sentences: Positive | None = None
     """use only this many sentences of each test set"""
-    settings: Changes = {}
+    settings: Tables = {}
 
 
 class Study(_StudyTable):
@@ -161,7 +159,7 @@ class Study(_StudyTable):
     corpus: CorpusFiles
     each: list[Name] = []
     """one study for each of these, in a folder of OUT; it replaces every {} of the file"""
-    settings: Changes = {}
+    settings: Tables = {}
     """settings of all variants, by section; those of [data] are the corpus's"""
     variants: dict[Name, Variant] = Field(min_length=1)
     tests: dict[Name, StudyTest] = {}
@@ -376,7 +374,7 @@ def _changed(study: Study, changes: Quick, where: str, remedy: str) -> Study:
     """Returns the study with other seeds and fewer pairs."""
     sizes = changes.model_dump(include={"pairs", "dev_pairs", "long_pairs"}, exclude_none=True)
     corpus = study.corpus.model_dump(exclude_defaults=True) | sizes
-    smaller: TomlTable = {"corpus": checked(CorpusFiles, corpus, where, remedy)}
+    smaller: Values = {"corpus": checked(CorpusFiles, corpus, where, remedy)}
     if changes.seeds:
         smaller["seeds"] = changes.seeds
         smaller["variants"] = {
@@ -385,7 +383,7 @@ def _changed(study: Study, changes: Quick, where: str, remedy: str) -> Study:
     return study.model_copy(update=smaller)
 
 
-def _read_study(study_file: str | Path) -> tuple[str, TomlTable]:
+def _read_study(study_file: str | Path) -> tuple[str, Values]:
     """Returns the study's name for messages, and its table, completed by that of the study which it
     is like."""
     where, table = read_named("study", study_file)
@@ -407,7 +405,7 @@ def _filled(value: Any, name: str) -> Any:
     return value.replace("{}", name) if isinstance(value, str) else value
 
 
-def _tables(study: TomlTable) -> list[Any]:
+def _tables(study: Values) -> list[Any]:
     """Returns the tables of settings in a study's file: its own, those of --quick, and the
     variants."""
     quick, variants = (study.get(key, {}) for key in ("quick", "variants"))
