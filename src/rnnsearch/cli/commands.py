@@ -91,7 +91,8 @@ def run_program() -> None:
     open_missing_streams()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         errors = "surrogateescape" if stream is sys.stdin else "backslashreplace"
-        stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")  # type: ignore[union-attr]
+        how = {"encoding": "utf-8", "errors": errors, "newline": "\n"}
+        stream.reconfigure(**how)  # type: ignore[union-attr]
     try:
         code = run_command()
         sys.stdout.flush()
