@@ -333,6 +333,8 @@ FAITHFUL = [
     "The man's 40s of the 1960s: 1 in 5 men, 7 out of 10, -5 %, from 2 to 4 pm on the 5th, 1 July, 8AM.",
     "A 5-inch book of 12,450 men, 9h-18h, 1m85, moins 10 degrés, 3 sur 4, François Ier, 2E ÉTAGE, 9am-5pm.",
     "The man pays $5.30 and 5.30 kg for 5.30 % at 5.30 pm, 7.45 times.",
+    "The man is in 8:00 - 20:00, 9h30–12h, 10:00-11:30 am and 1:00-2:30 pm, open Mon-Fri, Tue. 5 Jan. 3 pm.",
+    "The woman sees 3 × 4.50 € = 13.50 €, 4 £ and 5 £, lun.-sam. 3 sept. Wed 3 pm.",
     "The 2nd woman pays $30bn, £1m, $5k, US$5, € 7 and €30 billion to No. 7 before 5:30pm.",
 ]
 

@@ -8,7 +8,8 @@ import pytest
 from rnnsearch.text.codec import JOINER, Codec
 from rnnsearch.text.tokens import Tokeniser
 from rnnsearch.text.vocabulary import Vocabulary
-from rnnsearch.translation.copied import faithful_words
+from rnnsearch.translation.copied import faithful_words, kind_of
+from rnnsearch.translation.dates import written_hours
 from rnnsearch.translation.number_forms import is_source_number
 from rnnsearch.translation.numbers import Numbers
 from rnnsearch.translation.target_words import Word
@@ -18,6 +19,7 @@ en the first hour of two | from 2 to 4 pm | de 2 à 16 heures | 0 1 2 3 4 | de 1
 en of two with minutes | between 6:30 and 9:30 pm | entre 6_h_30 et 21_h_30 | 0 1 2 3 | entre 18_h_30 et 21_h_30
 en a morning and an afternoon | from 10 to 4 pm | de 10 à 16 heures | 0 1 2 3 4 | de 10 à 16 heures
 en hours in a word | open 10-4 pm | ouvert 10-4 | 0 1 | ouvert 10-16
+en an hour alone | at 3 pm , | à 3 , | 0 1 3 | à 15h ,
 en a share | 7 out of 10 books | 7 à 10 livres | 0 2 3 4 | 7 sur 10 livres
 en a share of few | 1 in 5 children | 1 , 5 enfants | 0 1 2 3 | 1 sur 5 enfants
 en minutes are no share | 2 in 10 minutes | 2 en 10 minutes | 0 1 2 3 | 2 en 10 minutes
@@ -30,6 +32,7 @@ en a decade | the 60s and | les 60 et | 0 1 2 | les années 60 et
 fr a decade | les années 2000 sont | the 2000 years are | 0 2 1 3 | the 2000s are
 fr hours that last | pendant 3 heures | for 3 pm | 0 1 2 | for 3 hours
 fr an hour of the day | à 15 heures | at 15 pm | 0 1 2 | at 3 pm
+fr a number beside another | à 12h00 / 14h | at 12 : 00 | 0 1 1 4 | at 12 : 00 14h
 fr a share | 3 sur 4 sont | 3 on 4 are | 0 1 2 3 | 3 out_of 4 are
 fr a share of pages | page 3 sur 10 | page 3 on 10 | 0 1 2 3 | page 3 of 10
 fr no share | 3 plans sur 10 ans | 3 plans on 10 years | 0 1 2 3 4 | 3 plans on 10 years
@@ -54,7 +57,22 @@ def test_a_number_has_the_form_of_its_language(case: str) -> None:
 @pytest.mark.parametrize(
     ("language", "line", "words"),
     [
-        ("fr", "de 9h-18h", "de 9h à 18h"),
+        ("fr", "de 9h - 18h", "de 9h_-_18h"),
+        ("fr", "lun.-ven. 9h30", "lundi au vendredi 9h30"),
+        (
+            "fr",
+            "Mer. 5 janv. à 9h, le 3 sept. 1998.",
+            "Mercredi 5 janvier à 9h , le 3 septembre 1998 .",
+        ),
+        ("fr", "sam. et dim. la mer.", "samedi et dimanche la mer ."),
+        ("en", "Mon – Fri, Sat & Sun", "Monday to Friday , Saturday & Sunday"),
+        ("en", "Tue. 5 Jan. I sat 3 days.", "Tuesday 5 January . I sat 3 days ."),
+        (
+            "en",
+            "Sun 10:00, on 3rd Sept. in Dec. 2019",
+            "Sunday 10:00 , on 3rd September in December 2019",
+        ),
+        ("en", "the sun and 3 sat. Sun", "the sun and 3 sat . Sun"),
         ("en", "open 9am-5pm", "open 9am to 5pm"),
         ("fr", "il fait moins 10 degrés", "il fait -10 degrés"),
         ("fr", "elle mesure 1m85", "elle mesure 1,85 m"),
@@ -62,4 +80,24 @@ def test_a_number_has_the_form_of_its_language(case: str) -> None:
 )
 def test_numbers_are_read_as_networks_know_them(language: str, line: str, words: str) -> None:
     codec = Codec(Tokeniser("moses", language), Vocabulary([]))
-    assert faithful_words(codec, line) == words.split()
+    assert faithful_words(codec, line) == words.replace("_", JOINER).split()
+
+
+@pytest.mark.parametrize(
+    ("languages", "hours", "written"),
+    [
+        ("fr en", "9h30-12h", "9:30-12:00"),
+        ("fr en", "8 h – 20 h 15", "8:00 – 20:15"),
+        ("en fr", "9:30-12:00", "9:30-12:00"),
+        ("en fr", "1:30-3:00 pm", "13h30-15h00"),
+        ("en fr", "10:00-11:30 a.m.", "10h00-11h30"),
+        ("fr de", "9h-12h", "9h-12h"),
+    ],
+)
+def test_two_hours_are_written_as_in_the_other_language(
+    languages: str, hours: str, written: str
+) -> None:
+    source, target = languages.split()
+    word = hours.replace(" ", JOINER)
+    assert kind_of(word) == "hours"
+    assert written_hours(word, (source, target)) == written.replace(" ", JOINER)

@@ -11,6 +11,7 @@ from rnnsearch.text.codec import JOINER, Codec
 from rnnsearch.text.language_codes import POINTED_ORDINALS, base
 from rnnsearch.text.moses import EMPHASIS, ESCAPE, FIRST_WORDS
 from rnnsearch.text.repairs import DETACHED
+from rnnsearch.translation.dates import HOURS, spell_dates
 from rnnsearch.translation.number_forms import FIGURE
 from rnnsearch.translation.spelt import SPELT, TIMES, in_digits
 from rnnsearch.translation.word_tables import word_list
@@ -84,6 +85,7 @@ COPIED_PATTERNS = {
         r"|(?<![\w.,])\d+(?:[.,]\d+)?(?:×|°\d+[′'](?:\d+[″\"])?)(?!\w)"
         r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
     ),
+    "hours": HOURS,
     "figure": FIGURE,
     "time": TIMES,
     "spelt": SPELT,
@@ -101,7 +103,7 @@ ANY_COPIED = re.compile(
 )
 STAND_INS: dict[str, list[str]] = {
     **{kind: [] for kind in word_list("front tag escape emoji mark")},
-    **{kind: ["XX"] for kind in word_list("address placeholder code snippet")},
+    **{kind: ["XX"] for kind in word_list("address placeholder code snippet hours")},
     "number": ["12"],
 }
 """Kind → the words that the network reads instead."""
@@ -117,10 +119,6 @@ METRES = re.compile(r"(?<![\w.,])(\d) ?m ?(\d\d)(?!\w|[.,]\d| ?(?:c?m|s)\b)")
 BELOW_ZERO = re.compile(
     r"(?<![\w-])[Mm]oins (?=\d+ ?(?:°|degrés?))|(?<=fait )moins (?=\d+(?:\s*[.,!?]|\s*$))"
 )
-HOURS = re.compile(
-    r"(?<![\w-])(\d\d? ?h(?: ?\d\d)?)( ?)[-–] ?(?=\d\d? ?h(?: ?\d\d)?(?![\w/]))", re.IGNORECASE
-)
-"""The first of two hours of French: *9h-18h*."""
 HALF_DAYS = re.compile(
     r"(?<![\w-])(\d\d?(?:[:.]\d\d)? ?[ap]\.?m\.?)( ?)[-–] ?(?=\d\d?(?:[:.]\d\d)? ?[ap]\.?m)",
     re.IGNORECASE,
@@ -139,9 +137,10 @@ def faithful_words(codec: Codec, line: str, *, typed: bool = False) -> list[str]
     line = DASHED.sub(r"\1-", DETACHED.sub(r"\1'", line) if language == "fr" else line)
     respelt = "" if typed else language
     if respelt == "fr":
-        line = HOURS.sub(r"\1 à ", METRES.sub(r"\1,\2 m", BELOW_ZERO.sub("-", line)))
+        line = METRES.sub(r"\1,\2 m", BELOW_ZERO.sub("-", line))
     elif respelt == "en":
         line = HALF_DAYS.sub(r"\1 to ", line)
+    line = spell_dates(line, respelt)
 
     def plain(text: str) -> list[str]:
         return codec.words(CENTS.sub(r"\1,\3 \2", text) if respelt == "fr" else text)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from rnnsearch.text.vocabulary import UNK, UNKNOWN, WordFilter
 from rnnsearch.translation.amounts import NAMES
 from rnnsearch.translation.case import begun, first_word, in_capitals
 from rnnsearch.translation.copied import STAND_INS, enclosed, faithful_words, kind_of
+from rnnsearch.translation.dates import written_hours
 from rnnsearch.translation.measures import MONEY, hold_measures
 from rnnsearch.translation.number_forms import ENGLISH_AND_FRENCH, is_source_number
 from rnnsearch.translation.numbers import Numbers
@@ -165,9 +167,11 @@ class Faithful:
             found = [at for at in reading if any(name in made[at].text.lower() for name in names)]
             if not found and kind == "number":  # it may be spelt out
                 found = sorted(reading, key=lambda at: -made[at].row[place])[:1]
-            written = found or any("XX" in word.text.upper() for word in made)
-            if not written and STAND_INS[kind] and numbers <= read:
+            written = any("XX" in word.text.upper() for word in made)
+            free = kind == "hours" or (not written and STAND_INS[kind] and numbers <= read)
+            if not found and free:
                 found = [at for at in reading if any(map(str.isdecimal, made[at].text))][:1]
+            text = written_hours(text, self.languages) if kind == "hours" else text
             if found:
                 made[found[0]] = copy(text, [made[found[0]]], place)
                 made = [word for at, word in enumerate(made) if at not in found[1:]]
@@ -313,7 +317,8 @@ def _add_currencies(sentence: EncodedSentence, made: list[Word], names: Mapping[
         behind = after == "£" or CURRENCIES.get(after, "£") != "£"
         name = names.get(CURRENCIES[after] if behind else before, "")
         same = [at for at, word in enumerate(made) if word.copied == place]
-        near = " ".join(word.text for word in made[max(same[0] - 2, 0) : at + 4])
+        ahead = takewhile(lambda word: word.text != "=", made[at + 1 : at + 4])
+        near = " ".join(word.text for word in (*made[max(same[0] - 2, 0) : at + 1], *ahead))
         sized = any(SIZED.match(word.text) for word in made[at + 1 : at + 2])
         if name and at == same[-1] and not (sized or NEAR_MONEY.search(near)):
             place += 1 if behind else -1

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.number_forms import (
+    AFTER_HOUR,
     CAPITAL_ORDINAL,
     ENGLISH_AND_FRENCH,
     HALVES,
@@ -182,6 +183,10 @@ class Numbers:
             if half:
                 if TIMES_OF_DAY.isdisjoint(after):
                     self._write_hour(at, hour, hour_of_day(hour, half))
+                    alone = [word.copied for word in self.made].count(place) == 1
+                    said = self.languages[1] != "fr" or not {*after[:1]}.isdisjoint(AFTER_HOUR)
+                    if alone and not said and self.made[at].text.isdecimal():
+                        reword(self.made, at, f"{self.made[at].text}h")
             elif after[:1] == ["pm"] and 12 < hour < 24:  # 15 p.m., 18:00 p.m.
                 self._write_hour(at, hour, hour - 12)
             elif after[:1] == ["am" if hour >= 12 else "pm"] and not named:
@@ -247,7 +252,9 @@ class Numbers:
             first -= 1
         text, said = self.made[first].text, clock(self.made[first].text, "")
         if re.match(rf"{hour}(?!\d)", text) and not (said and said[2]):
-            reword(self.made, first, f"{wanted}{text.removeprefix(str(hour))}")
+            rest = text.removeprefix(str(hour))
+            english = self.languages[1] == "en" and rest == "h"
+            reword(self.made, first, f"{wanted}:00" if english else f"{wanted}{rest}")
 
     def _joined(self) -> list[Word]:
         """Returns the words, with the words of a decimal (1 , 5) in one, and those of English

@@ -24,6 +24,7 @@ from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.language_codes import POINTED_ORDINALS, base
 from rnnsearch.text.moses import FIRST_WORDS, prefixes
 from rnnsearch.text.vocabulary import END, UNK
+from rnnsearch.translation.dates import SHORT_DATES
 
 MOST_WORDS = 5_000
 """Maximum number of words of a line: the alignment of a longer one would not fit in memory."""
@@ -95,7 +96,7 @@ def _ends(before: str, after: str, language: str) -> bool:
     stem = stem.lstrip(_OPENING)
     if LAST.search(before):
         return not AFTER_TIME.match(after)
-    if prefixes(language).get(stem):
+    if prefixes(language).get(stem) or stem.lower() in SHORT_DATES.get(language, ()):
         return not after[0].isdigit()
     if _UNIT.search(before):
         return True

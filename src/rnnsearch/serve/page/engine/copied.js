@@ -1,9 +1,10 @@
 // What is copied letter by letter: the functions of translation/copied.py, where they are described.
 
 import { JOINER } from "./codec.js";
+import { spellDates } from "./dates.js";
 import { inDigits } from "./spelt.js";
 import { AFTER_ADDRESS, BELOW_ZERO, CENTS, DASHED, DETACHED, EMPHASIS } from "./tables.js";
-import { HALF_DAYS, HOURS, METRES, POINTED_ORDINALS } from "./tables.js";
+import { HALF_DAYS, METRES, POINTED_ORDINALS } from "./tables.js";
 
 export function faithfulWords(codec, given, typed = false) {
   const straight = given.trimStart().replaceAll("’", "'");
@@ -12,7 +13,7 @@ export function faithfulWords(codec, given, typed = false) {
   const dashed = elided.replace(DASHED, "$1-");
   const lengths = (text) => text.replace(BELOW_ZERO, "-").replace(METRES, "$1,$2 m");
   const english = respelt === "en" ? dashed.replace(HALF_DAYS, "$1 to ") : dashed;
-  const line = respelt === "fr" ? lengths(dashed).replace(HOURS, "$1 à ") : english;
+  const line = spellDates(respelt === "fr" ? lengths(dashed) : english, respelt);
   const amounts = (text) => (respelt === "fr" ? text.replace(CENTS, "$1,$3 $2") : text);
   const plain = (text) => codec.tokeniser.words(amounts(text));
   const words = [];

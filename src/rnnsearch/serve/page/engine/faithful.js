@@ -3,6 +3,7 @@
 
 import { begun, capitalised, firstWord, hasText, inCapitals, isUpper } from "./case.js";
 import { enclosed, kindOf } from "./copied.js";
+import { writtenHours } from "./dates.js";
 import { holdMeasures } from "./measures.js";
 import { areKnown, isSourceNumber } from "./number_forms.js";
 import { Numbers } from "./numbers.js";
@@ -76,12 +77,13 @@ export class Faithful {
       const inOrder = [...reading];
       const likeliest = reading.sort((at, other) => made[other].row[place] - made[at].row[place]);
       if (!standIns.length && kind === "number") standIns.push(...likeliest.slice(0, 1));
-      const written = standIns.length || made.some((one) => one.text.toUpperCase().includes("XX"));
-      if (!written && STAND_INS[kind].length && allRead)
+      const written = made.some((one) => one.text.toUpperCase().includes("XX"));
+      if (!standIns.length && (kind === "hours" || !written) && STAND_INS[kind].length && allRead)
         standIns.push(...inOrder.filter((at) => /\p{Nd}/u.test(made[at].text)).slice(0, 1));
-      if (!standIns.length) return insert(made, text, place, words.length, paired.get(place));
+      const own = kind === "hours" ? writtenHours(text, this.languages) : text;
+      if (!standIns.length) return insert(made, own, place, words.length, paired.get(place));
       const [first, ...others] = standIns;
-      made[first] = copy(text, [made[first]], place);
+      made[first] = copy(own, [made[first]], place);
       made = made.filter((_, at) => !others.includes(at));
     });
     return made;
@@ -187,7 +189,9 @@ function addCurrencies({ words }, made, names) {
     const name = names?.[behind ? CURRENCIES[after] : before];
     const first = made.findIndex((one) => one.copied === place);
     const last = made.findLastIndex((one) => one.copied === place);
-    const near = made.slice(Math.max(first - 2, 0), at + 4).map((one) => one.text);
+    const equals = made.findIndex((one, k) => k > at && one.text === "=");
+    const end = Math.min(at + 4, equals < 0 ? made.length : equals);
+    const near = made.slice(Math.max(first - 2, 0), end).map((one) => one.text);
     const sized = SIZED.test(made[at + 1]?.text ?? "");
     if (!name || at !== last || sized || NEAR_MONEY.test(near.join(" "))) continue;
     const one = text === "1" ? name.replace(/s$/u, "") : name;

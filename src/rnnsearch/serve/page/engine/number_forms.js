@@ -61,7 +61,7 @@ export function in24Hours(text, after) {
   return afternoon(first, last) + found[2] + hourOfDay(last, "pm");
 }
 
-const afternoon = (first, last) =>
+export const afternoon = (first, last) =>
   first <= 12 && first % 12 < last % 12 ? hourOfDay(first, "pm") : first;
 
 export function begunIn24Hours(text, last, after) {

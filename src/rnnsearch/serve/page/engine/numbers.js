@@ -7,7 +7,7 @@ import { converted, hourOfDay, in24Hours, isAmount, isDigits, isNumber } from ".
 import { plain, value, values } from "./number_forms.js";
 import { holdDecades, holdShares, isDay, isKing } from "./number_words.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_DAY, BEFORE_HOUR, CAPITAL_ORDINAL, COUNTED_BY, FIRST_SPELT } from "./tables.js";
+import { AFTER_DAY, AFTER_HOUR, BEFORE_HOUR, CAPITAL_ORDINAL, COUNTED_BY, FIRST_SPELT } from "./tables.js";
 import { FRENCH_ORDINAL, HOUR_LINKS, LONGEST_NUMBER, MARKS, MINUS } from "./tables.js";
 import { MONTHS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean, reword } from "./target_words.js";
@@ -201,7 +201,11 @@ export class Numbers {
       const [hour, , half] = time;
       const after = following.map((one) => bare(one.text));
       if (half) {
-        if (!named(after)) this.writeHour(at, hour, hourOfDay(hour, half));
+        if (named(after)) continue;
+        this.writeHour(at, hour, hourOfDay(hour, half));
+        const alone = made.filter((one) => one.copied === place).length === 1;
+        const said = this.languages[1] !== "fr" || AFTER_HOUR.includes(after[0]);
+        if (alone && !said && isDigits(made[at].text)) reword(made, at, `${made[at].text}h`);
       } else if (after[0] === "pm" && hour > 12 && hour < 24) {
         this.writeHour(at, hour, hour - 12); // 15 p.m., 18:00 p.m.
       } else if (after[0] === (hour >= 12 ? "am" : "pm") && !named(words.slice(place + 1, place + 5))) {
@@ -308,7 +312,8 @@ export class Numbers {
     const { text } = made[first];
     const [digits] = /^\p{Nd}*/u.exec(text);
     if (digits !== String(hour) || clock(text, "")?.[2]) return;
-    reword(made, first, wanted + text.slice(digits.length));
+    const rest = text.slice(digits.length);
+    reword(made, first, wanted + (rest === "h" && this.languages[1] === "en" ? ":00" : rest));
   }
 }
 

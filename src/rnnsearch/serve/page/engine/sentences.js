@@ -1,7 +1,7 @@
 // A text as the sentences that are translated one by one: the functions of
 // translation/source_lines.py, where they are described.
 
-import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, POINTED_ORDINALS } from "./tables.js";
+import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, POINTED_ORDINALS, SHORT_DATES } from "./tables.js";
 
 const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
@@ -39,9 +39,10 @@ function ends(before, after, rules) {
   const earlier = before.split(/[ \u00a0\u202f]/u);
   const stem = earlier.pop().replace(OPENERS, "");
   if (LAST.test(before)) return !AFTER_TIME.test(after);
-  if (numeric.includes(stem)) return !/^\p{Nd}/u.test(after);
-  if (/\p{Nd}\s[hmgl]$/u.test(before)) return true; // 18 h.
   const [language] = rules.language.toLowerCase().split(/[-_]/u);
+  const short = numeric.includes(stem) || SHORT_DATES[language]?.[stem.toLowerCase()];
+  if (short) return !/^\p{Nd}/u.test(after);
+  if (/\p{Nd}\s[hmgl]$/u.test(before)) return true; // 18 h.
   const ordinal = POINTED_ORDINALS.includes(language);
   if (/^\p{Nd}+$/u.test(stem)) return !ordinal && earlier.some(Boolean);
   if (NAME.test(stem)) return words.includes(after.split(/['’\s]/u)[0]);

@@ -27,7 +27,9 @@ export function insert(made, text, place, sources, [first, end] = [0, 0]) {
   const inside = (one) => one.read !== null && first <= one.read && one.read < end;
   const inner = place < first ? made.findIndex(inside) : made.findLastIndex(inside) + 1;
   const outer = !tag ? after : before < 0 ? made.length : before;
-  const at = made.some(inside) ? inner : outer;
+  let at = made.some(inside) ? inner : outer;
+  const copied = (k) => made[k]?.copied ?? null;
+  while (copied(at) !== null && copied(at) === copied(at - 1)) at++; // not inside a number
   made.splice(at, 0, added(text, place, sources));
 }
 

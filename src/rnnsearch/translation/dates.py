@@ -1,0 +1,90 @@
+"""Hours, days and months as signs and timetables write them: 9h30-12h is copied, and written as the
+other language does (9:30-12:00); Mon-Fri is read as Monday to Friday, 5 Jan. as 5 January.
+page/engine/dates.js has the same rules."""
+
+from __future__ import annotations
+
+import re
+
+from rnnsearch.text.codec import JOINER
+from rnnsearch.translation.number_forms import afternoon, hour_of_day
+from rnnsearch.translation.word_tables import word_table
+
+_HOUR = r"\d\d?(?:\s?[hH](?:\s?\d\d)?|:\d\d)"
+HOURS = (
+    rf"(?<![\w.,:/+'-]){_HOUR}\s?[-–—]\s?{_HOUR}(?:\s?[aApP](?:[mM]|\.[mM]\.))?(?![\w/]|[.,:-]\d)"
+)
+"""Regular expression of two hours: 9h30-12h, 9:30-12:00, 1:30-3:00 pm."""
+_DAYS = {
+    "en": "mon Monday, tue Tuesday, tues Tuesday, wed Wednesday, thu Thursday, thur Thursday, thurs"
+    " Thursday, fri Friday, sat Saturday, sun Sunday",
+    "fr": "lun lundi, mar mardi, mer mercredi, jeu jeudi, ven vendredi, sam samedi, dim dimanche",
+}
+_MONTHS = {
+    "en": "jan January, feb February, mar March, apr April, jun June, jul July, aug August, sep"
+    " September, sept September, oct October, nov November, dec December",
+    "fr": "janv janvier, févr février, fév février, avr avril, juil juillet, sept septembre, oct"
+    " octobre, nov novembre, déc décembre",
+}
+SHORT_DATES = {
+    language: word_table(days) | word_table(_MONTHS[language]) for language, days in _DAYS.items()
+}
+"""Language → abbreviation, in lowercase → name of a day or month."""
+UNTIL_DAY = {"en": " to ", "fr": " au "}
+"""Language → what is read for the dash between two days."""
+SHORT_DATE = re.compile(r"([^\W\d_]+)\.?")
+BETWEEN_DAYS = re.compile(r"\s?[-–—]\s?")
+HALVED = re.compile(r"(\d\d?):(\d\d)(\W+)(\d\d?):(\d\d)\W?([aApP]).+")
+"""Two hours of English before or after noon."""
+SENTENCE_END = re.compile(r"\s*$|\s+[A-ZÀ-Ý]")
+"""What is behind a full stop that ends a sentence."""
+
+
+def _dates(language: str, links: str, ending: str) -> re.Pattern[str]:
+    """Returns the pattern of abbreviations beside another day or a number. links: words between two
+    days. ending: those of ordinals."""
+    day, month = ("|".join(word_table(each[language])) for each in (_DAYS, _MONTHS))
+    number = rf"\d\d?(?:{ending})?"
+    time = rf"{number}(?::\d\d|\s?(?:h|[ap]\.?m)(?![^\W\d_])|\s(?:{month})(?!\w))"
+    return re.compile(
+        rf"(?<!\w)(?:(?:{day})\.?(?:\s?[-–—]\s?|\s(?:{links})\s)(?:{day})(?!\w)\.?"
+        rf"|(?:{day})\.?(?=[:,]?\s{time})|{number}\s(?:{month})(?!\w)\.?"
+        rf"|(?:{month})\.?(?=\s(?:\d\d?(?![\d:])|(?:19|20)\d\d(?!\d))))",
+        re.IGNORECASE,
+    )
+
+
+ENGLISH_DATES = _dates("en", "to|and|or|&", "st|nd|rd|th")
+FRENCH_DATES = _dates("fr", "au|et|ou|à|&", "er")
+DATES = {"en": ENGLISH_DATES, "fr": FRENCH_DATES}
+
+
+def spell_dates(line: str, language: str) -> str:
+    """Returns a line with the names of abbreviated days and months."""
+
+    def spelt(found: re.Match[str]) -> str:
+        text = SHORT_DATE.sub(
+            lambda one: SHORT_DATES[language].get(one[1].lower(), one[0]), found[0]
+        )
+        ends = found[0].endswith(".") and SENTENCE_END.match(line, found.end())
+        large = found[0][0].isupper()
+        text = BETWEEN_DAYS.sub(UNTIL_DAY[language], text) + ("." if ends else "")
+        return text[0].upper() + text[1:] if large else text
+
+    return DATES[language].sub(spelt, line) if language in DATES else line
+
+
+def written_hours(text: str, languages: tuple[str, str]) -> str:
+    """Returns two hours as the target language writes them: 9:30-12:00 for 9h30-12h, 13h30-15h for
+    1:30-3:00 pm. Others stay."""
+    if languages == ("fr", "en"):
+        plain = text.replace(JOINER, " ")
+        colons = re.sub(r"\s?[hH]\s?(?=\d)", ":", re.sub(r"\s?[hH](?!\s?\d)", ":00", plain))
+        return colons.replace(" ", JOINER)
+    found = HALVED.fullmatch(text)
+    if languages != ("en", "fr") or found is None:
+        return text
+    first, minutes, dash, last, others, letter = found.groups()
+    end = hour_of_day(int(last), f"{letter.lower()}m")
+    begin = afternoon(int(first), int(last)) if letter in "pP" else int(first)
+    return f"{begin}h{minutes}{dash}{end}h{others}"
