@@ -28,8 +28,11 @@ ABBREVIATIONS = {
         " they've, theyll they'll, weve we've, hes he's, shes she's, thats that's, whats what's,"
         " hows how's, wheres where's, whos who's, theres there's, heres here's, itll it'll, itd"
         " it'd, gonna going to, wanna want to, bday birthday, asap as soon as possible, u you, r"
-        " are, ur your, pls please, plz please, thx thanks, thanx thanks, tmrw tomorrow, ppl"
-        " people"
+        " are, ur your, pls please, plz please, thx thanks, thanx thanks, tmrw tomorrow, tmr"
+        " tomorrow, ppl people, omg oh my God, idk I don't know, btw by the way, fyi for your"
+        " information, nvm never mind, ty thank you, np no problem, gn good night, cya see you, cuz"
+        " because, tho though, dunno don't know, lemme let me, gimme give me, gotta have to, sry"
+        " sorry, msg message, wassup what's up, alot a lot, aint isn't, hbd happy birthday"
     ),
     "fr": word_table(
         "jai j'ai, cest c'est, quest-ce qu'est-ce, jsuis je suis, chuis je suis, jsais je sais,"
@@ -37,7 +40,11 @@ ABBREVIATIONS = {
         " plaît, svp s'il vous plaît, bjr bonjour, bsr bonsoir, slt salut, bcp beaucoup, tjs"
         " toujours, pk pourquoi, pq pourquoi, quil qu'il, quils qu'ils, quon qu'on, quest qu'est,"
         " tkt t'inquiète pas, jsp je sais pas, anniv anniversaire, qqn quelqu'un, qqch quelque"
-        " chose, rdv rendez-vous, koi quoi"
+        " chose, rdv rendez-vous, koi quoi, aujourdhui aujourd'hui, auj aujourd'hui, parceque parce"
+        " que, pcq parce que, biensur bien sûr, biensûr bien sûr, peutetre peut-être, ptet"
+        " peut-être, coute coûte, jtm je t'aime, dsl désolé, mtn maintenant, tlm tout le monde, qd"
+        " quand, ds dans, tt tout, pr pour, dac d'accord, daccord d'accord, keske qu'est-ce que,"
+        " pkoi pourquoi, vrmt vraiment, msg message, aprem après-midi"
     ),
 }
 """Language → what is typed, in lowercase → what is read."""
@@ -61,8 +68,13 @@ ELIDED = re.compile(rf"(qu|[ldjmtn]|c(?=[eé])|j(?=\w))([{VOWELS}]\w\w+|(?<=j)\w
 """A word of French without its apostrophe (*lecole*), or without the *e* of *je* (*jcomprends*)."""
 SHORT_ARTICLES = [*"ldmtnc"]
 """Those with which many other words begin: what follows them has to be frequent."""
-SHORTEST_MISSPELT = 5
-"""Fewest letters of a word that is read with two letters exchanged, or one once or twice."""
+SHORTEST_MISSPELT = (4, 6)
+"""Fewest letters of a word that is read with two letters exchanged, or one once or twice; and with
+one letter more, less or another."""
+LETTERS = "abcdefghijklmnopqrstuvwxyzàâçéèêëîïôùû"
+"""Those that a misspelt word may lack."""
+RARE_SUBWORDS = 3
+"""Subwords from which on a known word is rare enough to be a misspelt one (*tomorow*)."""
 TwoWords = Mapping[str, Sequence[tuple[re.Pattern[str], str]]]
 """Language → two words → the first one as it is written."""
 FIRST_TWO: TwoWords = {
@@ -86,6 +98,7 @@ ANY_TWO: TwoWords = {
     ),
     "fr": (
         (re.compile(r"a (?:demain|bient[oô]t|c[oô]t[eé]|midi|minuit|partir|\d+h\d*)"), "à"),
+        (re.compile("[Ss]a (?:va|fait|ira|suffit)"), "ça"),
         (re.compile("a (?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"), "à"),
     ),
 }
@@ -160,19 +173,16 @@ def _written(line: TypedLine, word: str, before: str, after: str, name: bool) ->
     if codec.known is None or not 1 < len(word) <= LONGEST_READ or not word.isalpha():
         return word
     known = word in codec.known
-    if known and not (line.accents and line.hasty):
+    if known and not line.hasty:
         return word
     size = _size(codec, word)
     found = _accented(codec, word) if line.accents and not (known and size == 1) else []
     if known:
         found = [form for form in found if 2 * _size(codec, form) <= size]
-    elif not (found or name or word.capitalize() in codec.known or word.upper() in codec.known):
-        if not line.hasty:
-            return word
-        found = _with_apostrophe(line, word) if line.language == "fr" else []
-        if not found and len(word) >= SHORTEST_MISSPELT:
-            found = [form for form in _respelt(word) if form in codec.known]
-            found = [form for form in found if _size(codec, form) < size]
+    named = name or word.capitalize() in codec.known or word.upper() in codec.known
+    if line.hasty and not (found or named):
+        found = _with_apostrophe(line, word) if line.language == "fr" and not known else []
+        found = found or _near(codec, word, size)
     return min(found, key=lambda form: _rank(codec, form), default=word)
 
 
@@ -220,12 +230,38 @@ def accented(word: str) -> Iterator[str]:
         yield word.replace("oe", "œ")
 
 
+def _near(codec: Codec, word: str, size: int) -> list[str]:
+    """Returns what a word of `size` subwords may be misspelt for: known words with fewer, with two
+    letters exchanged or one once or twice, or else frequent words with one letter more or less or
+    another vowel. A known word is misspelt only for a frequent one."""
+    known = codec.known or ()
+    if len(word) < SHORTEST_MISSPELT[0] or (word in known and size < RARE_SUBWORDS):
+        return []
+    most = 1 if word in known else max(size - 1, 2)
+    near = [form for form in _respelt(word) if form in known and _size(codec, form) <= most]
+    if near or word in known or len(word) < SHORTEST_MISSPELT[1]:
+        return near
+    return [form for form in _edited(word) if form in known and _size(codec, form) == 1]
+
+
+def _edited(word: str) -> Iterator[str]:
+    """Yields a word with one letter more or less, or with another vowel; the first one stays."""
+    for at in range(1, len(word) + 1):
+        begin, rest = word[:at], word[at:]
+        yield from (begin + letter + rest for letter in LETTERS)
+        yield begin + rest[1:]
+        yield from (begin + letter + rest[1:] for letter in VOWELS if rest[:1] in [*VOWELS])
+
+
 def _respelt(word: str) -> Iterator[str]:
-    """Yields a word with two neighbours exchanged, with a letter twice, or once instead of
-    twice."""
+    """Yields a word with two neighbours exchanged, with a letter twice, or, in a long word, once
+    instead of twice."""
     for at, (one, other) in enumerate(pairwise(word)):
         rest = word[at + 2 :]
-        yield word[:at] + (one + rest if one == other else other + one + rest)
+        if one != other:
+            yield word[:at] + other + one + rest
+        elif len(word) >= SHORTEST_MISSPELT[1]:
+            yield word[:at] + one + rest
     for at, letter in enumerate(word):
         yield word[:at] + letter + word[at:]
 

@@ -5,8 +5,8 @@ import { begun, capitalised, firstWord, inCapitals, isAlpha, isUpper } from "./c
 import { kindOf } from "./copied.js";
 import { negate } from "./negation.js";
 import { ABBREVIATIONS, ACCENTS, ANY_TWO, ELIDED, FIRST_TWO, LONGEST_READ } from "./tables.js";
-import { MOST_ACCENTS, NOUNS_TOO, PARTICIPLE, SHORT_ARTICLES, SHORTEST_MISSPELT } from "./tables.js";
-import { SINGLE_LETTERS, UNREAD, VOWELS } from "./tables.js";
+import { LETTERS, MOST_ACCENTS, NOUNS_TOO, PARTICIPLE, RARE_SUBWORDS } from "./tables.js";
+import { SHORT_ARTICLES, SHORTEST_MISSPELT, SINGLE_LETTERS, UNREAD, VOWELS } from "./tables.js";
 
 const UNK = 1;
 
@@ -60,17 +60,16 @@ function written(line, text, before, after, name) {
   const has = (form) => codec.filter.has(form);
   if (!codec.filter || text.length < 2 || text.length > LONGEST_READ || !isAlpha(text)) return text;
   const known = has(text);
-  if (known && !(line.accents && line.hasty)) return text;
+  if (known && !line.hasty) return text;
   const size = sizeOf(codec, text);
   let found = line.accents && !(known && size === 1) ? accentedForms(codec, text) : [];
   if (known) {
     found = found.filter((form) => 2 * sizeOf(codec, form) <= size);
-  } else if (!found.length && !name && !has(capitalised(text)) && !has(text.toUpperCase())) {
-    if (!line.hasty) return text;
-    found = line.language === "fr" ? withApostrophe(line, text) : [];
-    if (!found.length && text.length >= SHORTEST_MISSPELT) {
-      found = [...respelt(text)].filter((form) => has(form) && sizeOf(codec, form) < size);
-    }
+  }
+  const named = name || has(capitalised(text)) || has(text.toUpperCase());
+  if (line.hasty && !found.length && !named) {
+    found = line.language === "fr" && !known ? withApostrophe(line, text) : [];
+    if (!found.length) found = near(codec, text, size);
   }
   const better = (best, form) => (isBetter(codec, form, best) ? form : best);
   return found.length ? found.reduce(better) : text;
@@ -125,10 +124,32 @@ function* withAccents(text, places, number) {
   }
 }
 
+function near(codec, text, size) {
+  const [known, least] = [codec.filter.has(text), SHORTEST_MISSPELT];
+  if (text.length < least[0] || (known && size < RARE_SUBWORDS)) return [];
+  const most = known ? 1 : Math.max(size - 1, 2);
+  const among = (forms, limit) =>
+    [...forms].filter((form) => codec.filter.has(form) && sizeOf(codec, form) <= limit);
+  const found = among(respelt(text), most);
+  return found.length || known || text.length < least[1] ? found : among(edited(text), 1);
+}
+
+function* edited(text) {
+  for (let at = 1; at <= text.length; at += 1) {
+    const [begin, rest] = [text.slice(0, at), text.slice(at)];
+    for (const letter of LETTERS) yield begin + letter + rest;
+    yield begin + rest.slice(1);
+    if (rest && VOWELS.includes(rest[0])) {
+      for (const letter of VOWELS) yield begin + letter + rest.slice(1);
+    }
+  }
+}
+
 function* respelt(text) {
   for (let at = 0; at + 1 < text.length; at += 1) {
-    const [one, other, rest] = [text[at], text[at + 1], text.slice(at + 2)];
-    yield text.slice(0, at) + (one === other ? one + rest : other + one + rest);
+    const [begin, one, other, rest] = [text.slice(0, at), text[at], text[at + 1], text.slice(at + 2)];
+    if (one !== other) yield begin + other + one + rest;
+    else if (text.length >= SHORTEST_MISSPELT[1]) yield begin + one + rest;
   }
   for (let at = 0; at < text.length; at += 1) yield text.slice(0, at + 1) + text.slice(at);
 }
