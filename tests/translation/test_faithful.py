@@ -480,7 +480,6 @@ ja en | 7 人 | 8 people | 0 1 | 7 people
 en fr | at 12 pm | à midi | 0 1 | à midi
 en fr | at 12 am | Minuit | 1 | Minuit
 fr en | à 12 h | at noon | 0 1 | at noon
-en fr | Open 5-7 pm | Ouvert 5-7 heures | 0 1 2 | Ouvert 17-19 heures
 fr en | ouvert 17-19 h | open 5-7 p.m. | 0 1 2 | open 5-7 p.m.
 en fr | My 1st car | Ma première voiture | 0 1 2 | Ma première voiture
 fr en | les 1ères fois | the 1 times | 0 1 2 | the 1st times

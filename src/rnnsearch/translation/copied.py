@@ -119,11 +119,6 @@ METRES = re.compile(r"(?<![\w.,])(\d) ?m ?(\d\d)(?!\w|[.,]\d| ?(?:c?m|s)\b)")
 BELOW_ZERO = re.compile(
     r"(?<![\w-])[Mm]oins (?=\d+ ?(?:°|degrés?))|(?<=fait )moins (?=\d+(?:\s*[.,!?]|\s*$))"
 )
-HALF_DAYS = re.compile(
-    r"(?<![\w-])(\d\d?(?:[:.]\d\d)? ?[ap]\.?m\.?)( ?)[-–] ?(?=\d\d?(?:[:.]\d\d)? ?[ap]\.?m)",
-    re.IGNORECASE,
-)
-"""The first of two hours of English: *9am-5pm*."""
 AFTER_ADDRESS = ".,;:!?\"')]}»”’"
 
 
@@ -138,8 +133,6 @@ def faithful_words(codec: Codec, line: str, *, typed: bool = False) -> list[str]
     respelt = "" if typed else language
     if respelt == "fr":
         line = METRES.sub(r"\1,\2 m", BELOW_ZERO.sub("-", line))
-    elif respelt == "en":
-        line = HALF_DAYS.sub(r"\1 to ", line)
     line = spell_dates(line, respelt)
 
     def plain(text: str) -> list[str]:

@@ -5,16 +5,17 @@ page/engine/dates.js has the same rules."""
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.number_forms import afternoon, hour_of_day
 from rnnsearch.translation.word_tables import word_table
 
-_HOUR = r"\d\d?(?:\s?[hH](?:\s?\d\d)?|:\d\d)"
-HOURS = (
-    rf"(?<![\w.,:/+'-]){_HOUR}\s?[-–—]\s?{_HOUR}(?:\s?[aApP](?:[mM]|\.[mM]\.))?(?![\w/]|[.,:-]\d)"
-)
-"""Regular expression of two hours: 9h30-12h, 9:30-12:00, 1:30-3:00 pm."""
+_HALF = r"\s?[aApP](?:[mM]|\.[mM]\.)"
+_HOUR = rf"\d\d?(?:(?:\s?[hH](?:\s?\d\d)?|:\d\d)(?:{_HALF})?|{_HALF})"
+_BEFORE_HALF = rf"\d\d?(?=\s?[-–—]\s?\d\d?(?::\d\d)?{_HALF})"
+HOURS = rf"(?<![\w.,:/+'-])(?:{_HOUR}|{_BEFORE_HALF})\s?[-–—]\s?{_HOUR}(?![\w/]|[.,:-]\d)"
+"""Regular expression of two hours: 9h30-12h, 9:30-12:00, 9 am - 5:30 pm, 2-4 pm."""
 _DAYS = {
     "en": "mon Monday, tue Tuesday, tues Tuesday, wed Wednesday, thu Thursday, thur Thursday, thurs"
     " Thursday, fri Friday, sat Saturday, sun Sunday",
@@ -34,8 +35,11 @@ UNTIL_DAY = {"en": " to ", "fr": " au "}
 """Language → what is read for the dash between two days."""
 SHORT_DATE = re.compile(r"([^\W\d_]+)\.?")
 BETWEEN_DAYS = re.compile(r"\s?[-–—]\s?")
-HALVED = re.compile(r"(\d\d?):(\d\d)(\W+)(\d\d?):(\d\d)\W?([aApP]).+")
-"""Two hours of English before or after noon."""
+HALVED = re.compile(
+    r"(\d\d?)(?::(\d\d))?(?:\s?([ap])[m.]+)?(\s?[-–—]\s?)(\d\d?)(?::(\d\d))?\s?([ap])[m.]+",
+    re.IGNORECASE,
+)
+"""Two hours of English; the second one is before or after noon."""
 SENTENCE_END = re.compile(r"\s*$|\s+[A-ZÀ-Ý]")
 """What is behind a full stop that ends a sentence."""
 
@@ -45,10 +49,10 @@ def _dates(language: str, links: str, ending: str) -> re.Pattern[str]:
     days. ending: those of ordinals."""
     day, month = ("|".join(word_table(each[language])) for each in (_DAYS, _MONTHS))
     number = rf"\d\d?(?:{ending})?"
-    time = rf"{number}(?::\d\d|\s?(?:h|[ap]\.?m)(?![^\W\d_])|\s(?:{month})(?!\w))"
+    time = rf"{number}(?::\d\d|\s?(?:h|[ap]\.?m)(?![^\W\d_])|\s(?:{month})(?!\w))|closed|fermé"
     return re.compile(
         rf"(?<!\w)(?:(?:{day})\.?(?:\s?[-–—]\s?|\s(?:{links})\s)(?:{day})(?!\w)\.?"
-        rf"|(?:{day})\.?(?=[:,]?\s{time})|{number}\s(?:{month})(?!\w)\.?"
+        rf"|(?:{day})\.?(?=[:,]?\s(?:{time}))|{number}\s(?:{month})(?!\w)\.?"
         rf"|(?:{month})\.?(?=\s(?:\d\d?(?![\d:])|(?:19|20)\d\d(?!\d))))",
         re.IGNORECASE,
     )
@@ -61,30 +65,31 @@ DATES = {"en": ENGLISH_DATES, "fr": FRENCH_DATES}
 
 def spell_dates(line: str, language: str) -> str:
     """Returns a line with the names of abbreviated days and months."""
+    return DATES[language].sub(partial(_spelt, language), line) if language in DATES else line
 
-    def spelt(found: re.Match[str]) -> str:
-        text = SHORT_DATE.sub(
-            lambda one: SHORT_DATES[language].get(one[1].lower(), one[0]), found[0]
-        )
-        ends = found[0].endswith(".") and SENTENCE_END.match(line, found.end())
-        large = found[0][0].isupper()
-        text = BETWEEN_DAYS.sub(UNTIL_DAY[language], text) + ("." if ends else "")
-        return text[0].upper() + text[1:] if large else text
 
-    return DATES[language].sub(spelt, line) if language in DATES else line
+def _spelt(language: str, found: re.Match[str]) -> str:
+    names = SHORT_DATES[language]
+    text = SHORT_DATE.sub(lambda one: names.get(one[1].lower(), one[0]), found[0])
+    ends = found[0].endswith(".") and SENTENCE_END.match(found.string, found.end())
+    text = BETWEEN_DAYS.sub(UNTIL_DAY[language], text) + ("." if ends else "")
+    return text[0].upper() + text[1:] if found[0][0].isupper() else text
 
 
 def written_hours(text: str, languages: tuple[str, str]) -> str:
-    """Returns two hours as the target language writes them: 9:30-12:00 for 9h30-12h, 13h30-15h for
-    1:30-3:00 pm. Others stay."""
+    """Returns two hours as the target language writes them: 9:30-12:00 for 9h30-12h, 9h-17h30 for
+    9 am-5:30 pm. Others stay."""
+    plain = text.replace(JOINER, " ")
     if languages == ("fr", "en"):
-        plain = text.replace(JOINER, " ")
-        colons = re.sub(r"\s?[hH]\s?(?=\d)", ":", re.sub(r"\s?[hH](?!\s?\d)", ":00", plain))
-        return colons.replace(" ", JOINER)
-    found = HALVED.fullmatch(text)
-    if languages != ("en", "fr") or found is None:
-        return text
-    first, minutes, dash, last, others, letter = found.groups()
-    end = hour_of_day(int(last), f"{letter.lower()}m")
-    begin = afternoon(int(first), int(last)) if letter in "pP" else int(first)
-    return f"{begin}h{minutes}{dash}{end}h{others}"
+        plain = re.sub(r"\s?[hH](?!\s?\d)", ":00", plain)
+        plain = re.sub(r"\s?[hH]\s?(?=\d)", ":", plain)
+    elif languages == ("en", "fr") and (found := HALVED.fullmatch(plain)):
+        first, minutes, half, dash, last, others, other = found.groups(default="")
+        end = hour_of_day(int(last), f"{other.lower()}m")
+        begin = int(first)
+        if half:
+            begin = hour_of_day(begin, f"{half.lower()}m")
+        elif other in "pP":
+            begin = afternoon(begin, int(last))
+        plain = f"{begin}h{minutes}{dash}{end}h{others}"
+    return plain.replace(" ", JOINER)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.number_forms import (
@@ -24,7 +23,6 @@ from rnnsearch.translation.number_forms import (
     clock,
     converted,
     hour_of_day,
-    in_24_hours,
     is_amount,
     is_number,
     undotted,
@@ -84,8 +82,7 @@ class Numbers:
             in_digits(word) or (word.lower() if CAPITAL_ORDINAL.fullmatch(word) else word)
             for word in self.words
         ]
-        if self.languages == ("en", "fr"):  # 5-7 pm
-            words = [in_24_hours(word, after) or word for word, after in pairwise((*words, ""))]
+        if self.languages == ("en", "fr"):
             for at, link in enumerate(words[1:-1], 1):
                 if link in HOUR_LINKS:
                     first, last, after = words[at - 1], words[at + 1], word_at(words, at + 2)

@@ -25,33 +25,37 @@ ABBREVIATIONS = {
     "en": {f"{verb}nt": f"{verb}n't" for verb in _NEGATED}
     | word_table(
         "im I'm, ive I've, youre you're, youve you've, youll you'll, theyre they're, theyve"
-        " they've, theyll they'll, weve we've, hes he's, shes she's, thats that's, whats what's,"
-        " hows how's, wheres where's, whos who's, theres there's, heres here's, itll it'll, itd"
-        " it'd, gonna going to, wanna want to, bday birthday, asap as soon as possible, u you, r"
-        " are, ur your, pls please, plz please, thx thanks, thanx thanks, tmrw tomorrow, tmr"
-        " tomorrow, ppl people, omg oh my God, idk I don't know, btw by the way, fyi for your"
-        " information, nvm never mind, ty thank you, np no problem, gn good night, cya see you, cuz"
-        " because, tho though, dunno don't know, lemme let me, gimme give me, gotta have to, sry"
-        " sorry, msg message, wassup what's up, alot a lot, aint isn't, hbd happy birthday"
+        " they've, theyll they'll, weve we've, hes he's, shes she's, thats that's, whats"
+        " what's, hows how's, wheres where's, whos who's, theres there's, heres here's, itll"
+        " it'll, itd it'd, gonna going to, wanna want to, bday birthday, asap as soon as"
+        " possible, u you, r are, ur your, pls please, plz please, thx thanks, thanx thanks,"
+        " tmrw tomorrow, tmr tomorrow, ppl people, omg oh my God, idk I don't know, btw by the"
+        " way, fyi for your information, nvm never mind, ty thank you, np no problem, gn good"
+        " night, cya see you, cuz because, tho though, dunno don't know, lemme let me, gimme"
+        " give me, gotta have to, sry sorry, msg message, omw I'm on my way, lol haha, rn"
+        " right now, wassup what's up, alot a lot, aint isn't, hbd happy birthday"
     ),
     "fr": word_table(
-        "jai j'ai, cest c'est, quest-ce qu'est-ce, jsuis je suis, chuis je suis, jsais je sais,"
-        " chais je sais, jveux je veux, jpeux je peux, ya il y a, ca ça, sil s'il, stp s'il te"
-        " plaît, svp s'il vous plaît, bjr bonjour, bsr bonsoir, slt salut, bcp beaucoup, tjs"
-        " toujours, pk pourquoi, pq pourquoi, quil qu'il, quils qu'ils, quon qu'on, quest qu'est,"
-        " tkt t'inquiète pas, jsp je sais pas, anniv anniversaire, qqn quelqu'un, qqch quelque"
-        " chose, rdv rendez-vous, koi quoi, aujourdhui aujourd'hui, auj aujourd'hui, parceque parce"
-        " que, pcq parce que, biensur bien sûr, biensûr bien sûr, peutetre peut-être, ptet"
-        " peut-être, coute coûte, jtm je t'aime, dsl désolé, mtn maintenant, tlm tout le monde, qd"
-        " quand, ds dans, tt tout, pr pour, dac d'accord, daccord d'accord, keske qu'est-ce que,"
-        " pkoi pourquoi, vrmt vraiment, msg message, aprem après-midi"
+        "jai j'ai, cest c'est, quest-ce qu'est-ce, jsuis je suis, chuis je suis, jsais je"
+        " sais, chais je sais, jveux je veux, jpeux je peux, ya il y a, ca ça, sil s'il, stp"
+        " s'il te plaît, svp s'il vous plaît, bjr bonjour, bsr bonsoir, slt salut, bcp"
+        " beaucoup, tjs toujours, pk pourquoi, pq pourquoi, quil qu'il, quils qu'ils, quon"
+        " qu'on, quest qu'est, tkt t'inquiète pas, jsp je sais pas, anniv anniversaire, qqn"
+        " quelqu'un, qqch quelque chose, rdv rendez-vous, koi quoi, aujourdhui aujourd'hui,"
+        " auj aujourd'hui, parceque parce que, pcq parce que, biensur bien sûr, biensûr bien"
+        " sûr, peutetre peut-être, ptet peut-être, coute coûte, jtm je t'aime, dsl désolé, mtn"
+        " maintenant, tlm tout le monde, qd quand, ds dans, tt tout, pr pour, dac d'accord,"
+        " daccord d'accord, keske qu'est-ce que, pkoi pourquoi, vrmt vraiment, tfk tu fais"
+        " quoi, jpp je n'en peux plus, mdr haha, ptdr haha, lol haha, msg message, aprem"
+        " après-midi"
     ),
 }
 """Language → what is typed, in lowercase → what is read."""
 NOUNS_TOO = {"wont": "is are was were his her its their in", "cant": "his her its their in"}
 """Typed word → the words behind which it may be a noun or an adjective."""
 SINGLE_LETTERS = {
-    "u": "do did can could will would are r have had if see love thank thx miss let's and",
+    "u": "do did can could will would are r have had if see love thank thx miss let's and call"
+    " tell text meet want need help for to with about give send show ask wish",
     "r": "how where what who when u you we they",
 }
 """Single letter → the words behind which it is read as a word. *u* may begin a line, *r* precede
@@ -71,7 +75,7 @@ SHORT_ARTICLES = [*"ldmtnc"]
 SHORTEST_MISSPELT = (4, 6)
 """Fewest letters of a word that is read with two letters exchanged, or one once or twice; and with
 one letter more, less or another."""
-LETTERS = "abcdefghijklmnopqrstuvwxyzàâçéèêëîïôùû"
+MISSED_LETTERS = "abcdefghijklmnopqrstuvwxyzàâçéèêëîïôùû"
 """Those that a misspelt word may lack."""
 RARE_SUBWORDS = 3
 """Subwords from which on a known word is rare enough to be a misspelt one (*tomorow*)."""
@@ -99,6 +103,12 @@ ANY_TWO: TwoWords = {
     "fr": (
         (re.compile(r"a (?:demain|bient[oô]t|c[oô]t[eé]|midi|minuit|partir|\d+h\d*)"), "à"),
         (re.compile("[Ss]a (?:va|fait|ira|suffit)"), "ça"),
+        (
+            re.compile("[Cc] (?:pas|quoi|qui|bon|bien|cool|vrai|trop|pour|moi|toi|une?|l[ea])"),
+            "c'est",
+        ),
+        (re.compile("[Tt] (?:où|ou|là|pas|qui|trop|sûr|malade|occupé|prêt)"), "tu es"),
+        (re.compile("[Gg] (?:pas|faim|froid|chaud|une?|vu|trop|plus|rien|besoin|envie)"), "j'ai"),
         (re.compile("a (?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"), "à"),
     ),
 }
@@ -248,7 +258,7 @@ def _edited(word: str) -> Iterator[str]:
     """Yields a word with one letter more or less, or with another vowel; the first one stays."""
     for at in range(1, len(word) + 1):
         begin, rest = word[:at], word[at:]
-        yield from (begin + letter + rest for letter in LETTERS)
+        yield from (begin + letter + rest for letter in MISSED_LETTERS)
         yield begin + rest[1:]
         yield from (begin + letter + rest[1:] for letter in VOWELS if rest[:1] in [*VOWELS])
 

@@ -48,8 +48,8 @@ TABLES = {
     source_lines: "LONGEST_WORD",
     spelt: "ENGLISH_NUMBERS MULTIPLIERS NUMBER_WORDS RANK_WORDS",
     target_words: "COPIED RARE",
-    typed: "ABBREVIATIONS ACCENTS ANY_TWO FIRST_TWO LETTERS LONGEST_READ MOST_ACCENTS NOUNS_TOO"
-    " RARE_SUBWORDS SHORTEST_MISSPELT SHORT_ARTICLES SINGLE_LETTERS",
+    typed: "ABBREVIATIONS ACCENTS ANY_TWO FIRST_TWO LONGEST_READ MISSED_LETTERS MOST_ACCENTS"
+    " NOUNS_TOO RARE_SUBWORDS SHORTEST_MISSPELT SHORT_ARTICLES SINGLE_LETTERS",
     vocabulary: "HASHES SEEDS",
 }
 """Module → its tables."""
@@ -63,16 +63,15 @@ PATTERNS = {
         spelt: "LINKED",
     },
     (ANYWHERE, "giu"): {
-        copied: "HALF_DAYS",
         dates: "ENGLISH_DATES FRENCH_DATES",
         repairs: "DETACHED",
     },
     (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED PERCENTS"},
     (AT_START, "u"): {dates: "SENTENCE_END", faithful: "SIZED", source_lines: "AFTER_TIME"},
     (AT_START, "iu"): {numbers: "FIRST_SPELT"},
+    (WHOLE, "iu"): {dates: "HALVED"},
     (WHOLE, "u"): {
         amounts: "NUMBER",
-        dates: "HALVED",
         measures: "COUNTED_NOUN MANY MEASURE MONEY",
         number_forms: "AMOUNT CAPITAL_ORDINAL CLOCK CURRENCY ORDINAL ROMAN TOO_LATE",
         numbers: "FRENCH_ORDINAL NUMERAL",

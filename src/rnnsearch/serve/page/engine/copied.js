@@ -4,7 +4,7 @@ import { JOINER } from "./codec.js";
 import { spellDates } from "./dates.js";
 import { inDigits } from "./spelt.js";
 import { AFTER_ADDRESS, BELOW_ZERO, CENTS, DASHED, DETACHED, EMPHASIS } from "./tables.js";
-import { HALF_DAYS, METRES, POINTED_ORDINALS } from "./tables.js";
+import { METRES, POINTED_ORDINALS } from "./tables.js";
 
 export function faithfulWords(codec, given, typed = false) {
   const straight = given.trimStart().replaceAll("’", "'");
@@ -12,8 +12,7 @@ export function faithfulWords(codec, given, typed = false) {
   const elided = codec.language === "fr" ? straight.replace(DETACHED, "$1'") : straight;
   const dashed = elided.replace(DASHED, "$1-");
   const lengths = (text) => text.replace(BELOW_ZERO, "-").replace(METRES, "$1,$2 m");
-  const english = respelt === "en" ? dashed.replace(HALF_DAYS, "$1 to ") : dashed;
-  const line = spellDates(respelt === "fr" ? lengths(dashed) : english, respelt);
+  const line = spellDates(respelt === "fr" ? lengths(dashed) : dashed, respelt);
   const amounts = (text) => (respelt === "fr" ? text.replace(CENTS, "$1,$3 $2") : text);
   const plain = (text) => codec.tokeniser.words(amounts(text));
   const words = [];

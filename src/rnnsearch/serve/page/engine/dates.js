@@ -21,14 +21,15 @@ export function spellDates(line, language) {
 }
 
 export function writtenHours(text, [source, target]) {
+  let plain = text.replaceAll(JOINER, " ");
+  const found = HALVED.exec(plain);
   if (source === "fr" && target === "en") {
-    const whole = text.replaceAll(JOINER, " ").replace(/\s?[hH](?!\s?\p{Nd})/gu, ":00");
-    return whole.replace(/\s?[hH]\s?(?=\p{Nd})/gu, ":").replaceAll(" ", JOINER);
+    plain = plain.replace(/\s?[hH](?!\s?\p{Nd})/gu, ":00").replace(/\s?[hH]\s?(?=\p{Nd})/gu, ":");
+  } else if (source === "en" && target === "fr" && found) {
+    const [, first, minutes = "", half, dash, last, others = "", other] = found;
+    const inDay = (hour, letter) => hourOfDay(Number(hour), `${letter.toLowerCase()}m`);
+    const guessed = /p/iu.test(other) ? afternoon(Number(first), Number(last)) : Number(first);
+    plain = `${half ? inDay(first, half) : guessed}h${minutes}${dash}${inDay(last, other)}h${others}`;
   }
-  const found = HALVED.exec(text);
-  if (source !== "en" || target !== "fr" || !found) return text;
-  const [, first, minutes, dash, last, others, letter] = found;
-  const end = hourOfDay(Number(last), `${letter.toLowerCase()}m`);
-  const begin = /p/i.test(letter) ? afternoon(Number(first), Number(last)) : Number(first);
-  return `${begin}h${minutes}${dash}${end}h${others}`;
+  return plain.replaceAll(" ", JOINER);
 }

@@ -54,7 +54,7 @@ export const hourOfDay = (hour, half) => (half ? (hour % 12) + (half === "pm" ? 
 export const certainTime = (text, after) =>
   AFTER_HOUR.includes(bare(after)) || !isDigits(text) ? clock(text, after) : null;
 
-export function in24Hours(text, after) {
+function in24Hours(text, after) {
   const found = bare(after) === "pm" && /^(\p{Nd}{1,2})([-–])(\p{Nd}{1,2})$/u.exec(text);
   if (!found) return "";
   const [first, last] = [Number(found[1]), Number(found[3])];

@@ -3,7 +3,7 @@
 
 import { isAlpha } from "./case.js";
 import { areKnown, bare, begunIn24Hours, certainTime, clock } from "./number_forms.js";
-import { converted, hourOfDay, in24Hours, isAmount, isDigits, isNumber } from "./number_forms.js";
+import { converted, hourOfDay, isAmount, isDigits, isNumber } from "./number_forms.js";
 import { plain, value, values } from "./number_forms.js";
 import { holdDecades, holdShares, isDay, isKing } from "./number_words.js";
 import { inDigits } from "./spelt.js";
@@ -19,9 +19,8 @@ export class Numbers {
    *  source, target. */
   constructor(given, places, made, languages) {
     const small = (one) => (CAPITAL_ORDINAL.test(one) ? one.toLowerCase() : one);
-    const digits = given.map((one) => inDigits(one) ?? small(one));
-    const toFrench = languages.join() === "en,fr"; // 5-7 pm
-    const words = digits.map((one, k) => (toFrench && in24Hours(one, digits[k + 1])) || one);
+    const words = given.map((one) => inDigits(one) ?? small(one));
+    const toFrench = languages.join() === "en,fr";
     for (let at = 1; toFrench && at < words.length - 1; at++) {
       if (!HOUR_LINKS.includes(words[at])) continue;
       words[at - 1] = begunIn24Hours(words[at - 1], words[at + 1], words[at + 2]) || words[at - 1];

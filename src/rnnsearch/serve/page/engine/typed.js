@@ -5,7 +5,7 @@ import { begun, capitalised, firstWord, inCapitals, isAlpha, isUpper } from "./c
 import { kindOf } from "./copied.js";
 import { negate } from "./negation.js";
 import { ABBREVIATIONS, ACCENTS, ANY_TWO, ELIDED, FIRST_TWO, LONGEST_READ } from "./tables.js";
-import { LETTERS, MOST_ACCENTS, NOUNS_TOO, PARTICIPLE, RARE_SUBWORDS } from "./tables.js";
+import { MISSED_LETTERS, MOST_ACCENTS, NOUNS_TOO, PARTICIPLE, RARE_SUBWORDS } from "./tables.js";
 import { SHORT_ARTICLES, SHORTEST_MISSPELT, SINGLE_LETTERS, UNREAD, VOWELS } from "./tables.js";
 
 const UNK = 1;
@@ -137,7 +137,7 @@ function near(codec, text, size) {
 function* edited(text) {
   for (let at = 1; at <= text.length; at += 1) {
     const [begin, rest] = [text.slice(0, at), text.slice(at)];
-    for (const letter of LETTERS) yield begin + letter + rest;
+    for (const letter of MISSED_LETTERS) yield begin + letter + rest;
     yield begin + rest.slice(1);
     if (rest && VOWELS.includes(rest[0])) {
       for (const letter of VOWELS) yield begin + letter + rest.slice(1);
