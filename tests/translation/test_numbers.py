@@ -57,7 +57,7 @@ def test_a_number_has_the_form_of_its_language(case: str) -> None:
     ("language", "line", "words"),
     [
         ("fr", "de 9h - 18h", "de 9h_-_18h"),
-        ("fr", "lun.-ven. 9h30", "lundi au vendredi 9h30"),
+        ("fr", "lun.-ven. 9h30", "lundi à vendredi 9h30"),
         (
             "fr",
             "Mer. 5 janv. à 9h, le 3 sept. 1998.",

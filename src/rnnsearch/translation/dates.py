@@ -31,7 +31,7 @@ SHORT_DATES = {
     language: word_table(days) | word_table(_MONTHS[language]) for language, days in _DAYS.items()
 }
 """Language → abbreviation, in lowercase → name of a day or month."""
-UNTIL_DAY = {"en": " to ", "fr": " au "}
+UNTIL_DAY = {"en": " to ", "fr": " à "}
 """Language → what is read for the dash between two days."""
 SHORT_DATE = re.compile(r"([^\W\d_]+)\.?")
 BETWEEN_DAYS = re.compile(r"\s?[-–—]\s?")
