@@ -36,7 +36,7 @@ ENGLISH = {
     "definately pleese": {0: "definitely", 1: "please"},
     "hi marvin": {},
     "idk why": {0: "I don't know"},
-    "i want to help u rn": {4: "you", 5: "right now"},
+    "i want to help u": {4: "you"},
     "a cafe in Zimlakov": {},
     "He wears gowns and plaits": {},
     "it costs 12 euros": {},

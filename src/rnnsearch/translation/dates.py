@@ -9,13 +9,18 @@ from functools import partial
 
 from rnnsearch.text.codec import JOINER
 from rnnsearch.translation.number_forms import afternoon, hour_of_day
-from rnnsearch.translation.word_tables import word_table
+from rnnsearch.translation.word_tables import word_list, word_table
 
 _HALF = r"\s?[aApP](?:[mM]|\.[mM]\.)"
-_HOUR = rf"\d\d?(?:(?:\s?[hH](?:\s?\d\d)?|:\d\d)(?:{_HALF})?|{_HALF})"
-_BEFORE_HALF = rf"\d\d?(?=\s?[-–—]\s?\d\d?(?::\d\d)?{_HALF})"
-HOURS = rf"(?<![\w.,:/+'-])(?:{_HOUR}|{_BEFORE_HALF})\s?[-–—]\s?{_HOUR}(?![\w/]|[.,:-]\d)"
-"""Regular expression of two hours: 9h30-12h, 9:30-12:00, 9 am - 5:30 pm, 2-4 pm."""
+_DIGITS = r"(?:[01]?\d|2[0-4])"
+_HOUR = rf"{_DIGITS}(?:(?:\s?[hH](?:\s?\d\d)?|:\d\d)(?:{_HALF})?|(?:\.\d\d)?{_HALF})"
+_BEFORE_HALF = rf"{_DIGITS}(?:\.\d\d)?(?=\s?[-–—]\s?{_DIGITS}(?:[:.]\d\d)?{_HALF})"
+HOURS = (
+    r"(?<![\w+'-])(?<!\d[.,:/])(?<!\b[Ee]n\s)(?<!sous\s)"
+    rf"(?:{_HOUR}|{_BEFORE_HALF})\s?[-–—]\s?{_HOUR}(?!\w|[.,:-]\d)"
+)
+"""Regular expression of two hours: 9h30-12h, 9:30-12:00, 9 am - 5:30 pm, 2-4 pm. *En 2h-3h* says
+how long."""
 _DAYS = {
     "en": "mon Monday, tue Tuesday, tues Tuesday, wed Wednesday, thu Thursday, thur Thursday, thurs"
     " Thursday, fri Friday, sat Saturday, sun Sunday",
@@ -36,7 +41,8 @@ UNTIL_DAY = {"en": " to ", "fr": " à "}
 SHORT_DATE = re.compile(r"([^\W\d_]+)\.?")
 BETWEEN_DAYS = re.compile(r"\s?[-–—]\s?")
 HALVED = re.compile(
-    r"(\d\d?)(?::(\d\d))?(?:\s?([ap])[m.]+)?(\s?[-–—]\s?)(\d\d?)(?::(\d\d))?\s?([ap])[m.]+",
+    r"(\d\d?)(?:[:.](\d\d))?(?:\s?([ap])[m.]+)?(\s?[-–—]\s?)(\d\d?)(?:[:.](\d\d))?"
+    r"\s?([ap])[m.]+",
     re.IGNORECASE,
 )
 """Two hours of English; the second one is before or after noon."""
@@ -44,23 +50,29 @@ SENTENCE_END = re.compile(r"\s*$|\s+[A-ZÀ-Ý]")
 """What is behind a full stop that ends a sentence."""
 
 
-def _dates(language: str, links: str, ending: str) -> re.Pattern[str]:
+def _dates(language: str, links: str, ending: str, closed: str) -> re.Pattern[str]:
     """Returns the pattern of abbreviations beside another day or a number. links: words between two
-    days. ending: those of ordinals."""
+    days. ending: those of ordinals. closed: what is said of a day."""
     day, month = ("|".join(word_table(each[language])) for each in (_DAYS, _MONTHS))
     number = rf"\d\d?(?:{ending})?"
-    time = rf"{number}(?::\d\d|\s?(?:h|[ap]\.?m)(?![^\W\d_])|\s(?:{month})(?!\w))|closed|fermé"
+    time = rf"{number}(?::\d\d|\s?(?:h|[ap]\.?m)(?![^\W\d_])|\s(?:{month})(?!\w))|{closed}(?!\w)"
+    first = r"\d\d?(?![\d:.,%]|\s(?:years?|months?)\b)|" * (language == "en")
     return re.compile(
-        rf"(?<!\w)(?:(?:{day})\.?(?:\s?[-–—]\s?|\s(?:{links})\s)(?:{day})(?!\w)\.?"
+        r"(?<![\w-])(?<!\d[.,])"
+        rf"(?:(?:{day})\.?(?:\s?[-–—]\s?|\s(?:{links})\s)(?:{day})(?!\w)\.?"
         rf"|(?:{day})\.?(?=[:,]?\s(?:{time}))|{number}\s(?:{month})(?!\w)\.?"
-        rf"|(?:{month})\.?(?=\s(?:\d\d?(?![\d:])|(?:19|20)\d\d(?!\d))))",
+        rf"|(?:{month})\.?(?=\s(?:{first}(?:19|20)\d\d(?!\d))))",
         re.IGNORECASE,
     )
 
 
-ENGLISH_DATES = _dates("en", "to|and|or|&", "st|nd|rd|th")
-FRENCH_DATES = _dates("fr", "au|et|ou|à|&", "er")
+ENGLISH_DATES = _dates("en", "to|and|or|&", "st|nd|rd|th", "closed")
+FRENCH_DATES = _dates("fr", "au|et|ou|à|&", "er", "fermé")
 DATES = {"en": ENGLISH_DATES, "fr": FRENCH_DATES}
+WORDS_TOO = word_list("sat sun wed mar mer jeu sam jan dec sept")
+"""Abbreviations that are also words or names."""
+BEFORE_WORD = re.compile(r"(?:^|[,;:.(/–-]|\b(?:on|On))\s*$")
+"""What is before one of WORDS_TOO, with a capital, that is meant as a day or month."""
 
 
 def spell_dates(line: str, language: str) -> str:
@@ -69,11 +81,22 @@ def spell_dates(line: str, language: str) -> str:
 
 
 def _spelt(language: str, found: re.Match[str]) -> str:
-    names = SHORT_DATES[language]
-    text = SHORT_DATE.sub(lambda one: names.get(one[1].lower(), one[0]), found[0])
-    ends = found[0].endswith(".") and SENTENCE_END.match(found.string, found.end())
-    text = BETWEEN_DAYS.sub(UNTIL_DAY[language], text) + ("." if ends else "")
-    return text[0].upper() + text[1:] if found[0][0].isupper() else text
+    """Returns the names for an abbreviation, or two; the match, if it is of words. The full stop of
+    a sentence stays."""
+    names, text = SHORT_DATES[language], found[0]
+    short = [one for one in re.findall(r"[^\W\d_]+", text.lower()) if one in names]
+    words = all(one in WORDS_TOO for one in short)
+    sure = "." in text or BETWEEN_DAYS.search(text) or text[0].isdecimal()
+    if (
+        words
+        and not sure
+        and not (text[0].isupper() and BEFORE_WORD.search(found.string, 0, found.start()))
+    ):
+        return text
+    ends = text.endswith(".") and SENTENCE_END.match(found.string, found.end())
+    spelt = SHORT_DATE.sub(lambda one: names.get(one[1].lower(), one[0]), text)
+    spelt = BETWEEN_DAYS.sub(UNTIL_DAY[language], spelt) + ("." if ends else "")
+    return spelt[0].upper() + spelt[1:] if text[0].isupper() else spelt
 
 
 def written_hours(text: str, languages: tuple[str, str]) -> str:
@@ -91,5 +114,7 @@ def written_hours(text: str, languages: tuple[str, str]) -> str:
             begin = hour_of_day(begin, f"{half.lower()}m")
         elif other in "pP":
             begin = afternoon(begin, int(last))
+        else:  # 11-1 am
+            begin = begin % 12 + 12 * (begin % 12 >= end)
         plain = f"{begin}h{minutes}{dash}{end}h{others}"
     return plain.replace(" ", JOINER)

@@ -85,6 +85,6 @@ def insert(made: list[Word], text: str, place: int, sources: int, around: range 
         at = next((at for at, other in read if other > place), len(made))
     else:
         at = max((at + 1 for at, other in read if other < place), default=0)
-        while 0 < at < len(made) and made[at - 1].copied == made[at].copied is not None:
-            at += 1  # not inside a number
+    while 0 < at < len(made) and made[at - 1].copied == made[at].copied is not None:
+        at += 1  # not inside a number
     made.insert(at, added(text, place, sources))

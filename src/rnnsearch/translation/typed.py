@@ -30,10 +30,9 @@ ABBREVIATIONS = {
         " it'll, itd it'd, gonna going to, wanna want to, bday birthday, asap as soon as"
         " possible, u you, r are, ur your, pls please, plz please, thx thanks, thanx thanks,"
         " tmrw tomorrow, tmr tomorrow, ppl people, omg oh my God, idk I don't know, btw by the"
-        " way, fyi for your information, nvm never mind, ty thank you, np no problem, gn good"
-        " night, cya see you, cuz because, tho though, dunno don't know, lemme let me, gimme"
-        " give me, gotta have to, sry sorry, msg message, omw I'm on my way, lol haha, rn"
-        " right now, wassup what's up, alot a lot, aint isn't, hbd happy birthday"
+        " way, fyi for your information, nvm never mind, cya see you, cuz because, tho though,"
+        " dunno don't know, lemme let me, gimme give me, gotta have to, sry sorry, omw I'm on"
+        " my way, lol haha, wassup what's up, alot a lot, aint isn't, hbd happy birthday"
     ),
     "fr": word_table(
         "jai j'ai, cest c'est, quest-ce qu'est-ce, jsuis je suis, chuis je suis, jsais je"
@@ -44,10 +43,9 @@ ABBREVIATIONS = {
         " quelqu'un, qqch quelque chose, rdv rendez-vous, koi quoi, aujourdhui aujourd'hui,"
         " auj aujourd'hui, parceque parce que, pcq parce que, biensur bien sûr, biensûr bien"
         " sûr, peutetre peut-être, ptet peut-être, coute coûte, jtm je t'aime, dsl désolé, mtn"
-        " maintenant, tlm tout le monde, qd quand, ds dans, tt tout, pr pour, dac d'accord,"
-        " daccord d'accord, keske qu'est-ce que, pkoi pourquoi, vrmt vraiment, tfk tu fais"
-        " quoi, jpp je n'en peux plus, mdr haha, ptdr haha, lol haha, msg message, aprem"
-        " après-midi"
+        " maintenant, tlm tout le monde, qd quand, daccord d'accord, keske qu'est-ce que, pkoi"
+        " pourquoi, vrmt vraiment, tfk tu fais quoi, jpp je n'en peux plus, mdr haha, ptdr"
+        " haha, lol haha, aprem après-midi"
     ),
 }
 """Language → what is typed, in lowercase → what is read."""
@@ -72,9 +70,9 @@ ELIDED = re.compile(rf"(qu|[ldjmtn]|c(?=[eé])|j(?=\w))([{VOWELS}]\w\w+|(?<=j)\w
 """A word of French without its apostrophe (*lecole*), or without the *e* of *je* (*jcomprends*)."""
 SHORT_ARTICLES = [*"ldmtnc"]
 """Those with which many other words begin: what follows them has to be frequent."""
-SHORTEST_MISSPELT = (4, 6)
-"""Fewest letters of a word that is read with two letters exchanged, or one once or twice; and with
-one letter more, less or another."""
+SHORTEST_DOUBLED, SHORTEST_MISSPELT, LONGEST_MISSPELT = 4, 5, 14
+"""Letters from which on a word is read with a letter twice, and with two letters exchanged; longer
+ones of at most 14, with a letter more, less or another."""
 MISSED_LETTERS = "abcdefghijklmnopqrstuvwxyzàâçéèêëîïôùû"
 """Those that a misspelt word may lack."""
 RARE_SUBWORDS = 3
@@ -103,12 +101,9 @@ ANY_TWO: TwoWords = {
     "fr": (
         (re.compile(r"a (?:demain|bient[oô]t|c[oô]t[eé]|midi|minuit|partir|\d+h\d*)"), "à"),
         (re.compile("[Ss]a (?:va|fait|ira|suffit)"), "ça"),
-        (
-            re.compile("[Cc] (?:pas|quoi|qui|bon|bien|cool|vrai|trop|pour|moi|toi|une?|l[ea])"),
-            "c'est",
-        ),
-        (re.compile("[Tt] (?:où|ou|là|pas|qui|trop|sûr|malade|occupé|prêt)"), "tu es"),
-        (re.compile("[Gg] (?:pas|faim|froid|chaud|une?|vu|trop|plus|rien|besoin|envie)"), "j'ai"),
+        (re.compile("[Cc] (?:pas|quoi|qui|bon|bien|cool|vrai|moi|toi)"), "c'est"),
+        (re.compile("[Tt] (?:où|ou|là|pas|malade|occupé|prêt)"), "tu es"),
+        (re.compile("[Gg] (?:pas|faim|froid|chaud|vu|rien|besoin|envie)"), "j'ai"),
         (re.compile("a (?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"), "à"),
     ),
 }
@@ -201,8 +196,8 @@ def _is_short(line: TypedLine, word: str, before: str, after: str) -> bool:
     if word in NOUNS_TOO:
         return before not in NOUNS_TOO[word].split()
     alone = (word == "r" and after == "u") or (word == "u" and not before)
-    meant = alone or before in SINGLE_LETTERS.get(word, "").split()
-    return word not in SINGLE_LETTERS or (line.hasty and meant)
+    meant = alone or before in SINGLE_LETTERS.get(word, "").split() or word == "lol"
+    return word not in (*SINGLE_LETTERS, "lol") or (line.hasty and meant)
 
 
 def _with_apostrophe(line: TypedLine, word: str) -> list[str]:
@@ -241,26 +236,35 @@ def accented(word: str) -> Iterator[str]:
 
 
 def _near(codec: Codec, word: str, size: int) -> list[str]:
-    """Returns what a word of `size` subwords may be misspelt for: known words with fewer, with two
-    letters exchanged or one once or twice, or else frequent words with one letter more or less or
-    another vowel. A known word is misspelt only for a frequent one."""
-    known = codec.known or ()
-    if len(word) < SHORTEST_MISSPELT[0] or (word in known and size < RARE_SUBWORDS):
+    """Returns what a word of `size` subwords may be misspelt for: known words with a letter twice
+    or, if this one is unknown, with two letters exchanged, or once instead of twice, or else
+    frequent words with one letter more or less or another vowel."""
+    known, small = codec.known or (), len(word) < SHORTEST_MISSPELT
+    if len(word) < SHORTEST_DOUBLED or (word in known and size < RARE_SUBWORDS):
         return []
     most = 1 if word in known else max(size - 1, 2)
-    near = [form for form in _respelt(word) if form in known and _size(codec, form) <= most]
-    if near or word in known or len(word) < SHORTEST_MISSPELT[1]:
+    forms = _doubled(word) if small or word in known else _respelt(word)
+    near = [form for form in forms if form in known and _size(codec, form) <= most]
+    if near or word in known or not SHORTEST_MISSPELT < len(word) <= LONGEST_MISSPELT:
         return near
-    return [form for form in _edited(word) if form in known and _size(codec, form) == 1]
+    whole = (form for form in _edited(word) if codec.word_start + form in codec.vocabulary)
+    return [form for form in whole if form in known and _size(codec, form) == 1]
 
 
 def _edited(word: str) -> Iterator[str]:
-    """Yields a word with one letter more or less, or with another vowel; the first one stays."""
+    """Yields a word with one letter more or less, or with another vowel; the first and the last
+    letter are not left out."""
     for at in range(1, len(word) + 1):
         begin, rest = word[:at], word[at:]
         yield from (begin + letter + rest for letter in MISSED_LETTERS)
-        yield begin + rest[1:]
-        yield from (begin + letter + rest[1:] for letter in VOWELS if rest[:1] in [*VOWELS])
+        if len(rest) > 1:
+            yield begin + rest[1:]
+        if rest and rest[0] in VOWELS:
+            yield from (begin + letter + rest[1:] for letter in VOWELS)
+
+
+def _doubled(word: str) -> Iterator[str]:
+    return (word[:at] + letter + word[at:] for at, letter in enumerate(word))
 
 
 def _respelt(word: str) -> Iterator[str]:
@@ -270,10 +274,9 @@ def _respelt(word: str) -> Iterator[str]:
         rest = word[at + 2 :]
         if one != other:
             yield word[:at] + other + one + rest
-        elif len(word) >= SHORTEST_MISSPELT[1]:
+        elif len(word) > SHORTEST_MISSPELT:
             yield word[:at] + one + rest
-    for at, letter in enumerate(word):
-        yield word[:at] + letter + word[at:]
+    yield from _doubled(word)
 
 
 def _size(codec: Codec, text: str) -> int:

@@ -38,6 +38,11 @@ export class Codec {
     return { words, ids: [...ids, EOS], wordOf: [...wordOf, words.length] };
   }
 
+  /** Tells whether a word may be one subword. */
+  isWhole(word) {
+    return this.ids.has((this.ranks ? WORD_START : "") + word);
+  }
+
   /** Returns the subwords of a word; the word itself if the codec has none. */
   parts(word) {
     if (!this.ranks) return [word];

@@ -4,19 +4,24 @@
 import { begun } from "./case.js";
 import { JOINER } from "./codec.js";
 import { afternoon, hourOfDay } from "./number_forms.js";
-import { BETWEEN_DAYS, ENGLISH_DATES, FRENCH_DATES, HALVED, SENTENCE_END } from "./tables.js";
-import { SHORT_DATE, SHORT_DATES, UNTIL_DAY } from "./tables.js";
+import { BEFORE_WORD, BETWEEN_DAYS, ENGLISH_DATES, FRENCH_DATES, HALVED } from "./tables.js";
+import { SENTENCE_END, SHORT_DATE, SHORT_DATES, UNTIL_DAY, WORDS_TOO } from "./tables.js";
 
 const DATES = { en: ENGLISH_DATES, fr: FRENCH_DATES };
 
 export function spellDates(line, language) {
   if (!DATES[language]) return line;
   const names = SHORT_DATES[language];
-  return line.replace(DATES[language], (found, at) => {
-    const ends = found.endsWith(".") && SENTENCE_END.test(line.slice(at + found.length));
-    const spelt = found.replace(SHORT_DATE, (one, short) => names[short.toLowerCase()] ?? one);
-    const text = spelt.replace(BETWEEN_DAYS, UNTIL_DAY[language]) + (ends ? "." : "");
-    return /^\p{Lu}/u.test(found) ? begun(text) : text;
+  return line.replace(DATES[language], (text, at) => {
+    const short = (text.toLowerCase().match(/\p{L}+/gu) ?? []).filter((one) => names[one]);
+    const words = short.every((one) => WORDS_TOO.includes(one));
+    const sure = text.includes(".") || text.search(BETWEEN_DAYS) >= 0 || /^\p{Nd}/u.test(text);
+    const large = /^\p{Lu}/u.test(text);
+    if (words && !sure && !(large && BEFORE_WORD.test(line.slice(0, at)))) return text;
+    const ends = text.endsWith(".") && SENTENCE_END.test(line.slice(at + text.length));
+    const spelt = text.replace(SHORT_DATE, (one, name) => names[name.toLowerCase()] ?? one);
+    const read = spelt.replace(BETWEEN_DAYS, UNTIL_DAY[language]) + (ends ? "." : "");
+    return large ? begun(read) : read;
   });
 }
 
@@ -28,8 +33,10 @@ export function writtenHours(text, [source, target]) {
   } else if (source === "en" && target === "fr" && found) {
     const [, first, minutes = "", half, dash, last, others = "", other] = found;
     const inDay = (hour, letter) => hourOfDay(Number(hour), `${letter.toLowerCase()}m`);
-    const guessed = /p/iu.test(other) ? afternoon(Number(first), Number(last)) : Number(first);
-    plain = `${half ? inDay(first, half) : guessed}h${minutes}${dash}${inDay(last, other)}h${others}`;
+    const [hour, end] = [Number(first) % 12, inDay(last, other)]; // 11-1 am
+    const late = hour + (hour >= end ? 12 : 0);
+    const guessed = /p/iu.test(other) ? afternoon(Number(first), Number(last)) : late;
+    plain = `${half ? inDay(first, half) : guessed}h${minutes}${dash}${end}h${others}`;
   }
   return plain.replaceAll(" ", JOINER);
 }

@@ -78,7 +78,7 @@ export class Faithful {
       const likeliest = reading.sort((at, other) => made[other].row[place] - made[at].row[place]);
       if (!standIns.length && kind === "number") standIns.push(...likeliest.slice(0, 1));
       const written = made.some((one) => one.text.toUpperCase().includes("XX"));
-      if (!standIns.length && (kind === "hours" || !written) && STAND_INS[kind].length && allRead)
+      if (!standIns.length && (kind === "hours" || (!written && STAND_INS[kind].length && allRead)))
         standIns.push(...inOrder.filter((at) => /\p{Nd}/u.test(made[at].text)).slice(0, 1));
       const own = kind === "hours" ? writtenHours(text, this.languages) : text;
       if (!standIns.length) return insert(made, own, place, words.length, paired.get(place));

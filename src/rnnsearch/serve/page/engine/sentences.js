@@ -1,7 +1,8 @@
 // A text as the sentences that are translated one by one: the functions of
 // translation/source_lines.py, where they are described.
 
-import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, POINTED_ORDINALS, SHORT_DATES } from "./tables.js";
+import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, POINTED_ORDINALS } from "./tables.js";
+import { SHORT_DATES, WORDS_TOO } from "./tables.js";
 
 const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
@@ -40,8 +41,11 @@ function ends(before, after, rules) {
   const stem = earlier.pop().replace(OPENERS, "");
   if (LAST.test(before)) return !AFTER_TIME.test(after);
   const [language] = rules.language.toLowerCase().split(/[-_]/u);
-  const short = numeric.includes(stem) || SHORT_DATES[language]?.[stem.toLowerCase()];
-  if (short) return !/^\p{Nd}/u.test(after);
+  let date = SHORT_DATES[language]?.[stem.toLowerCase()];
+  if (WORDS_TOO.includes(stem.toLowerCase())) {
+    date = /^\p{Lu}/u.test(stem) || /^\p{Nd}+$/u.test(earlier.at(-1) ?? ""); // 3 sept. 1998
+  }
+  if (numeric.includes(stem) || date) return !/^\p{Nd}/u.test(after);
   if (/\p{Nd}\s[hmgl]$/u.test(before)) return true; // 18 h.
   const ordinal = POINTED_ORDINALS.includes(language);
   if (/^\p{Nd}+$/u.test(stem)) return !ordinal && earlier.some(Boolean);

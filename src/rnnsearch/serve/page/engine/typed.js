@@ -4,9 +4,10 @@
 import { begun, capitalised, firstWord, inCapitals, isAlpha, isUpper } from "./case.js";
 import { kindOf } from "./copied.js";
 import { negate } from "./negation.js";
-import { ABBREVIATIONS, ACCENTS, ANY_TWO, ELIDED, FIRST_TWO, LONGEST_READ } from "./tables.js";
-import { MISSED_LETTERS, MOST_ACCENTS, NOUNS_TOO, PARTICIPLE, RARE_SUBWORDS } from "./tables.js";
-import { SHORT_ARTICLES, SHORTEST_MISSPELT, SINGLE_LETTERS, UNREAD, VOWELS } from "./tables.js";
+import { ABBREVIATIONS, ACCENTS, ANY_TWO, ELIDED, FIRST_TWO, LONGEST_MISSPELT } from "./tables.js";
+import { LONGEST_READ, MISSED_LETTERS, MOST_ACCENTS, NOUNS_TOO, PARTICIPLE } from "./tables.js";
+import { RARE_SUBWORDS, SHORT_ARTICLES, SHORTEST_DOUBLED, SHORTEST_MISSPELT } from "./tables.js";
+import { SINGLE_LETTERS, UNREAD, VOWELS } from "./tables.js";
 
 const UNK = 1;
 
@@ -78,6 +79,7 @@ function written(line, text, before, after, name) {
 function isShort({ hasty }, text, before, after) {
   if (NOUNS_TOO[text]) return !NOUNS_TOO[text].split(" ").includes(before);
   const beside = (text === "r" && after === "u") || (text === "u" && !before);
+  if (text === "lol") return hasty;
   const letter = SINGLE_LETTERS[text];
   return !letter || (hasty && (beside || letter.split(" ").includes(before)));
 }
@@ -125,33 +127,40 @@ function* withAccents(text, places, number) {
 }
 
 function near(codec, text, size) {
-  const [known, least] = [codec.filter.has(text), SHORTEST_MISSPELT];
-  if (text.length < least[0] || (known && size < RARE_SUBWORDS)) return [];
+  const [known, length] = [codec.filter.has(text), text.length];
+  if (length < SHORTEST_DOUBLED || (known && size < RARE_SUBWORDS)) return [];
   const most = known ? 1 : Math.max(size - 1, 2);
   const among = (forms, limit) =>
-    [...forms].filter((form) => codec.filter.has(form) && sizeOf(codec, form) <= limit);
-  const found = among(respelt(text), most);
-  return found.length || known || text.length < least[1] ? found : among(edited(text), 1);
+    forms.filter((form) => codec.filter.has(form) && sizeOf(codec, form) <= limit);
+  const short = length < SHORTEST_MISSPELT || known;
+  const found = among([...(short ? doubled(text) : respelt(text))], most);
+  const edits = !known && length > SHORTEST_MISSPELT && length <= LONGEST_MISSPELT;
+  if (found.length || !edits) return found;
+  return among([...edited(text)].filter((form) => codec.isWhole(form)), 1);
 }
 
 function* edited(text) {
   for (let at = 1; at <= text.length; at += 1) {
     const [begin, rest] = [text.slice(0, at), text.slice(at)];
     for (const letter of MISSED_LETTERS) yield begin + letter + rest;
-    yield begin + rest.slice(1);
+    if (rest.length > 1) yield begin + rest.slice(1);
     if (rest && VOWELS.includes(rest[0])) {
       for (const letter of VOWELS) yield begin + letter + rest.slice(1);
     }
   }
 }
 
+function* doubled(text) {
+  for (let at = 0; at < text.length; at += 1) yield text.slice(0, at + 1) + text.slice(at);
+}
+
 function* respelt(text) {
   for (let at = 0; at + 1 < text.length; at += 1) {
     const [begin, one, other, rest] = [text.slice(0, at), text[at], text[at + 1], text.slice(at + 2)];
     if (one !== other) yield begin + other + one + rest;
-    else if (text.length >= SHORTEST_MISSPELT[1]) yield begin + one + rest;
+    else if (text.length > SHORTEST_MISSPELT) yield begin + one + rest;
   }
-  for (let at = 0; at < text.length; at += 1) yield text.slice(0, at + 1) + text.slice(at);
+  yield* doubled(text);
 }
 
 const idsOf = (codec, text) => codec.encodeWords(codec.tokeniser.words(text)).ids.slice(0, -1);
