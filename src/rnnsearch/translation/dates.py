@@ -69,10 +69,10 @@ def _dates(language: str, links: str, ending: str, closed: str) -> re.Pattern[st
 ENGLISH_DATES = _dates("en", "to|and|or|&", "st|nd|rd|th", "closed")
 FRENCH_DATES = _dates("fr", "au|et|ou|à|&", "er", "fermé")
 DATES = {"en": ENGLISH_DATES, "fr": FRENCH_DATES}
-WORDS_TOO = word_list("sat sun wed mar mer jeu sam jan dec sept")
+ALSO_WORDS = word_list("sat sun wed mar mer jeu sam jan dec sept")
 """Abbreviations that are also words or names."""
 BEFORE_WORD = re.compile(r"(?:^|[,;:.(/–-]|\b(?:on|On))\s*$")
-"""What is before one of WORDS_TOO, with a capital, that is meant as a day or month."""
+"""What is before one of ALSO_WORDS, with a capital, that is meant as a day or month."""
 
 
 def spell_dates(line: str, language: str) -> str:
@@ -85,7 +85,7 @@ def _spelt(language: str, found: re.Match[str]) -> str:
     a sentence stays."""
     names, text = SHORT_DATES[language], found[0]
     short = [one for one in re.findall(r"[^\W\d_]+", text.lower()) if one in names]
-    words = all(one in WORDS_TOO for one in short)
+    words = all(one in ALSO_WORDS for one in short)
     sure = "." in text or BETWEEN_DAYS.search(text) or text[0].isdecimal()
     if (
         words

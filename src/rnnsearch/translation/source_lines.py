@@ -24,7 +24,7 @@ from rnnsearch.text.codec import JOINER, Codec, EncodedSentence
 from rnnsearch.text.language_codes import POINTED_ORDINALS, base
 from rnnsearch.text.moses import FIRST_WORDS, prefixes
 from rnnsearch.text.vocabulary import END, UNK
-from rnnsearch.translation.dates import SHORT_DATES, WORDS_TOO
+from rnnsearch.translation.dates import ALSO_WORDS, SHORT_DATES
 
 MOST_WORDS = 5_000
 """Maximum number of words of a line: the alignment of a longer one would not fit in memory."""
@@ -97,7 +97,7 @@ def _ends(before: str, after: str, language: str) -> bool:
     if LAST.search(before):
         return not AFTER_TIME.match(after)
     date = stem.lower() in SHORT_DATES.get(language, ())
-    if stem.lower() in WORDS_TOO:  # Sat. 5 Jan., 3 sept. 1998
+    if stem.lower() in ALSO_WORDS:  # Sat. 5 Jan., 3 sept. 1998
         date = stem[0].isupper() or (any(earlier) and earlier[-1].isdecimal())
     if prefixes(language).get(stem) or date:
         return not after[0].isdigit()

@@ -5,7 +5,7 @@ import { begun } from "./case.js";
 import { JOINER } from "./codec.js";
 import { afternoon, hourOfDay } from "./number_forms.js";
 import { BEFORE_WORD, BETWEEN_DAYS, ENGLISH_DATES, FRENCH_DATES, HALVED } from "./tables.js";
-import { SENTENCE_END, SHORT_DATE, SHORT_DATES, UNTIL_DAY, WORDS_TOO } from "./tables.js";
+import { ALSO_WORDS, SENTENCE_END, SHORT_DATE, SHORT_DATES, UNTIL_DAY } from "./tables.js";
 
 const DATES = { en: ENGLISH_DATES, fr: FRENCH_DATES };
 
@@ -14,7 +14,7 @@ export function spellDates(line, language) {
   const names = SHORT_DATES[language];
   return line.replace(DATES[language], (text, at) => {
     const short = (text.toLowerCase().match(/\p{L}+/gu) ?? []).filter((one) => names[one]);
-    const words = short.every((one) => WORDS_TOO.includes(one));
+    const words = short.every((one) => ALSO_WORDS.includes(one));
     const sure = text.includes(".") || text.search(BETWEEN_DAYS) >= 0 || /^\p{Nd}/u.test(text);
     const large = /^\p{Lu}/u.test(text);
     if (words && !sure && !(large && BEFORE_WORD.test(line.slice(0, at)))) return text;

@@ -2,7 +2,7 @@
 // translation/source_lines.py, where they are described.
 
 import { AFTER_TIME, BREAK, LAST, LONGEST_WORD, NAME, POINTED_ORDINALS } from "./tables.js";
-import { SHORT_DATES, WORDS_TOO } from "./tables.js";
+import { ALSO_WORDS, SHORT_DATES } from "./tables.js";
 
 const ENDS = /^(?:[.!?…]+|[。！？؟।॥]+)$/u;
 const CLOSING = /^["'”’»)\]}」』]+$/u;
@@ -42,7 +42,7 @@ function ends(before, after, rules) {
   if (LAST.test(before)) return !AFTER_TIME.test(after);
   const [language] = rules.language.toLowerCase().split(/[-_]/u);
   let date = SHORT_DATES[language]?.[stem.toLowerCase()];
-  if (WORDS_TOO.includes(stem.toLowerCase())) {
+  if (ALSO_WORDS.includes(stem.toLowerCase())) {
     date = /^\p{Lu}/u.test(stem) || /^\p{Nd}+$/u.test(earlier.at(-1) ?? ""); // 3 sept. 1998
   }
   if (numeric.includes(stem) || date) return !/^\p{Nd}/u.test(after);
