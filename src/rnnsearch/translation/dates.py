@@ -1,5 +1,5 @@
-"""Hours, days and months as signs and timetables write them: 9h30-12h is copied, and written as the
-other language does (9:30-12:00); Mon-Fri is read as Monday to Friday, 5 Jan. as 5 January.
+"""Hours, days and months as signs and timetables write them: two hours are copied, 9h30-12h as
+9:30-12:00, 2-4 pm as 14h-16h; Mon-Fri is read as Monday to Friday, 5 Jan. as 5 January.
 page/engine/dates.js has the same rules."""
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ SHORT_DATES = {
 UNTIL_DAY = {"en": " to ", "fr": " à "}
 """Language → what is read for the dash between two days."""
 SHORT_DATE = re.compile(r"([^\W\d_]+)\.?")
+"""A word of a match of DATES, with its full stop."""
 BETWEEN_DAYS = re.compile(r"\s?[-–—]\s?")
 HALVED = re.compile(
     r"(\d\d?)(?:[:.](\d\d))?(?:\s?([ap])[m.]+)?(\s?[-–—]\s?)(\d\d?)(?:[:.](\d\d))?"
@@ -55,12 +56,14 @@ def _dates(language: str, links: str, ending: str, closed: str) -> re.Pattern[st
     days. ending: those of ordinals. closed: what is said of a day."""
     day, month = ("|".join(word_table(each[language])) for each in (_DAYS, _MONTHS))
     number = rf"\d\d?(?:{ending})?"
-    time = rf"{number}(?::\d\d|\s?(?:h|[ap]\.?m)(?![^\W\d_])|\s(?:{month})(?!\w))|{closed}(?!\w)"
+    after_day = (
+        rf"{number}(?::\d\d|\s?(?:h|[ap]\.?m)(?![^\W\d_])|\s(?:{month})(?!\w))|{closed}(?!\w)"
+    )
     first = r"\d\d?(?![\d:.,%]|\s(?:years?|months?)\b)|" * (language == "en")
     return re.compile(
         r"(?<![\w-])(?<!\d[.,])"
         rf"(?:(?:{day})\.?(?:\s?[-–—]\s?|\s(?:{links})\s)(?:{day})(?!\w)\.?"
-        rf"|(?:{day})\.?(?=[:,]?\s(?:{time}))|{number}\s(?:{month})(?!\w)\.?"
+        rf"|(?:{day})\.?(?=[:,]?\s(?:{after_day}))|{number}\s(?:{month})(?!\w)\.?"
         rf"|(?:{month})\.?(?=\s(?:{first}(?:19|20)\d\d(?!\d))))",
         re.IGNORECASE,
     )
@@ -71,8 +74,8 @@ FRENCH_DATES = _dates("fr", "au|et|ou|à|&", "er", "fermé")
 DATES = {"en": ENGLISH_DATES, "fr": FRENCH_DATES}
 ALSO_WORDS = word_list("sat sun wed mar mer jeu sam jan dec sept")
 """Abbreviations that are also words or names."""
-BEFORE_WORD = re.compile(r"(?:^|[,;:.(/–-]|\b(?:on|On))\s*$")
-"""What is before one of ALSO_WORDS, with a capital, that is meant as a day or month."""
+BEFORE_DAY_ALONE = ",;:.(/–-"
+"""Marks behind which one of ALSO_WORDS with a capital is a day or month: also *on* and nothing."""
 
 
 def spell_dates(line: str, language: str) -> str:
@@ -86,12 +89,10 @@ def _spelt(language: str, found: re.Match[str]) -> str:
     names, text = SHORT_DATES[language], found[0]
     short = [one for one in re.findall(r"[^\W\d_]+", text.lower()) if one in names]
     words = all(one in ALSO_WORDS for one in short)
+    before = found.string[: found.start()].rstrip()
+    begins = before[-1:] in BEFORE_DAY_ALONE or before[-3:].lower().lstrip() == "on"
     sure = "." in text or BETWEEN_DAYS.search(text) or text[0].isdecimal()
-    if (
-        words
-        and not sure
-        and not (text[0].isupper() and BEFORE_WORD.search(found.string, 0, found.start()))
-    ):
+    if words and not (sure or (begins and text[0].isupper())):
         return text
     ends = text.endswith(".") and SENTENCE_END.match(found.string, found.end())
     spelt = SHORT_DATE.sub(lambda one: names.get(one[1].lower(), one[0]), text)

@@ -33,7 +33,7 @@ TABLES = {
     beginning: "LONGEST_UNFINISHED",
     case: "LEAST_GAINS LONGEST_ACRONYM LONGEST_LABEL NOUNS_IN_CAPITALS UNREAD",
     copied: "AFTER_ADDRESS STAND_INS",
-    dates: "ALSO_WORDS SHORT_DATES UNTIL_DAY",
+    dates: "ALSO_WORDS BEFORE_DAY_ALONE SHORT_DATES UNTIL_DAY",
     faithful: "CURRENCIES MONEY_NAMES MONEY_SIGNS",
     language_codes: "POINTED_ORDINALS",
     measures: "PLURALS TRILLIONS UNITS UNIT_STAND_INS WRITTEN",
@@ -56,22 +56,14 @@ TABLES = {
 """Module → its tables."""
 ANYWHERE, AT_START, WHOLE = "{}", "^(?:{})", "^(?:{})$"
 PATTERNS = {
-    (ANYWHERE, "u"): {
-        dates: "BEFORE_WORD",
-        number_forms: "BILLIONS",
-        faithful: "NEAR_MONEY",
-        typed: "PARTICIPLE",
-    },
+    (ANYWHERE, "u"): {number_forms: "BILLIONS", faithful: "NEAR_MONEY", typed: "PARTICIPLE"},
     (ANYWHERE, "gu"): {
         source_lines: "BREAK",
         copied: "BELOW_ZERO CENTS DASHED METRES",
         dates: "BETWEEN_DAYS SHORT_DATE",
         spelt: "LINKED",
     },
-    (ANYWHERE, "giu"): {
-        dates: "ENGLISH_DATES FRENCH_DATES",
-        repairs: "DETACHED",
-    },
+    (ANYWHERE, "giu"): {dates: "ENGLISH_DATES FRENCH_DATES", repairs: "DETACHED"},
     (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED PERCENTS"},
     (AT_START, "u"): {dates: "SENTENCE_END", faithful: "SIZED", source_lines: "AFTER_TIME"},
     (AT_START, "iu"): {numbers: "FIRST_SPELT"},

@@ -4,8 +4,8 @@
 import { begun } from "./case.js";
 import { JOINER } from "./codec.js";
 import { afternoon, hourOfDay } from "./number_forms.js";
-import { BEFORE_WORD, BETWEEN_DAYS, ENGLISH_DATES, FRENCH_DATES, HALVED } from "./tables.js";
-import { ALSO_WORDS, SENTENCE_END, SHORT_DATE, SHORT_DATES, UNTIL_DAY } from "./tables.js";
+import { BEFORE_DAY_ALONE, BETWEEN_DAYS, ENGLISH_DATES, FRENCH_DATES } from "./tables.js";
+import { ALSO_WORDS, HALVED, SENTENCE_END, SHORT_DATE, SHORT_DATES, UNTIL_DAY } from "./tables.js";
 
 const DATES = { en: ENGLISH_DATES, fr: FRENCH_DATES };
 
@@ -17,7 +17,10 @@ export function spellDates(line, language) {
     const words = short.every((one) => ALSO_WORDS.includes(one));
     const sure = text.includes(".") || text.search(BETWEEN_DAYS) >= 0 || /^\p{Nd}/u.test(text);
     const large = /^\p{Lu}/u.test(text);
-    if (words && !sure && !(large && BEFORE_WORD.test(line.slice(0, at)))) return text;
+    const before = line.slice(0, at).trimEnd();
+    const on = before.slice(-3).toLowerCase().trimStart() === "on";
+    const begins = on || BEFORE_DAY_ALONE.includes(before.slice(-1));
+    if (words && !(sure || (begins && large))) return text;
     const ends = text.endsWith(".") && SENTENCE_END.test(line.slice(at + text.length));
     const spelt = text.replace(SHORT_DATE, (one, name) => names[name.toLowerCase()] ?? one);
     const read = spelt.replace(BETWEEN_DAYS, UNTIL_DAY[language]) + (ends ? "." : "");
