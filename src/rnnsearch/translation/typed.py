@@ -195,9 +195,11 @@ def _is_short(line: TypedLine, word: str, before: str, after: str) -> bool:
     """Tells whether an entry of ABBREVIATIONS is meant, and no noun or letter."""
     if word in NOUNS_TOO:
         return before not in NOUNS_TOO[word].split()
+    if word == "lol":  # it is also the name of a game
+        return line.hasty
     alone = (word == "r" and after == "u") or (word == "u" and not before)
-    meant = alone or before in SINGLE_LETTERS.get(word, "").split() or word == "lol"
-    return word not in (*SINGLE_LETTERS, "lol") or (line.hasty and meant)
+    meant = alone or before in SINGLE_LETTERS.get(word, "").split()
+    return word not in SINGLE_LETTERS or (line.hasty and meant)
 
 
 def _with_apostrophe(line: TypedLine, word: str) -> list[str]:
