@@ -180,10 +180,7 @@ class Numbers:
             if half:
                 if TIMES_OF_DAY.isdisjoint(after):
                     self._write_hour(at, hour, hour_of_day(hour, half))
-                    alone = [word.copied for word in self.made].count(place) == 1
-                    said = self.languages[1] != "fr" or not {*after[:1]}.isdisjoint(AFTER_HOUR)
-                    if alone and not said and self.made[at].text.isdecimal():
-                        reword(self.made, at, f"{self.made[at].text}h")
+                    self._say_hour(at)
             elif after[:1] == ["pm"] and 12 < hour < 24:  # 15 p.m., 18:00 p.m.
                 self._write_hour(at, hour, hour - 12)
             elif after[:1] == ["am" if hour >= 12 else "pm"] and not named:
@@ -193,6 +190,14 @@ class Numbers:
                 if len(following) == 1 and following[0].text.endswith("."):
                     texts.append(".")
                 self.made[at + 1 : at + 2] = [replace(following[0], text=text) for text in texts]
+
+    def _say_hour(self, at: int) -> None:
+        """Writes the *h* of French behind an hour without minutes, where nothing says that it is
+        one (*at 3 pm*: *à 15h*)."""
+        word, copied = self.made[at], [word.copied for word in self.made]
+        said = self.languages[1] != "fr" or undotted(self._after(at)) in AFTER_HOUR
+        if copied.count(word.copied) == 1 and word.text.isdecimal() and not said:
+            reword(self.made, at, f"{word.text}h")
 
     def _lasts(self, place: int) -> bool:
         """Tells whether the source number is one of hours that something lasts: not *à 2 h*."""

@@ -7,8 +7,8 @@ import { converted, hourOfDay, isAmount, isDigits, isNumber } from "./number_for
 import { plain, value, values } from "./number_forms.js";
 import { holdDecades, holdShares, isDay, isKing } from "./number_words.js";
 import { inDigits } from "./spelt.js";
-import { AFTER_DAY, AFTER_HOUR, BEFORE_HOUR, CAPITAL_ORDINAL, COUNTED_BY, FIRST_SPELT } from "./tables.js";
-import { FRENCH_ORDINAL, HOUR_LINKS, LONGEST_NUMBER, MARKS, MINUS } from "./tables.js";
+import { AFTER_DAY, AFTER_HOUR, BEFORE_HOUR, CAPITAL_ORDINAL, COUNTED_BY } from "./tables.js";
+import { FIRST_SPELT, FRENCH_ORDINAL, HOUR_LINKS, LONGEST_NUMBER, MARKS, MINUS } from "./tables.js";
 import { MONTHS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean, reword } from "./target_words.js";
 
@@ -202,9 +202,7 @@ export class Numbers {
       if (half) {
         if (named(after)) continue;
         this.writeHour(at, hour, hourOfDay(hour, half));
-        const alone = made.filter((one) => one.copied === place).length === 1;
-        const said = this.languages[1] !== "fr" || AFTER_HOUR.includes(after[0]);
-        if (alone && !said && isDigits(made[at].text)) reword(made, at, `${made[at].text}h`);
+        this.sayHour(at);
       } else if (after[0] === "pm" && hour > 12 && hour < 24) {
         this.writeHour(at, hour, hour - 12); // 15 p.m., 18:00 p.m.
       } else if (after[0] === (hour >= 12 ? "am" : "pm") && !named(words.slice(place + 1, place + 5))) {
@@ -213,6 +211,13 @@ export class Numbers {
         made.splice(at + 1, 1, ...texts.map((text) => ({ ...next, text })));
       }
     }
+  }
+
+  sayHour(at) {
+    const { text, copied } = this.made[at];
+    const alone = this.made.filter((one) => one.copied === copied).length === 1;
+    const said = this.languages[1] !== "fr" || AFTER_HOUR.includes(bare(this.made[at + 1]?.text ?? ""));
+    if (alone && !said && isDigits(text)) reword(this.made, at, `${text}h`);
   }
 
   lasts(place) {
