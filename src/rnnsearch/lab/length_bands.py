@@ -15,7 +15,7 @@ from rnnsearch.evaluation.bleu import tokenisation_of
 
 LENGTH_BOUNDS = (0, 10, 20, 30, 40, 50, 60)
 """Bounds of the bands: 1–10, 11–20, …, 51–60, and longer."""
-_SCRIPTS = {
+_UNSPACED = {
     "zh": "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff",
     "ja": "\u3041-\u30ff",
     "ko": "\u1100-\u11ff\uac00-\ud7a3",
@@ -66,7 +66,7 @@ def unspaced_tokenisation(lines: Sequence[str]) -> str:
     or Khmer letters, on which 13a counts whole phrases as words; empty for other text."""
     text = "".join(lines[:1000])
     counts = {
-        language: len(re.findall(f"[{letters}]", text)) for language, letters in _SCRIPTS.items()
+        language: len(re.findall(f"[{letters}]", text)) for language, letters in _UNSPACED.items()
     }
     if 2 * sum(counts.values()) <= sum(map(str.isalpha, text)):
         return ""
