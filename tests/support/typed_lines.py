@@ -42,6 +42,7 @@ ENGLISH = {
     "it costs 12 euros": {},
 }
 FRENCH = {
+    "Rendez-vous le 3 aout.": {3: "août"},
     "j' estime qu' il faut l’ aider aujourd' hui": {},
     "je suis desole": {2: "désolé"},
     "tres bien": {0: "très"},

@@ -45,7 +45,7 @@ ABBREVIATIONS = {
         " sûr, peutetre peut-être, ptet peut-être, coute coûte, jtm je t'aime, dsl désolé, mtn"
         " maintenant, tlm tout le monde, qd quand, daccord d'accord, keske qu'est-ce que, pkoi"
         " pourquoi, vrmt vraiment, tfk tu fais quoi, jpp je n'en peux plus, mdr haha, ptdr"
-        " haha, lol haha, aprem après-midi"
+        " haha, lol haha, aprem après-midi, aout août"
     ),
 }
 """Language → what is typed, in lowercase → what is read."""
