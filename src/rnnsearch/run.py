@@ -113,6 +113,8 @@ class Run:
             return path
         path = folder_of(path)
         file = path / "config.toml"
+        if not file.exists() and (path / "data.toml").exists():
+            raise InputError("is a dataset", "name the run that was trained with it", file=path)
         with reading(
             file, "name a folder that `rnnsearch train` made", "is not a run", "is damaged"
         ):

@@ -106,7 +106,7 @@ train demo --data x --out y stopping.max_updates=20 → (a setting is --set stop
 translate - → no run to load
 translate nosuch → there is no folder and no installed model 'nosuch' (
 translate no/such → no/such/config.toml: is not a run: No such file or directory (name a folder that `rnnsearch train` made)
-translate {store} {three} → store/config.toml: is not a run
+translate {store} {three} → store: is a dataset (name the run that was trained with it)
 translate {three} {two} → three/config.toml: is not a run: Not a directory
 translate {run} {folder} → folder: is a folder, not a text file (name a file in it)
 translate {run} {here}/nosuch → nosuch: no such file (check the path)

@@ -89,7 +89,7 @@ def test_the_first_weights_are_those_of_the_other(
         ("tiny_subword_run", (), r"data\.subwords = 'bpe', and this dataset has 'none' .*prepare "
         r"--vocabulary "),
         ("tiny_reverse_run", (), r"data\.source_language = 'fr', and this dataset has 'en'"),
-        ("tiny_store", (), "is not a run"),
+        ("tiny_store", (), "is a dataset .name the run"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(
