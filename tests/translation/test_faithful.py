@@ -153,6 +153,8 @@ a plus in front | + Peter reads | Pierre lit | 1 2 | +  Pierre lit
 a definition in front | [1]: https://a.b | XX | 1 | [1]:  https://a.b
 a quoted line | > >> (a) Peter | Pierre | 1 | > >> (a)  Pierre
 one sign of an amount | costs 3 € 7 $ now | costs $ 3 € 7 $ | 0 1 1 2 3 4 | costs 3 € 7 $
+a single euro | costs € 1 now | costs 1 euros et | 0 2 1 3 | costs 1 euro et
+a name that a tokeniser cuts | Peter O'Neill reads | Pierre Martin lit | 0 1 2 | Pierre O'Neill lit
 a sign that the source has | £ 5 or 7 € | £ 5 dollars et 7 € euros | 0 1 1 2 3 4 4 | £ 5 et 7 euros
 one sign of a number in two words | costs € 15,000 now | costs € 15 000 euros et | 0 1 2 2 2 3 | costs 15 000 euros et
 a sign without a word | costs ₹ 200 now | costs ₹ 200 euros et | 0 1 2 2 3 | costs ₹ 200 et

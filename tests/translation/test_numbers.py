@@ -36,6 +36,10 @@ fr a share | 3 sur 4 sont | 3 on 4 are | 0 1 2 3 | 3 out_of 4 are
 fr a share of pages | page 3 sur 10 | page 3 on 10 | 0 1 2 3 | page 3 of 10
 fr no share | 3 plans sur 10 ans | 3 plans on 10 years | 0 1 2 3 4 | 3 plans on 10 years
 fr a lost minus | de -5 % | of 5 % | 0 1 2 | of -5 %
+en a minus apart | now -3.5 degrees | à - 3,5 degrés | 0 1 1 2 | à -3,5 degrés
+en a minus twice | -3.5 | - -3.5 | 0 0 | -3.5
+en a thousand too many | 2,000 years | 2_000 mille ans | 0 0 1 | 2_000 ans
+en a thousand | 2 thousand years | 2 mille ans | 0 1 2 | 2 mille ans
 fr a king | François Ier règne | François 1st reigns | 0 1 2 | François I reigns
 """
 """Source language, name, source, translation, the source word that each of its words read, what is written."""
@@ -75,6 +79,7 @@ def test_a_number_has_the_form_of_its_language(case: str) -> None:
         ("fr", "La mer fermée, 6 h en mer 6 h", "La mer fermée , 6 h en mer 6 h"),
         ("fr", "en 24h-48h", "en 24h-48h"),
         ("en", "open 9am-5pm", "open 9am-5pm"),
+        ("en", "at 8.45 p.m. and 6.30am, or 3.5", "at 8:45 p.m. and 6:30am , or 3.5"),
         ("fr", "il fait moins 10 degrés", "il fait -10 degrés"),
         ("fr", "elle mesure 1m85", "elle mesure 1,85 m"),
     ],

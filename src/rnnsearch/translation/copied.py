@@ -82,9 +82,10 @@ COPIED_PATTERNS = {
         r"|(?<![^\s(\"'])(?:--[A-Za-z][\w-]*(?:=[^\s,;]*\w)?|-[A-Za-z](?![\w'-]))"
         r"|(?<![\w+#])(?:[A-Za-z]\w*\+\+\w*|[A-Z]#|[A-F]\+"
         r"|(?:Ctrl|Alt|Shift|Cmd|Maj)(?:\+\w+)+)(?![\w+#])"
-        r"|(?<![\w.,])\d+(?:[.,]\d+)?(?:×|°\d+[′'](?:\d+[″\"])?)(?!\w)"
+        r"|(?<![\w.,])\d+(?:[.,]\d+)?(?:×|°\d+[′'](?:\d+[″\"])?|'\d{1,2}(?:\"|''))(?!\w)"
         r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
     ),
+    "name": r"(?<![\w'])O'(?!C(?:lock|LOCK))[A-Z]\w+",  # which a tokeniser cuts
     "hours": HOURS,
     "figure": FIGURE,
     "time": TIMES,
@@ -104,6 +105,7 @@ ANY_COPIED = re.compile(
 STAND_INS: dict[str, list[str]] = {
     **{kind: [] for kind in word_list("front tag escape emoji mark")},
     **{kind: ["XX"] for kind in word_list("address placeholder code snippet hours")},
+    "name": ["Martin"],
     "number": ["12"],
 }
 """Kind → the words that the network reads instead."""
@@ -116,6 +118,8 @@ CENTS = re.compile(
 """An amount of French as it is said: *12 euros 50*."""
 METRES = re.compile(r"(?<![\w.,])(\d) ?m ?(\d\d)(?!\w|[.,]\d| ?(?:c?m|s)\b)")
 """A length of French as it is said: *1m85*."""
+POINTED_TIME = re.compile(r"(?<![\w.,:])(\d\d?)\.([0-5]\d)(?=\s?[aApP]\.?[mM]\b)")
+"""A time of English with a point: *8.45 pm*."""
 BELOW_ZERO = re.compile(
     r"(?<![\w-])[Mm]oins (?=\d+ ?(?:°|degrés?))|(?<=fait )moins (?=\d+(?:\s*[.,!?]|\s*$))"
 )
@@ -133,6 +137,8 @@ def faithful_words(codec: Codec, line: str, *, typed: bool = False) -> list[str]
     respelt = "" if typed else language
     if respelt == "fr":
         line = METRES.sub(r"\1,\2 m", BELOW_ZERO.sub("-", line))
+    if respelt == "en":
+        line = POINTED_TIME.sub(r"\1:\2", line)
     line = spell_dates(line, respelt)
 
     def plain(text: str) -> list[str]:

@@ -57,10 +57,12 @@ COUNTED_BY = dict.fromkeys(("zh", "ja", "ko"), "十百千万萬亿億兆십백�
 """Language → words behind a number (5 万: 50,000) that are not read: numbers stay as they are."""
 FIRST_SPELT = re.compile("first|premi", re.IGNORECASE)
 FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)s?|\d+(?:e|ème)s?")
-MINUS = word_list("- − – minus moins")
+DASHES = word_list("- − –")
+MINUS = [*DASHES, "minus", "moins"]
 LONGEST_NUMBER = 12
 """Maximum number of target words of a number."""
 NOONS = word_list("noon midday midnight midi minuit")
+THOUSANDS = re.compile("thousands?|mille|milliers?", re.IGNORECASE)
 NUMERAL = re.compile("[IVXLC]{2,}")
 HOUR_LINKS = word_list("to and or until till - –")
 """What is between two hours: *2 to 4 pm*."""
@@ -139,14 +141,21 @@ class Numbers:
         )
 
     def _hold_signs(self) -> None:
-        """Writes the minus of a source number that its copy has lost (:5 % for *: -5 %*)."""
+        """Writes the minus of a source number that its copy has lost (:5 % for *: -5 %*), or that is
+        a word of its own (- 5)."""
         for at in reversed(range(len(self.made))):
             word = self.made[at]
             source = "" if word.copied is None else self.words[word.copied]
             before = self.made[at - 1] if at else None
-            if not re.match(r"[-−]\d", source) or re.search(r"[-−–]", word.text):
+            if not re.match(r"[-−]\d", source):
+                continue
+            if before and before.copied is None and before.text in DASHES:
+                minus = "" if word.text[0] in DASHES else "-"
+                self.made[at - 1 : at + 1] = [replace(word, text=f"{minus}{word.text}")]
                 continue
             if before and (before.copied == word.copied or before.text in MINUS):
+                continue
+            if re.search(r"[-−–]", word.text):
                 continue
             if found := re.match(r"(\D*)(\d.*)", word.text):
                 marks = [replace(word, text=found[1], copied=None)] if found[1] else []
@@ -154,7 +163,7 @@ class Numbers:
 
     def _hold_thousands(self) -> None:
         """Writes the target language's marks of thousands where only the source has its own
-        (12500 for 12,500)."""
+        (12500 for 12,500), and leaves out a thousand that is in the number (2,000 thousand)."""
         copied = [word.copied for word in self.made]
         for at, word in enumerate(self.made):
             if word.copied is None or copied.count(word.copied) > 1:
@@ -163,6 +172,12 @@ class Numbers:
             marked = re.match(r"\d+[\s.,']\d{3}", text)
             if marked and re.fullmatch(r"\d{4,}(?:[.,]\d+)?", word.text):
                 reword(self.made, at, self._figures(word.copied))
+        said = any(map(THOUSANDS.fullmatch, self.words))
+        for at in reversed(range(1, len(self.made))):
+            number, word = self.made[at - 1], self.made[at]
+            large = len(re.findall(r"\d", number.text)) > 3 and number.copied is not None
+            if large and not said and word.copied is None and THOUSANDS.fullmatch(word.text):
+                del self.made[at]
 
     def _hold_halves(self) -> None:
         """Removes the a.m. or p.m. that the source has not and that makes another time (6h05, 6:05

@@ -43,7 +43,8 @@ TABLES = {
     number_forms: "AFTER_HOUR HALVES MARKS THOUSAND",
     number_words: "AFTER_NUMBER BEFORE_DAY COUNTED_OF DECADES_OF_LIFE ENGLISH_MONTHS MONTHS"
     " PERIODS POSSESSIVES POSSESSORS WEEKDAYS",
-    numbers: "AFTER_DAY BEFORE_HOUR COUNTED_BY HOUR_LINKS LONGEST_NUMBER MINUS NOONS TIMES_OF_DAY",
+    numbers: "AFTER_DAY BEFORE_HOUR COUNTED_BY HOUR_LINKS LONGEST_NUMBER DASHES MINUS NOONS"
+    " TIMES_OF_DAY",
     reading: "DOTTED NAME_SUBWORDS STRAIGHT",
     source_lines: "LONGEST_WORD",
     spelt: "ENGLISH_NUMBERS MULTIPLIERS NUMBER_WORDS RANK_WORDS",
@@ -59,7 +60,7 @@ PATTERNS = {
     (ANYWHERE, "u"): {number_forms: "BILLIONS", faithful: "NEAR_MONEY", typed: "PARTICIPLE"},
     (ANYWHERE, "gu"): {
         source_lines: "BREAK",
-        copied: "BELOW_ZERO CENTS DASHED METRES",
+        copied: "BELOW_ZERO CENTS DASHED METRES POINTED_TIME",
         dates: "BETWEEN_DAYS SHORT_DATE",
         spelt: "LINKED",
     },
@@ -67,7 +68,7 @@ PATTERNS = {
     (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED PERCENTS"},
     (AT_START, "u"): {dates: "SENTENCE_END", faithful: "SIZED", source_lines: "AFTER_TIME"},
     (AT_START, "iu"): {numbers: "FIRST_SPELT"},
-    (WHOLE, "iu"): {dates: "HALVED"},
+    (WHOLE, "iu"): {dates: "HALVED", numbers: "THOUSANDS"},
     (WHOLE, "u"): {
         amounts: "NUMBER",
         measures: "COUNTED_NOUN MANY MEASURE MONEY",

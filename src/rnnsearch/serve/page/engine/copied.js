@@ -4,15 +4,16 @@ import { JOINER } from "./codec.js";
 import { spellDates } from "./dates.js";
 import { inDigits } from "./spelt.js";
 import { AFTER_ADDRESS, BELOW_ZERO, CENTS, DASHED, DETACHED, EMPHASIS } from "./tables.js";
-import { METRES, POINTED_ORDINALS } from "./tables.js";
+import { METRES, POINTED_ORDINALS, POINTED_TIME } from "./tables.js";
 
 export function faithfulWords(codec, given, typed = false) {
   const straight = given.trimStart().replaceAll("’", "'");
   const respelt = typed ? "" : codec.language;
   const elided = codec.language === "fr" ? straight.replace(DETACHED, "$1'") : straight;
   const dashed = elided.replace(DASHED, "$1-");
+  const timed = respelt === "en" ? dashed.replace(POINTED_TIME, "$1:$2") : dashed;
   const lengths = (text) => text.replace(BELOW_ZERO, "-").replace(METRES, "$1,$2 m");
-  const line = spellDates(respelt === "fr" ? lengths(dashed) : dashed, respelt);
+  const line = spellDates(respelt === "fr" ? lengths(timed) : timed, respelt);
   const amounts = (text) => (respelt === "fr" ? text.replace(CENTS, "$1,$3 $2") : text);
   const plain = (text) => codec.tokeniser.words(amounts(text));
   const words = [];

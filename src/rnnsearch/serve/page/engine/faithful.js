@@ -170,6 +170,9 @@ function currencies({ words }, given, languages) {
     if (kept !== undefined && own && signs[kept] !== own) {
       reword(made, kept, /^[$£€]$/u.test(made[kept].text) ? own : (names[own] ?? own));
     }
+    const one = first === last && made[last].text === "1" && kept === last + 1;
+    const name = one && MONEY_NAMES.includes(made[kept].text);
+    if (name) reword(made, kept, made[kept].text.replace(/s$/u, ""));
     return near.filter((at) => at !== kept);
   });
   const beside = (at) => digits.slice(Math.max(at - 1, 0), at + 2).some(Boolean);

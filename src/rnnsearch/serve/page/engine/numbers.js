@@ -8,8 +8,9 @@ import { plain, value, values } from "./number_forms.js";
 import { holdDecades, holdShares, isDay, isKing } from "./number_words.js";
 import { inDigits } from "./spelt.js";
 import { AFTER_DAY, AFTER_HOUR, BEFORE_HOUR, CAPITAL_ORDINAL, COUNTED_BY } from "./tables.js";
-import { FIRST_SPELT, FRENCH_ORDINAL, HOUR_LINKS, LONGEST_NUMBER, MARKS, MINUS } from "./tables.js";
-import { MONTHS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN, TIMES_OF_DAY } from "./tables.js";
+import { FIRST_SPELT, FRENCH_ORDINAL, HOUR_LINKS, LONGEST_NUMBER, MARKS } from "./tables.js";
+import { DASHES, MINUS, MONTHS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN } from "./tables.js";
+import { THOUSANDS, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean, reword } from "./target_words.js";
 
 const textOf = (run) => run.map((one) => one.text).join(" ");
@@ -231,8 +232,14 @@ export class Numbers {
     for (let at = made.length - 1; at >= 0; at--) {
       const one = made[at];
       const before = made[at - 1];
-      if (!/^[-−]\p{Nd}/u.test(words[one.copied] ?? "") || /[-−–]/u.test(one.text)) continue;
+      if (!/^[-−]\p{Nd}/u.test(words[one.copied] ?? "")) continue;
+      if (before?.copied === null && DASHES.includes(before.text)) {
+        const minus = DASHES.includes(one.text[0]) ? "" : "-";
+        made.splice(at - 1, 2, { ...one, text: minus + one.text });
+        continue;
+      }
       if (before && (before.copied === one.copied || MINUS.includes(before.text))) continue;
+      if (/[-−–]/u.test(one.text)) continue;
       const found = /^(\P{Nd}*)(\p{Nd}.*)/u.exec(one.text);
       if (!found) continue;
       const marks = found[1] ? [{ ...one, text: found[1], copied: null }] : [];
@@ -248,6 +255,12 @@ export class Numbers {
       const text = single && this.figures(one.copied);
       const marked = single && /^\p{Nd}+[\s.,']\p{Nd}{3}/u.test(plain(text));
       if (marked && /^\p{Nd}{4,}(?:[.,]\p{Nd}+)?$/u.test(one.text)) reword(made, at, text);
+    }
+    if (this.words.some((text) => THOUSANDS.test(text))) return;
+    for (let at = made.length - 1; at > 0; at--) {
+      const [number, one] = [made[at - 1], made[at]];
+      const large = number.copied !== null && number.text.match(/\p{Nd}/gu)?.length > 3;
+      if (large && one.copied === null && THOUSANDS.test(one.text)) made.splice(at, 1);
     }
   }
 
