@@ -55,6 +55,12 @@ def test_pharaoh_lines(tmp_path: Path, text: str, expected: list[set[Link]]) -> 
     assert read_pharaoh(written(tmp_path, text)) == expected
 
 
+def test_lines_without_any_link_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text("\n\n")
+    with refusal("gold: has no links"):
+        read_gold(tmp_path / "gold")
+
+
 def test_a_malformed_item_is_refused_with_its_line(tmp_path: Path) -> None:
     """What is one: tests/text/test_links.py."""
     path = written(tmp_path, "0-0\n\n1-1 3-4-5\n")

@@ -22,7 +22,13 @@ from rnnsearch.lab.eflomal_links import (
     link_texts,
     run_files,
 )
-from rnnsearch.lab.link_files import link_files, vote, vote_with_networks
+from rnnsearch.lab.link_files import (
+    LEARNERS_VOTE,
+    MODELS_VOTE,
+    link_files,
+    vote,
+    vote_with_networks,
+)
 from rnnsearch.settings import DataSettings
 from rnnsearch.text.dataset import Corpus
 from rnnsearch.text.formats.links import parse_links
@@ -243,7 +249,7 @@ def test_the_command(folder: Path, command: Command, diagonal: list[list[str]]) 
         "a.en a.fr": "--out",
         "--out x": "a corpus, or an aligner's files",
         "--forward a.en --out x": "files of both directions",
-        "a.en a.fr --forward f --reverse r --out x": "a corpus, or an aligner's files",
+        "a.en a.fr --forward f --reverse r --out x": "(leave out a.en and the other texts",
         "a.en a.fr --out x --symmetrise best": "does not know 'best' (use one of: vote, grow-diag-final-and",
         "--forward a.en --reverse a.fr --out x --symmetrise vote": "does not know 'vote'",
         "a.en a.fr --out x --words all": "--words does not know 'all'",
@@ -335,6 +341,13 @@ def test_a_vote_lowers_the_probability_that_a_link_needs() -> None:
     assert vote(two_runs, 0.25) == links("0-0 1-1 2-2")
     # shares 1, 1/4 and 1/2 need 0, 0.5 and 0.3; without votes, 0.7
     probabilities = {(1, 1): 0.5, (2, 2): 0.3, (3, 3): 0.7, (4, 4): 0.69}
-    assert vote_with_networks(two_runs, probabilities) == links("0-0 1-1 2-2 3-3")
+    assert vote_with_networks(two_runs, probabilities, MODELS_VOTE) == links("0-0 1-1 2-2 3-3")
     fewer = {(1, 1): 0.49, (2, 2): 0.29}
-    assert vote_with_networks(two_runs, fewer) == links("0-0")
+    assert vote_with_networks(two_runs, fewer, MODELS_VOTE) == links("0-0")
+    # 0, 0.55 and 0.05; without votes, none is enough
+    assert vote_with_networks(two_runs, {(2, 2): 0.05, (3, 3): 1.0}, LEARNERS_VOTE) == links(
+        "0-0 2-2"
+    )
+    assert vote_with_networks(two_runs, {(1, 1): 0.55, (2, 2): 0.04}, LEARNERS_VOTE) == links(
+        "0-0 1-1"
+    )

@@ -18,7 +18,7 @@ from rnnsearch.installed import VARIABLE
 from rnnsearch.lab import eflomal_links as corpus_links
 from rnnsearch.lab import held_out, learned_aligner
 from rnnsearch.lab.eflomal_links import beginnings
-from rnnsearch.lab.link_files import ENOUGH, SHARE_WEIGHT
+from rnnsearch.lab.link_files import LEARNERS_VOTE
 
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "src" / "rnnsearch_models"
 
@@ -82,11 +82,12 @@ def test_eflomal_teaches_and_votes(command: Command, tiny_corpus: Path, words: s
     found = list(map(json.loads, lines_of("links.work/networks.jsonl")))
     voted = read_pharaoh("links")
     assert len(voted) == len(found) == len(read_pharaoh("links.work/eflomal/links.3.reverse"))
-    least = {(0, 0): 0.0, (1, 1): ENOUGH - SHARE_WEIGHT / 2}
+    weight, enough = LEARNERS_VOTE
+    least = {(0, 0): 0.0, (1, 1): enough - weight / 2}
     for links, one in zip(voted, found, strict=True):
         probable = dict(zip(map(tuple, one["links"]), one["probabilities"], strict=True))
         linked = {
-            link for link, probability in probable.items() if probability >= least.get(link, ENOUGH)
+            link for link, probability in probable.items() if probability >= least.get(link, enough)
         }
         assert links == linked | {(0, 0)}  # whatever the networks say
     assert any(voted)

@@ -208,6 +208,7 @@ def test_a_system_may_have_the_name_of_a_column(tmp_path: Path) -> None:
     [
         ("--system Bad={bad}", "bad: has 1 line"),
         ("--out {full}", "exists and holds files that are not a report's"),
+        ("--out {page}", "exists and holds files that are not a report's"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(
@@ -216,8 +217,11 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     (tmp_path / "bad").write_text("one\n", "utf-8")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "work").touch()
-    places = {"bad": str(tmp_path / "bad"), "full": str(tmp_path / "full")}
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page" / "index.html").write_text("<h1>My own</h1>")
+    places = {name: str(tmp_path / name) for name in ("bad", "full", "page")}
     out = "" if "--out" in change else f"--out {tmp_path}/out "
     assert_refused(command(f"{line} {out}{change.format(**places)}"), message)
     assert not (tmp_path / "out" / "index.html").exists()
     assert names(tmp_path / "full") == ["work"]
+    assert (tmp_path / "page" / "index.html").read_text() == "<h1>My own</h1>"

@@ -117,14 +117,17 @@ def read_gold(
     from 1.
     Without a letter the link is sure. If words count from 1, position 0 is the empty word: such a
     line adds no link, but its sentence counts. Blank lines are skipped.
-    Raises InputError with file and line for a malformed link, and for a NAACL file that leaves out
-    a sentence: the n-th entry must belong to the n-th line of the text.
+    Raises InputError with file and line for a malformed link, for a NAACL file that leaves out a
+    sentence (the n-th entry must belong to the n-th line of the text), and for lines
+    without any link.
     """
     if first is not None:
         require_number("first", first, 0, 1)
     pairs = list(given_pairs(pairs))
     lines = list(read_link_lines(path))
     beginning = next((line for line in lines if line.strip()), "").strip()
+    if lines and not beginning:
+        raise InputError("has no links", "write one sentence per line, as 0-0 1-2", file=path)
     if not (_is_named_naacl(path) or _NAACL_LINE.fullmatch(beginning)):
         found = [
             parse_gold_links(line, path, number, first=first or 0)

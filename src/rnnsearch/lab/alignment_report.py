@@ -21,7 +21,7 @@ from rnnsearch.figure3 import Panel, comparison_figure, matrix_of
 from rnnsearch.lab.gold_checks import require_words, warn_if_misread
 from rnnsearch.lab.link_measures import Behaviour, behaviour, link_errors, shares, summed
 from rnnsearch.lab.metrics import OF_PAIRS
-from rnnsearch.lab.page import Browser, Document, as_html
+from rnnsearch.lab.page import PAGE, Browser, Document, as_html, begin_folder
 from rnnsearch.lab.test_set import file_stem, split_name
 from rnnsearch.records import Translation
 from rnnsearch.system.files import file_name, write_text, writing
@@ -186,7 +186,8 @@ def report_alignments(
     each run a table of measures. Returns the path of the page.
 
     files: `[NAME=]FILE`, as `read_matrices` reads them. gold: file of gold links. Raises InputError
-    for files of different numbers of pairs, and gold links that do not fit.
+    for files of different numbers of pairs, gold links that do not fit, and a folder that holds
+    files that no report made.
     """
     runs = {name or file_stem(file): file for name, file in map(split_name, files)}
     if len(set(map(file_name, runs))) < len(files):
@@ -207,8 +208,9 @@ def report_alignments(
         require_words(truths, words, runs[leader])
     named = [list(zip(found, pairs, strict=True)) for pairs in zip(*found.values(), strict=True)]
     sentences = list(map(browsed, count(1), named, truths))
+    begin_folder(out, ["pictures", "*.tsv"])
     with writing(out):
-        (out / "pictures").mkdir(parents=True, exist_ok=True)
+        (out / "pictures").mkdir(exist_ok=True)
     for name, pairs in found.items():
         rows = list(map(measure_pair, pairs, truths))
         write_text(
@@ -221,7 +223,7 @@ def report_alignments(
     for number, (runs_of_pair, truth) in enumerate(zip(named[:PICTURES], truths, strict=False), 1):
         panels = [panel for name, one in runs_of_pair for panel in one.panels(name)]
         comparison_figure(panels, out / "pictures" / f"{number:06d}.png", truth)
-    page = out / "index.html"
+    page = out / PAGE
     write_text(
         page, alignment_page(sentences, title or "Word alignments", ", ".join(runs.values()))
     )

@@ -25,7 +25,15 @@ from rnnsearch.lab.eflomal_links import (
     run_files,
 )
 from rnnsearch.lab.held_out import choose_held_out
-from rnnsearch.lab.link_files import LOWEST, VOTE, Directions, link_files
+from rnnsearch.lab.link_files import (
+    LEARNERS_VOTE,
+    LOWEST,
+    MODELS_VOTE,
+    VOTE,
+    Directions,
+    NetworksVote,
+    link_files,
+)
 from rnnsearch.pretrained.card import opposite_model
 from rnnsearch.run import Run
 from rnnsearch.settings import DataSettings
@@ -54,12 +62,13 @@ UPDATES = 1_500, 4_000
 
 class Aligners(NamedTuple):
     """Networks and eflomal that align a corpus together. lines: of the corpus, as networks read
-    them. networks: of both directions. eflomal: link files of its runs. step: makes further steps
-    in their work folder."""
+    them. networks: of both directions. eflomal: link files of its runs. rule: how they vote.
+    step: makes further steps in their work folder."""
 
     lines: Sequence[Path]
     networks: tuple[str, str]
     eflomal: Sequence[Directions]
+    rule: NetworksVote
     step: MakeOnce
 
 
@@ -100,7 +109,8 @@ def learn_links(
             texts = parallel_texts(files[::order])
             make = partial(prepare_texts, texts, settings=data, options=options)
             train(trained, Corpus.open(step(f"{way}.data", make)), folder / way, resume=True)
-        yield Aligners(files, (str(folder / "forward"), str(folder / "backward")), eflomal, step)
+        networks = str(folder / "forward"), str(folder / "backward")
+        yield Aligners(files, networks, eflomal, LEARNERS_VOTE, step)
 
 
 @contextmanager
@@ -135,7 +145,8 @@ def align_with_models(
     if count_lines(files[0]) == 0:
         raise InputError("is empty", "give files with one sentence per line", file=files[0])
     with work_folder(folder, "links", key) as step:
-        yield Aligners(files, (model, opposite), eflomal_links(step, files, data, words), step)
+        eflomal = eflomal_links(step, files, data, words)
+        yield Aligners(files, (model, opposite), eflomal, MODELS_VOTE, step)
 
 
 def as_read(step: MakeOnce, file: Path, language: str) -> Path:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain, islice, zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from rnnsearch.arguments import in_step
 from rnnsearch.errors import InputError, InputWarning
@@ -30,11 +31,25 @@ VOTE = "vote"
 """The method that reads several runs; those of `symmetrise` read one."""
 HALF = 0.5
 """Smallest share of all directions that have a link, without networks."""
-SHARE_WEIGHT, ENOUGH = 0.8, 0.7
-"""A link needs a probability + SHARE_WEIGHT · share of at least ENOUGH if networks vote too. Chosen
-on the 37 development sentences of the Hansards, and German ones."""
 LOWEST = 0.03
-"""Smaller probabilities do not count: a link of five of six directions needs 0.033."""
+"""Smaller probabilities do not count: with MODELS_VOTE, a link of five of six directions needs
+0.033."""
+
+
+class NetworksVote(NamedTuple):
+    """A link needs p + weight · s ≥ enough, with its probability p by networks and the share s of
+    the directions that have it."""
+
+    weight: float
+    enough: float
+
+
+MODELS_VOTE = NetworksVote(0.8, 0.7)
+"""If the networks are models that were trained with far more text. Chosen on the 37 development
+sentences of the Hansards."""
+LEARNERS_VOTE = NetworksVote(2.0, 1.05)
+"""If they have learned from the links of these directions. Chosen on Czech, Romanian and Spanish
+development sentences."""
 
 
 def vote(directions: Sequence[Iterable[Link]], least: float = HALF) -> list[Link]:
@@ -44,15 +59,17 @@ def vote(directions: Sequence[Iterable[Link]], least: float = HALF) -> list[Link
 
 
 def vote_with_networks(
-    directions: Sequence[Iterable[Link]], probabilities: Mapping[Link, float]
+    directions: Sequence[Iterable[Link]],
+    probabilities: Mapping[Link, float],
+    rule: NetworksVote,
 ) -> list[Link]:
-    """Returns the links, sorted, that have ENOUGH. directions: as in `vote`. probabilities: of
-    links, by networks of both directions, √(p→ p←); 0 for others."""
+    """Returns the links, sorted, that have enough by the rule. directions: as in `vote`.
+    probabilities: of links, by networks of both directions, √(p→ p←); 0 for others."""
     shares = _shares(directions)
     return sorted(
         link
         for link in {*probabilities, *shares}
-        if probabilities.get(link, 0.0) + SHARE_WEIGHT * shares.get(link, 0.0) >= ENOUGH
+        if probabilities.get(link, 0.0) + rule.weight * shares.get(link, 0.0) >= rule.enough
     )
 
 
@@ -123,7 +140,9 @@ def _report(counts: Counter[str], runs: Sequence[Directions], method: str) -> st
     )
 
 
-def vote_files(networks: Path, runs: Sequence[Directions], out: Path) -> None:
+def vote_files(
+    networks: Path, runs: Sequence[Directions], out: Path, *, rule: NetworksVote
+) -> None:
     """Writes the links that networks and the runs of an aligner vote for.
 
     networks: lines of `align --format jsonl`. Raises InputError for an invalid link, and if the
@@ -136,7 +155,7 @@ def vote_files(networks: Path, runs: Sequence[Directions], out: Path) -> None:
             with reading(networks, "delete it, and give the same command", "is damaged"):
                 read = json.loads(line)
                 probable = dict(zip(map(tuple, read["links"]), read["probabilities"], strict=True))
-            print(format_links(vote_with_networks([*chain(*found)], probable)), file=file)
+            print(format_links(vote_with_networks([*chain(*found)], probable, rule)), file=file)
 
 
 def _pairs(runs: Sequence[Directions]) -> Iterator[list[BothWays]]:

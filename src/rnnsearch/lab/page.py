@@ -15,6 +15,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -23,10 +24,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from markupsafe import Markup
 from rich.cells import cell_len, set_cell_size
 
+from rnnsearch.errors import InputError
 from rnnsearch.figure3 import escape_markdown, pad_left, save_figure
 from rnnsearch.lab.figures import inline_svg
 from rnnsearch.lab.palette import properties
-from rnnsearch.system.files import write_text, writing
+from rnnsearch.system.files import make_folder, write_text, writing
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -307,6 +309,21 @@ def as_markdown(document: Document) -> str:
 
 
 PAGE = "index.html"
+GENERATOR = '<meta name="generator" content="rnnsearch">'
+"""What is in the head of every page."""
+
+
+def begin_folder(out: Path, beside: Sequence[str]) -> None:
+    """Makes the folder of a report. beside: patterns of what it holds besides its page. Raises
+    InputError if it holds files that no report made."""
+    with writing(out):
+        make_folder(out)
+        named = (entry.name for entry in out.iterdir() if entry.name[0] != ".")
+        foreign = any(not any(fnmatch(name, one) for one in (PAGE, *beside)) for name in named)
+        page = out / PAGE
+        if foreign or (page.exists() and GENERATOR not in page.read_text("utf-8", "replace")):
+            what = "exists and holds files that are not a report's"
+            raise InputError(what, "name another folder with --out", file=out)
 
 
 def write_page(document: Document, out: Path, name: str) -> Path:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from rnnsearch.cli.answers import Loading
-from rnnsearch.errors import InputError
 from rnnsearch.evaluation import bleu
 from rnnsearch.figure3 import alignment_figure
 from rnnsearch.installed import package_version
@@ -31,7 +30,6 @@ from rnnsearch.lab.measures import (
 from rnnsearch.lab.metrics import BLEU, CHRF, SCORES
 from rnnsearch.lab.outputs import DEFAULT_LOADING, Kind, OpenedRun, System, open_run, run_answers
 from rnnsearch.lab.page import (
-    PAGE,
     Block,
     Column,
     Document,
@@ -42,6 +40,7 @@ from rnnsearch.lab.page import (
     SentenceText,
     Table,
     Value,
+    begin_folder,
     columns,
     write_page,
 )
@@ -62,7 +61,7 @@ from rnnsearch.lab.tables import (
     signatures,
 )
 from rnnsearch.lab.test_set import TestSet, require_different
-from rnnsearch.system.files import file_name, make_folder, writing
+from rnnsearch.system.files import file_name
 from rnnsearch.system.progress import Progress, silent
 from rnnsearch.text.codec import side_tokeniser
 
@@ -130,7 +129,7 @@ def make_report(
     tokeniser = opened[0].run.target.tokeniser if opened else None
     tested = [metric for metric, shown in SCORES.items() if shown.tested]
     wanted = MeasureOptions(multi_bleu=tokeniser, by_length=True, significance=tested)
-    _begin_folder(out)
+    begin_folder(out, [path.rstrip("/") for path, _ in BESIDE])
     folder, parts = options.translations or out / "translations", []
     for test in tests:
         compared = [run_answers(run, test, folder, progress).system for run in opened]
@@ -166,16 +165,6 @@ def make_report(
         target_language=data.target_language if data else "",
     )
     return write_page(document, out, "report")
-
-
-def _begin_folder(out: Path) -> None:
-    """Makes the folder of a report. Raises InputError if it holds files that no report made."""
-    ours = {PAGE, *(path.rstrip("/") for path, _ in BESIDE)}
-    with writing(out):
-        make_folder(out)
-        if any(entry.name not in ours and entry.name[0] != "." for entry in out.iterdir()):
-            what = "exists and holds files that are not a report's"
-            raise InputError(what, "name another folder with --out", file=out)
 
 
 def _provenance(runs: Sequence[OpenedRun], tests: Sequence[TestSet]) -> list[tuple[str, str]]:

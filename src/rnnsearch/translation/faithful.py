@@ -302,9 +302,9 @@ def _currencies(
         own = _own_currency(sentence.words, made[last].copied)
         if kept is not None and own and signs[kept] != own:
             reword(made, kept, own if made[kept].text in "$£€" else names.get(own, own))
-        if kept == last + 1 == first + 1 and made[last].text == "1":
-            if made[kept].text in MONEY_NAMES:
-                reword(made, kept, made[kept].text.removesuffix("s"))
+        one = kept == last + 1 == first + 1 and made[last].text == "1"
+        if kept is not None and one and made[kept].text in MONEY_NAMES:
+            reword(made, kept, made[kept].text.removesuffix("s"))
     return [word for at, word in enumerate(made) if at not in extra]
 
 

@@ -141,7 +141,7 @@ class Numbers:
         )
 
     def _hold_signs(self) -> None:
-        """Writes the minus of a source number that its copy has lost (:5 % for *: -5 %*), or that is
+        """Writes the minus of a source number that its copy has lost (:5 % for *: -5 %*) or has in
         a word of its own (- 5)."""
         for at in reversed(range(len(self.made))):
             word = self.made[at]

@@ -130,7 +130,10 @@ def links(
     method = one_of(linking.symmetrise or methods[0], "--symmetrise", methods)
     counted: Any = one_of(linking.words, "--words", ("tokenised", "given"))
     forward, aligner, dictionary = linking.forward, linking.aligner, linking.dictionary
-    if bool(forward) != bool(linking.reverse) or bool(forward) == bool(texts):
+    if texts and (forward or linking.reverse):
+        what = "--forward and --reverse are links that are made already"
+        raise InputError(what, f"leave out {texts[0]} and the other texts, or these options")
+    if bool(forward) != bool(linking.reverse) or not (forward or texts):
         what = "links needs a corpus, or an aligner's files of both directions"
         raise InputError(what, "give the texts, or give --forward and --reverse")
     if forward:
@@ -204,7 +207,7 @@ def link_by_networks(
         runs, reverse = [forward, *map(str, both.lines)], [Path(backward)]
         whole = partial(align, runs, reverse_run=reverse, set_=settings, format_="jsonl")
         aligned = both.step("networks.jsonl", lambda path: whole(out=str(path)))
-        vote_files(aligned, both.eflomal, out)
+        vote_files(aligned, both.eflomal, out, rule=both.rule)
     print(f"{out}\nnetworks  {forward}, {backward}")
 
 
