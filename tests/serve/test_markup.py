@@ -264,10 +264,12 @@ def test_many_signs_of_addresses_in_deep_elements_are_no_address() -> None:
 
 def test_the_command_translates_a_page(command: Command, tiny_run: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    page.write_text("<p>The <b>man</b> sees a dog .</p>\n<hr>\n")
+    page.write_text('<html lang="en-GB"><p lang="en">The <b>man</b> sees a dog .</p>\n<hr>\n')
     outcome = command("translate", tiny_run, page, "--format", "html")
     (expected,) = Translator.load(tiny_run).translate(["The man sees a dog ."])
-    assert re.findall("<[^>]*>", outcome.out) == ["<p>", "<b>", "</b>", "</p>", "<hr>"]
+    assert re.findall("<[^>]*>", outcome.out) == [
+        *('<html lang="fr">', '<p lang="en">', "<b>", "</b>", "</p>", "<hr>")
+    ]
     assert re.sub("<[^>]*>", "", outcome.out).strip() == expected.text
     for more, says in ((["--json"], "different outputs"), (["--nbest", "2"], "a page only")):
         assert says in command("translate", tiny_run, page, "--format", "html", *more).err

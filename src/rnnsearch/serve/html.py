@@ -13,6 +13,7 @@ from typing import Any
 
 from rnnsearch.serve.paragraphs import Translated, split_paragraphs
 from rnnsearch.serve.placing import Element, Placing
+from rnnsearch.text.language_codes import base
 from rnnsearch.translation.translator import Translator
 
 _NAMES = """
@@ -61,6 +62,9 @@ _MARKUP = re.compile(
 group. unended: the beginning of a tag, which browsers do not show. No part is read twice, so that
 the time does not grow with the square of a text."""
 _VALUE = re.compile(r"""(?<=[\s/"'])([^\s=/"']+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
+_LANGUAGE = re.compile(
+    r"(<html\s(?:[^<>]{0,500}\s)?lang\s*=\s*[\"']?)([a-z]{2,3}(?:-\w{2,8})*)", re.IGNORECASE
+)
 _SPACES = str.maketrans("\t\r\n\f", "    ")
 
 
@@ -254,5 +258,12 @@ def translate_page(translator: Translator, page: Tagged, settings: dict[str, Any
 
 
 def translate_html(translator: Translator, text: str, settings: dict[str, Any]) -> str:
-    """Returns the HTML with its text translated."""
-    return translate_page(translator, Markup(text), settings)
+    """Returns the HTML with its text translated; its <html lang="en"> names the language of the
+    translation."""
+    page = translate_page(translator, Markup(text), settings)
+    source, target = (
+        base(side.tokeniser.language) for side in (translator.source, translator.target)
+    )
+    return _LANGUAGE.sub(
+        lambda found: found[1] + (target if base(found[2].lower()) == source else found[2]), page, 1
+    )
