@@ -535,6 +535,7 @@ def test_rules_of_english_and_french_are_for_them_alone(
         ("1.2.3 is out", []),
         ("10.0.0.1 is it", []),
         ("the room# is", []),
+        ("Mr O'Neill-Smith's at five O'Clock", ["O'Neill-Smith"]),
         ("30 $CAD/month", ["$CAD"]),
         ("1.2.3 a.) it", ["1.2.3 a.) "]),
         ("1.234.567 men, 3.5 men", []),

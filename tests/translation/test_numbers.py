@@ -39,6 +39,8 @@ fr a lost minus | de -5 % | of 5 % | 0 1 2 | of -5 %
 en a minus apart | now -3.5 degrees | à - 3,5 degrés | 0 1 1 2 | à -3,5 degrés
 en a minus twice | -3.5 | - -3.5 | 0 0 | -3.5
 en a thousand too many | 2,000 years | 2_000 mille ans | 0 0 1 | 2_000 ans
+en a thousand behind a year | In 2015 thousands | En 2015 mille | 0 1 1 | En 2015 mille
+en a dash of its own | - -3.5 | - - 3,5 | 0 1 1 | - - 3,5
 en a thousand | 2 thousand years | 2 mille ans | 0 1 2 | 2 mille ans
 fr a king | François Ier règne | François 1st reigns | 0 1 2 | François I reigns
 """
@@ -80,6 +82,7 @@ def test_a_number_has_the_form_of_its_language(case: str) -> None:
         ("fr", "en 24h-48h", "en 24h-48h"),
         ("en", "open 9am-5pm", "open 9am-5pm"),
         ("en", "at 8.45 p.m. and 6.30am, or 3.5", "at 8:45 p.m. and 6:30am , or 3.5"),
+        ("en", "£9.50 pm, 74.14 pm, 3.50 Am", "£ 9.50 pm , 74.14 pm , 3.50 Am"),
         ("fr", "il fait moins 10 degrés", "il fait -10 degrés"),
         ("fr", "elle mesure 1m85", "elle mesure 1,85 m"),
     ],

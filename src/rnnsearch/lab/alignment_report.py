@@ -208,7 +208,8 @@ def report_alignments(
         require_words(truths, words, runs[leader])
     named = [list(zip(found, pairs, strict=True)) for pairs in zip(*found.values(), strict=True)]
     sentences = list(map(browsed, count(1), named, truths))
-    begin_folder(out, ["pictures", "*.tsv"])
+    tables = ["*.tsv"] if (out / PAGE).exists() else [f"{file_name(name)}.tsv" for name in found]
+    begin_folder(out, ["pictures", *tables])
     with writing(out):
         (out / "pictures").mkdir(exist_ok=True)
     for name, pairs in found.items():

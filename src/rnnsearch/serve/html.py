@@ -62,8 +62,9 @@ _MARKUP = re.compile(
 group. unended: the beginning of a tag, which browsers do not show. No part is read twice, so that
 the time does not grow with the square of a text."""
 _VALUE = re.compile(r"""(?<=[\s/"'])([^\s=/"']+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
+_DOCUMENT = re.compile(r"<html\s[^<>]{0,1000}>", re.IGNORECASE)
 _LANGUAGE = re.compile(
-    r"(<html\s(?:[^<>]{0,500}\s)?lang\s*=\s*[\"']?)([a-z]{2,3}(?:-\w{2,8})*)", re.IGNORECASE
+    r"(?<=[\s:])(lang\s*=\s*[\"']?)([a-z]{2,3}(?:[-_]\w{2,8})*)(?![\w-])", re.IGNORECASE
 )
 _SPACES = str.maketrans("\t\r\n\f", "    ")
 
@@ -264,6 +265,9 @@ def translate_html(translator: Translator, text: str, settings: dict[str, Any]) 
     source, target = (
         base(side.tokeniser.language) for side in (translator.source, translator.target)
     )
-    return _LANGUAGE.sub(
-        lambda found: found[1] + (target if base(found[2].lower()) == source else found[2]), page, 1
-    )
+
+    def named(found: re.Match[str]) -> str:
+        same = base(found[2].lower().replace("_", "-")) == source
+        return found[1] + (target if same else found[2])
+
+    return _DOCUMENT.sub(lambda found: _LANGUAGE.sub(named, found[0]), page)

@@ -85,7 +85,8 @@ COPIED_PATTERNS = {
         r"|(?<![\w.,])\d+(?:[.,]\d+)?(?:×|°\d+[′'](?:\d+[″\"])?|'\d{1,2}(?:\"|''))(?!\w)"
         r"|(?<![\w&])[A-Z]{1,4}&[A-Z]{1,4}(?![\w&;])"
     ),
-    "name": r"(?<![\w'])O'(?!C(?:lock|LOCK))[A-Z]\w+",  # which a tokeniser cuts
+    # which a tokeniser cuts
+    "name": r"(?<![\w'])O'(?!C(?:lock|LOCK))[A-Z]\w+(?:-[A-Z]\w+)*(?![\w-]|\.[a-z])",
     "hours": HOURS,
     "figure": FIGURE,
     "time": TIMES,
@@ -118,7 +119,9 @@ CENTS = re.compile(
 """An amount of French as it is said: *12 euros 50*."""
 METRES = re.compile(r"(?<![\w.,])(\d) ?m ?(\d\d)(?!\w|[.,]\d| ?(?:c?m|s)\b)")
 """A length of French as it is said: *1m85*."""
-POINTED_TIME = re.compile(r"(?<![\w.,:])(\d\d?)\.([0-5]\d)(?=\s?[aApP]\.?[mM]\b)")
+POINTED_TIME = re.compile(
+    r"(?<![\w.,:$£€])(0?[1-9]|1[0-2])\.([0-5]\d)(?=\s?(?:[ap]\.?m|[AP]\.?M)(?!\w))"
+)
 """A time of English with a point: *8.45 pm*."""
 BELOW_ZERO = re.compile(
     r"(?<![\w-])[Mm]oins (?=\d+ ?(?:°|degrés?))|(?<=fait )moins (?=\d+(?:\s*[.,!?]|\s*$))"

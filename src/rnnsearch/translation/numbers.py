@@ -117,6 +117,7 @@ class Numbers:
         self._hold_signs()
         self._hold_thousands()
         if set(self.languages) == ENGLISH_AND_FRENCH:
+            self._drop_thousands()
             self._hold_halves()
             self._hold_ordinals()
             hold_decades(self.words, self.made, self.languages[1])
@@ -149,7 +150,8 @@ class Numbers:
             before = self.made[at - 1] if at else None
             if not re.match(r"[-−]\d", source):
                 continue
-            if before and before.copied is None and before.text in DASHES:
+            own = word.copied and self.words[word.copied - 1] in DASHES  # 5 - -3
+            if before and before.copied is None and before.text in DASHES and not own:
                 minus = "" if word.text[0] in DASHES else "-"
                 self.made[at - 1 : at + 1] = [replace(word, text=f"{minus}{word.text}")]
                 continue
@@ -163,7 +165,7 @@ class Numbers:
 
     def _hold_thousands(self) -> None:
         """Writes the target language's marks of thousands where only the source has its own
-        (12500 for 12,500), and leaves out a thousand that is in the number (2,000 thousand)."""
+        (12500 for 12,500)."""
         copied = [word.copied for word in self.made]
         for at, word in enumerate(self.made):
             if word.copied is None or copied.count(word.copied) > 1:
@@ -172,11 +174,16 @@ class Numbers:
             marked = re.match(r"\d+[\s.,']\d{3}", text)
             if marked and re.fullmatch(r"\d{4,}(?:[.,]\d+)?", word.text):
                 reword(self.made, at, self._figures(word.copied))
-        said = any(map(THOUSANDS.fullmatch, self.words))
+
+    def _drop_thousands(self) -> None:
+        """Leaves out a thousand that is in the number before it (2,000 thousand), if the source has
+        none in letters."""
+        said = THOUSANDS.search(" ".join(self.words))
         for at in reversed(range(1, len(self.made))):
             number, word = self.made[at - 1], self.made[at]
-            large = len(re.findall(r"\d", number.text)) > 3 and number.copied is not None
-            if large and not said and word.copied is None and THOUSANDS.fullmatch(word.text):
+            source = "" if number.copied is None else self.words[number.copied]
+            marked = re.match(r"\d+[\s.,']\d{3}", source.replace(JOINER, " "))
+            if marked and not said and word.copied is None and THOUSANDS.fullmatch(word.text):
                 del self.made[at]
 
     def _hold_halves(self) -> None:

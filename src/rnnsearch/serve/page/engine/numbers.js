@@ -13,6 +13,7 @@ import { DASHES, MINUS, MONTHS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN } from "./t
 import { THOUSANDS, TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean, reword } from "./target_words.js";
 
+const SAID_THOUSANDS = /thousand|mille|millier/iu;
 const textOf = (run) => run.map((one) => one.text).join(" ");
 
 export class Numbers {
@@ -54,6 +55,7 @@ export class Numbers {
     this.holdSigns();
     this.holdThousands();
     if (areKnown(this.languages)) {
+      this.dropThousands();
       this.holdHalves();
       this.holdOrdinals();
       holdDecades(this.words, made, this.languages[1]);
@@ -233,7 +235,8 @@ export class Numbers {
       const one = made[at];
       const before = made[at - 1];
       if (!/^[-−]\p{Nd}/u.test(words[one.copied] ?? "")) continue;
-      if (before?.copied === null && DASHES.includes(before.text)) {
+      const own = DASHES.includes(words[one.copied - 1]); // 5 - -3
+      if (before?.copied === null && DASHES.includes(before.text) && !own) {
         const minus = DASHES.includes(one.text[0]) ? "" : "-";
         made.splice(at - 1, 2, { ...one, text: minus + one.text });
         continue;
@@ -256,11 +259,15 @@ export class Numbers {
       const marked = single && /^\p{Nd}+[\s.,']\p{Nd}{3}/u.test(plain(text));
       if (marked && /^\p{Nd}{4,}(?:[.,]\p{Nd}+)?$/u.test(one.text)) reword(made, at, text);
     }
-    if (this.words.some((text) => THOUSANDS.test(text))) return;
+  }
+
+  dropThousands() {
+    const { made, words } = this;
+    if (words.some((text) => SAID_THOUSANDS.test(text))) return;
     for (let at = made.length - 1; at > 0; at--) {
       const [number, one] = [made[at - 1], made[at]];
-      const large = number.copied !== null && number.text.match(/\p{Nd}/gu)?.length > 3;
-      if (large && one.copied === null && THOUSANDS.test(one.text)) made.splice(at, 1);
+      const marked = /^\p{Nd}+[\s.,']\p{Nd}{3}/u.test(plain(words[number.copied] ?? ""));
+      if (marked && one.copied === null && THOUSANDS.test(one.text)) made.splice(at, 1);
     }
   }
 
