@@ -66,7 +66,7 @@ KINDS = Path(__file__).parents[1] / "docs" / "studies" / "everyday-kinds.tsv"
 """Sentences that measure what people type first. None is in the text."""
 PHRASES, FILLINGS = Path(__file__).with_name("phrases"), 8
 """Folder of the phrases, and how many sentences are made of a phrase with slots."""
-OWN = ("phrases", "first", "everyday", "usage")
+OWN = ("phrases", "first", "everyday", "usage", "daily")
 """Sources in that folder."""
 COUNT, USUAL = 6, 0.55
 """Minimum number of a word's links in a dictionary, and minimum share of those to its
