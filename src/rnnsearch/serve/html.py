@@ -63,7 +63,7 @@ group. unended: the beginning of a tag, which browsers do not show. No part is r
 the time does not grow with the square of a text."""
 _VALUE = re.compile(r"""(?<=[\s/"'])([^\s=/"']+)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*)""")
 _DOCUMENT = re.compile(r"<html\s[^<>]{0,1000}>", re.IGNORECASE)
-_LANGUAGE = re.compile(
+_DECLARED = re.compile(
     r"(?<=[\s:])(lang\s*=\s*[\"']?)([a-z]{2,3}(?:[-_]\w{2,8})*)(?![\w-])", re.IGNORECASE
 )
 _SPACES = str.maketrans("\t\r\n\f", "    ")
@@ -270,4 +270,4 @@ def translate_html(translator: Translator, text: str, settings: dict[str, Any]) 
         same = base(found[2].lower().replace("_", "-")) == source
         return found[1] + (target if same else found[2])
 
-    return _DOCUMENT.sub(lambda found: _LANGUAGE.sub(named, found[0]), page)
+    return _DOCUMENT.sub(lambda found: _DECLARED.sub(named, found[0]), page)

@@ -57,12 +57,13 @@ COUNTED_BY = dict.fromkeys(("zh", "ja", "ko"), "十百千万萬亿億兆십백�
 """Language → words behind a number (5 万: 50,000) that are not read: numbers stay as they are."""
 FIRST_SPELT = re.compile("first|premi", re.IGNORECASE)
 FRENCH_ORDINAL = re.compile(r"1(?:er|re|ère)s?|\d+(?:e|ème)s?")
-DASHES = word_list("- − –")
-MINUS = [*DASHES, "minus", "moins"]
+MINUS_SIGNS = word_list("- − –")
+MINUS = [*MINUS_SIGNS, "minus", "moins"]
 LONGEST_NUMBER = 12
 """Maximum number of target words of a number."""
 NOONS = word_list("noon midday midnight midi minuit")
-THOUSANDS = re.compile("thousands?|mille|milliers?", re.IGNORECASE)
+IN_LETTERS = re.compile(r"(?<!\w)(?:thousands?|mille|milliers?)(?!\w)", re.IGNORECASE)
+"""A thousand in letters."""
 NUMERAL = re.compile("[IVXLC]{2,}")
 HOUR_LINKS = word_list("to and or until till - –")
 """What is between two hours: *2 to 4 pm*."""
@@ -150,9 +151,9 @@ class Numbers:
             before = self.made[at - 1] if at else None
             if not re.match(r"[-−]\d", source):
                 continue
-            own = word.copied and self.words[word.copied - 1] in DASHES  # 5 - -3
-            if before and before.copied is None and before.text in DASHES and not own:
-                minus = "" if word.text[0] in DASHES else "-"
+            own = word.copied and self.words[word.copied - 1] in MINUS_SIGNS  # 5 - -3
+            if before and before.copied is None and before.text in MINUS_SIGNS and not own:
+                minus = "" if word.text[0] in MINUS_SIGNS else "-"
                 self.made[at - 1 : at + 1] = [replace(word, text=f"{minus}{word.text}")]
                 continue
             if before and (before.copied == word.copied or before.text in MINUS):
@@ -178,12 +179,13 @@ class Numbers:
     def _drop_thousands(self) -> None:
         """Leaves out a thousand that is in the number before it (2,000 thousand), if the source has
         none in letters."""
-        said = THOUSANDS.search(" ".join(self.words))
+        if IN_LETTERS.search(" ".join(self.words)):
+            return
         for at in reversed(range(1, len(self.made))):
             number, word = self.made[at - 1], self.made[at]
             source = "" if number.copied is None else self.words[number.copied]
             marked = re.match(r"\d+[\s.,']\d{3}", source.replace(JOINER, " "))
-            if marked and not said and word.copied is None and THOUSANDS.fullmatch(word.text):
+            if marked and word.copied is None and IN_LETTERS.search(word.text):
                 del self.made[at]
 
     def _hold_halves(self) -> None:

@@ -130,14 +130,11 @@ def links(
     method = one_of(linking.symmetrise or methods[0], "--symmetrise", methods)
     counted: Any = one_of(linking.words, "--words", ("tokenised", "given"))
     forward, aligner, dictionary = linking.forward, linking.aligner, linking.dictionary
-    if texts and (forward or linking.reverse):
-        what = "--forward and --reverse are links that are made already"
-        raise InputError(what, f"leave out {texts[0]} and the other texts, or these options")
     if bool(forward) != bool(linking.reverse) or not (forward or texts):
         what = "links needs a corpus, or an aligner's files of both directions"
         raise InputError(what, "give the texts, or give --forward and --reverse")
     if forward:
-        refuse_to_align(linking, text, out)
+        refuse_to_align(linking, texts, text, out)
     if dictionary and (forward or aligner != "eflomal"):
         what = "--dictionary needs texts that eflomal aligns"
         raise InputError(what, "give SRC TGT and no --aligner")
@@ -173,8 +170,11 @@ def links(
     print(report, end="")
 
 
-def refuse_to_align(linking: Linking, text: TextOptions, out: list[Path]) -> None:
-    """Raises InputError for an option without effect on links that are read from files."""
+def refuse_to_align(linking: Linking, texts: list[str], text: TextOptions, out: list[Path]) -> None:
+    """Raises InputError for texts and options without effect on links that are read from files."""
+    if texts:
+        what = "--forward and --reverse are links that are made already"
+        raise InputError(what, f"leave out {texts[0]} and the other texts, or these options")
     if len(out) > 1:
         raise InputError("links needs one --out file for each corpus", "give --out FILE")
     aligning = {"--aligner": linking.aligner != "eflomal", "--words": linking.words == "given"}

@@ -43,7 +43,7 @@ TABLES = {
     number_forms: "AFTER_HOUR HALVES MARKS THOUSAND",
     number_words: "AFTER_NUMBER BEFORE_DAY COUNTED_OF DECADES_OF_LIFE ENGLISH_MONTHS MONTHS"
     " PERIODS POSSESSIVES POSSESSORS WEEKDAYS",
-    numbers: "AFTER_DAY BEFORE_HOUR COUNTED_BY HOUR_LINKS LONGEST_NUMBER DASHES MINUS NOONS"
+    numbers: "AFTER_DAY BEFORE_HOUR COUNTED_BY HOUR_LINKS LONGEST_NUMBER MINUS MINUS_SIGNS NOONS"
     " TIMES_OF_DAY",
     reading: "DOTTED NAME_SUBWORDS STRAIGHT",
     source_lines: "LONGEST_WORD",
@@ -65,10 +65,10 @@ PATTERNS = {
         spelt: "LINKED",
     },
     (ANYWHERE, "giu"): {dates: "ENGLISH_DATES FRENCH_DATES", repairs: "DETACHED"},
-    (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED PERCENTS"},
+    (ANYWHERE, "iu"): {source_lines: "LAST", faithful: "PRICED PERCENTS", numbers: "IN_LETTERS"},
     (AT_START, "u"): {dates: "SENTENCE_END", faithful: "SIZED", source_lines: "AFTER_TIME"},
     (AT_START, "iu"): {numbers: "FIRST_SPELT"},
-    (WHOLE, "iu"): {dates: "HALVED", numbers: "THOUSANDS"},
+    (WHOLE, "iu"): {dates: "HALVED"},
     (WHOLE, "u"): {
         amounts: "NUMBER",
         measures: "COUNTED_NOUN MANY MEASURE MONEY",

@@ -8,12 +8,11 @@ import { plain, value, values } from "./number_forms.js";
 import { holdDecades, holdShares, isDay, isKing } from "./number_words.js";
 import { inDigits } from "./spelt.js";
 import { AFTER_DAY, AFTER_HOUR, BEFORE_HOUR, CAPITAL_ORDINAL, COUNTED_BY } from "./tables.js";
-import { FIRST_SPELT, FRENCH_ORDINAL, HOUR_LINKS, LONGEST_NUMBER, MARKS } from "./tables.js";
-import { DASHES, MINUS, MONTHS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN } from "./tables.js";
-import { THOUSANDS, TIMES_OF_DAY } from "./tables.js";
+import { FIRST_SPELT, FRENCH_ORDINAL, HOUR_LINKS, IN_LETTERS, LONGEST_NUMBER, MARKS } from "./tables.js";
+import { MINUS, MINUS_SIGNS, MONTHS, NOONS, NUMERAL, ORDINAL, RARE, ROMAN } from "./tables.js";
+import { TIMES_OF_DAY } from "./tables.js";
 import { copy, insert, mean, reword } from "./target_words.js";
 
-const SAID_THOUSANDS = /thousand|mille|millier/iu;
 const textOf = (run) => run.map((one) => one.text).join(" ");
 
 export class Numbers {
@@ -235,9 +234,9 @@ export class Numbers {
       const one = made[at];
       const before = made[at - 1];
       if (!/^[-−]\p{Nd}/u.test(words[one.copied] ?? "")) continue;
-      const own = DASHES.includes(words[one.copied - 1]); // 5 - -3
-      if (before?.copied === null && DASHES.includes(before.text) && !own) {
-        const minus = DASHES.includes(one.text[0]) ? "" : "-";
+      const own = MINUS_SIGNS.includes(words[one.copied - 1]); // 5 - -3
+      if (before?.copied === null && MINUS_SIGNS.includes(before.text) && !own) {
+        const minus = MINUS_SIGNS.includes(one.text[0]) ? "" : "-";
         made.splice(at - 1, 2, { ...one, text: minus + one.text });
         continue;
       }
@@ -263,11 +262,11 @@ export class Numbers {
 
   dropThousands() {
     const { made, words } = this;
-    if (words.some((text) => SAID_THOUSANDS.test(text))) return;
+    if (words.some((text) => IN_LETTERS.test(text))) return;
     for (let at = made.length - 1; at > 0; at--) {
       const [number, one] = [made[at - 1], made[at]];
       const marked = /^\p{Nd}+[\s.,']\p{Nd}{3}/u.test(plain(words[number.copied] ?? ""));
-      if (marked && one.copied === null && THOUSANDS.test(one.text)) made.splice(at, 1);
+      if (marked && one.copied === null && IN_LETTERS.test(one.text)) made.splice(at, 1);
     }
   }
 
